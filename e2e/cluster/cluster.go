@@ -108,7 +108,7 @@ func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
 func (c *Cluster) Close() error {
 	for _, p := range []*process{c.manager, c.server, c.etcd} {
 		if p != nil {
-			p.kill()
+			p.Kill()
 		}
 	}
 	return c.remover.remove()
@@ -116,7 +116,7 @@ func (c *Cluster) Close() error {
 
 // KillAPIServer kills kube-apiserver, as a crash would. Requests then fail until
 // StartAPIServer.
-func (c *Cluster) KillAPIServer() { c.server.kill() }
+func (c *Cluster) KillAPIServer() { c.server.Kill() }
 
 // StartAPIServer starts kube-apiserver again, at the same address and with the same data,
 // and returns when it is ready. It does nothing if kube-apiserver runs.
@@ -124,13 +124,13 @@ func (c *Cluster) KillAPIServer() { c.server.kill() }
 // It also restarts kube-controller-manager, whose informers would otherwise wait up to a
 // minute before they try again. A test's informers wait as long; the fake kubelet does not.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	if c.server.running() {
+	if c.server.Running() {
 		return nil
 	}
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}
-	c.manager.kill()
+	c.manager.Kill()
 	return c.startManager(ctx)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"time"
 
@@ -16,50 +15,12 @@ import (
 type process struct {
 	name, path, log string
 	args            []string
-	cmd             *exec.Cmd
-	done            chan struct{}
+	*child.Child
 }
 
-func (p *process) start() error {
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(p.path, p.args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	ended, err := child.Start(cmd)
-	if err != nil {
-		return errors.Join(err, log.Close())
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer log.Close()
-		<-ended // how it ended is in its log
-	}()
-	p.cmd, p.done = cmd, done
-	return nil
-}
-
-// running reports whether the process has been started and has not ended since.
-func (p *process) running() bool {
-	if p.cmd == nil {
-		return false
-	}
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
-func (p *process) kill() {
-	if p.cmd == nil {
-		return
-	}
-	_ = p.cmd.Process.Kill() // an error means that it has ended
-	<-p.done
+func (p *process) start() (err error) {
+	p.Child, err = child.Logged(exec.Command(p.path, p.args...), p.log)
+	return err
 }
 
 var errEnded = errors.New("it has ended")
@@ -75,8 +36,8 @@ func await(ctx context.Context, ready func(context.Context) error, all ...*proce
 			return nil
 		}
 		for _, p := range all {
-			if !p.running() {
-				return fmt.Errorf("%s: %w: %v", p.name, errEnded, p.cmd.ProcessState)
+			if !p.Running() {
+				return fmt.Errorf("%s: %w: %v", p.name, errEnded, p.Err)
 			}
 		}
 		select {

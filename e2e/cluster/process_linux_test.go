@@ -26,7 +26,7 @@ func TestChild(t *testing.T) {
 	}
 	c, err := New(context.Background(), os.Stderr)
 	require.NoError(t, err)
-	fmt.Println("started", c.etcd.cmd.Process.Pid, c.server.cmd.Process.Pid, c.manager.cmd.Process.Pid,
+	fmt.Println("started", c.etcd.Process.Pid, c.server.Process.Pid, c.manager.Process.Pid,
 		c.remover.cmd.Process.Pid, c.Folder())
 	if end == "panic" {
 		go panic("asked for")
@@ -45,7 +45,7 @@ func TestNothingIsLeft(t *testing.T) {
 			out, in, err := os.Pipe()
 			require.NoError(t, err)
 			cmd.Stdout, cmd.Stderr = in, in
-			ended, err := child.Start(cmd)
+			started, err := child.Start(cmd)
 			require.NoError(t, err)
 			require.NoError(t, in.Close())
 			lines := bufio.NewScanner(out)
@@ -55,7 +55,8 @@ func TestNothingIsLeft(t *testing.T) {
 				require.NoError(t, cmd.Process.Kill())
 			}
 			_, _ = io.Copy(io.Discard, out)
-			require.Error(t, <-ended)
+			<-started.Ended
+			require.Error(t, started.Err)
 			require.Eventually(t, func() bool { return !anyLives(pids) }, 10*time.Second, 20*time.Millisecond)
 			require.NoDirExists(t, folder)
 		})

@@ -46,7 +46,7 @@ type Operator struct {
 	log  string
 	args []string
 	bin  string
-	end  func()
+	run  *child.Child
 }
 
 // module is the directory of the operator's module.
@@ -163,50 +163,34 @@ func Start(t testing.TB, c *cluster.Cluster, args ...string) *Operator {
 		"--metrics-bind-address=" + o.Metrics, "--health-probe-bind-address=" + free(t), "--metrics-service-bind-address=" + free(t),
 	}, args)
 	o.Restart(t)
-	t.Cleanup(func() { o.end() })
+	t.Cleanup(o.Stop)
 	return o
 }
 
 // Restart kills the operator if it runs, and starts it again with the same log.
 func (o *Operator) Restart(t testing.TB) {
 	t.Helper()
-	if o.end != nil {
-		o.end()
-	}
+	o.Stop()
 	begin := 0
 	if info, err := os.Stat(o.log); err == nil {
 		begin = int(info.Size())
 	}
-	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
 	cmd := exec.Command(o.bin, o.args...)
-	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "WATCH_NAMESPACE=", "KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "POD_NAMESPACE=keda")
-	ended, err := child.Start(cmd)
+	var err error
+	o.run, err = child.Logged(cmd, o.log)
 	require.NoError(t, err)
 	o.Process = cmd.Process
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer log.Close()
-		<-ended
-	}()
-	o.end = func() {
-		_ = cmd.Process.Kill() // an error means that it has ended
-		<-done
-	}
 	require.Eventually(t, func() bool {
-		select {
-		case <-done:
+		if !o.run.Running() {
 			t.Fatal("KEDA's operator has ended: " + o.Log(t))
-		default:
 		}
 		return strings.Contains(o.Log(t)[begin:], `"msg":"Starting workers"`)
 	}, 2*time.Minute, 100*time.Millisecond, "KEDA's operator does not start")
 }
 
 // Stop kills the operator.
-func (o *Operator) Stop() { o.end() }
+func (o *Operator) Stop() { o.run.Kill() }
 
 // Log returns the log so far.
 func (o *Operator) Log(t testing.TB) string {

@@ -70,22 +70,18 @@ type Process struct {
 
 	t      testing.TB
 	output *output
-	ended  chan struct{}
-	err    error // how it ended, once it has
+	child  *child.Child
 }
 
 // Start starts the command and records its output. The process is killed when the test ends;
 // a panic of the process, or a secret in its output, fails the test.
 func Start(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{Command: command, t: t, output: &output{}, ended: make(chan struct{})}
+	p := &Process{Command: command, t: t, output: &output{}}
 	command.Stdout, command.Stderr = p.output, p.output
-	ended, err := child.Start(command)
+	var err error
+	p.child, err = child.Start(command)
 	require.NoError(t, err)
-	go func() {
-		p.err = <-ended
-		close(p.ended)
-	}()
 	t.Cleanup(func() {
 		p.Kill()
 		said := p.Output()
@@ -124,23 +120,20 @@ func (p *Process) Get(path string) (int, string) {
 
 // Wait waits until the process has ended, and returns how: nil is exit status 0.
 func (p *Process) Wait() error {
-	<-p.ended
-	return p.err
+	<-p.child.Ended
+	return p.child.Err
 }
 
 // Kill ends the process at once. It does nothing once it has ended.
-func (p *Process) Kill() {
-	_ = p.Command.Process.Kill() // an error means that it has ended
-	<-p.ended
-}
+func (p *Process) Kill() { p.child.Kill() }
 
 // Stop stops the process as a kubelet does: it is to end with status 0, in time.
 func (p *Process) Stop() {
 	p.t.Helper()
 	require.NoError(p.t, p.Command.Process.Signal(syscall.SIGTERM))
 	select {
-	case <-p.ended:
-		require.NoError(p.t, p.err)
+	case <-p.child.Ended:
+		require.NoError(p.t, p.child.Err)
 	case <-time.After(toStop):
 		require.Fail(p.t, "does not stop")
 	}

@@ -2,24 +2,69 @@
 package child
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"runtime"
 )
 
+// A Child is a process. The nil Child has ended.
+type Child struct {
+	*exec.Cmd
+	Ended chan struct{} // closed at its end
+	Err   error         // how it ended
+}
+
 // Start starts the command. On Linux the kernel kills it when this process is gone;
-// elsewhere, a test that is killed leaves it behind. The channel gets how it ended.
-func Start(cmd *exec.Cmd) (ended <-chan error, err error) {
+// elsewhere, a test that is killed leaves it behind.
+func Start(cmd *exec.Cmd) (*Child, error) {
 	cmd.SysProcAttr = dieWithParent()
-	started, end := make(chan error), make(chan error, 1)
+	c, started := &Child{Cmd: cmd, Ended: make(chan struct{})}, make(chan error)
 	go func() {
+		defer close(c.Ended)
 		// The kernel takes the thread that starts a process for its parent: the thread must
 		// live as long.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			end <- cmd.Wait()
+			c.Err = cmd.Wait()
 		}
 	}()
-	return end, <-started
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Logged is Start with the output appended to a file.
+func Logged(cmd *exec.Cmd, file string) (*Child, error) {
+	log, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	c, err := Start(cmd)
+	return c, errors.Join(err, log.Close()) // the process has its own
+}
+
+// Running reports whether the process has not ended.
+func (c *Child) Running() bool {
+	if c == nil {
+		return false
+	}
+	select {
+	case <-c.Ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the process, and returns when it has ended.
+func (c *Child) Kill() {
+	if c != nil {
+		_ = c.Process.Kill() // an error means that it has ended
+		<-c.Ended
+	}
 }
