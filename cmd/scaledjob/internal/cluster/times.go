@@ -4,9 +4,8 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A podTime is when a pod that succeeded was ready to start, started and ended.
@@ -28,17 +27,13 @@ func (o *Owned) JobTimes() (all []podTime) {
 // PodTimes returns the times of the pods that succeeded, in the order that they
 // started.
 func (o *Owned) PodTimes() (all []podTime) {
-	mine := map[string]bool{}
+	mine := map[types.NamespacedName]bool{}
 	for i := range o.Jobs {
-		mine[o.Jobs[i].Namespace+"/"+o.Jobs[i].Name] = true
+		mine[types.NamespacedName{Namespace: o.Jobs[i].Namespace, Name: o.Jobs[i].Name}] = true
 	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		name := p.Labels[batchv1.JobNameLabel]
-		if c := metav1.GetControllerOf(p); c != nil && name == "" {
-			name = c.Name
-		}
-		if !mine[p.Namespace+"/"+name] || p.Status.Phase != corev1.PodSucceeded {
+		if !mine[jobOf(p)] || p.Status.Phase != corev1.PodSucceeded {
 			continue
 		}
 		t := podTime{Scheduled: p.CreationTimestamp.Time}

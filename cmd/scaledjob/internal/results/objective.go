@@ -86,11 +86,17 @@ func judged(s *study.Study, goals []goal) (all []goalResult) {
 
 // lineOf describes a goalResult.
 func (g *goal) lineOf(o *goalResult) string {
-	text := fmt.Sprintf("%s: %s %s: %s", o.Result, o.Policy, g.text, g.format(o.Estimate.Mean))
-	if o.Estimate.High > o.Estimate.Low {
-		text += fmt.Sprintf(" (%s to %s)", g.format(o.Estimate.Low), g.format(o.Estimate.High))
-	} else if !o.Estimate.Interval {
+	text := fmt.Sprintf("%s: %s %s: %s", o.Result, o.Policy, g.text, g.estimated(o.Estimate))
+	if o.Estimate.High <= o.Estimate.Low && !o.Estimate.Interval {
 		text += " (without an interval)"
 	}
 	return text
+}
+
+// estimated returns a mean with its interval, if there is one.
+func (g *goal) estimated(e study.Estimate) string {
+	if e.High > e.Low {
+		return fmt.Sprintf("%s (%s to %s)", g.format(e.Mean), g.format(e.Low), g.format(e.High))
+	}
+	return g.format(e.Mean)
 }

@@ -89,11 +89,7 @@ func writeHTML(w io.Writer, r *Findings) error {
 	}
 	p.add("\n</div>\n<p>Lines are means of the runs; 90 %% of the runs are within a band.</p>\n")
 	if len(r.Assumptions) > 0 {
-		var rows [][]string
-		for _, a := range r.Assumptions {
-			rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
-		}
-		p.folded("Assumptions", []string{"parameter", "value", "source", "flag"}, rows)
+		p.folded("Assumptions", []string{"parameter", "value", "source", "flag"}, assumed(r.Assumptions))
 	}
 	if r.Command != "" {
 		p.add("<h2>Repeat</h2>\n<pre>")

@@ -205,13 +205,11 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 	if output == "" {
 		return printTable, nil
 	}
+	writeJSON := func(w io.Writer, r *Findings) error { return json.NewEncoder(w).Encode(r) }
 	if output == "json" {
-		return func(stdout io.Writer, r *Findings) error { return json.NewEncoder(stdout).Encode(r) }, nil
+		return writeJSON, nil
 	}
-	formats := map[string]func(io.Writer, *Findings) error{
-		".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV,
-		".json": func(w io.Writer, r *Findings) error { return json.NewEncoder(w).Encode(r) },
-	}
+	formats := map[string]func(io.Writer, *Findings) error{".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV, ".json": writeJSON}
 	extension := output[max(0, strings.LastIndexByte(output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
@@ -237,10 +235,14 @@ func printAssumptions(out io.Writer, all []scenario.Assumption) error {
 	if len(all) == 0 {
 		return nil
 	}
-	var rows [][]string
+	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, assumed(all)))
+	return err
+}
+
+// assumed returns a row for each assumption.
+func assumed(all []scenario.Assumption) (rows [][]string) {
 	for _, a := range all {
 		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
 	}
-	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, rows))
-	return err
+	return rows
 }

@@ -41,13 +41,8 @@ func (s *searched) describe(goals []goal) {
 func (s *searched) numbers(goals []goal) string {
 	var parts []string
 	for _, g := range goals {
-		e := s.Study.Estimate(0, g.Value)
 		name, _, _ := strings.Cut(g.text, "<")
-		part := strings.TrimSpace(name) + " " + g.format(e.Mean)
-		if e.High > e.Low {
-			part += fmt.Sprintf(" (%s to %s)", g.format(e.Low), g.format(e.High))
-		}
-		parts = append(parts, part)
+		parts = append(parts, strings.TrimSpace(name)+" "+g.estimated(s.Study.Estimate(0, g.Value)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -40,13 +40,14 @@ func Read(name, as string) (all []simulation.Arrival, began time.Duration, err e
 	}
 	samples, streamed, err := stream(name)
 	if !streamed {
-		var file input.Source
-		if file, err = input.ReadSource(name, nil, input.MaxFile); err != nil {
-			return nil, 0, err
-		}
-		samples, err = samplesIn(file.Data, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+		samples, err = readSamples(name, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+	} else if err != nil {
+		err = inFile(name, err)
 	}
-	if all, began, err = arrivals(samples, err); err != nil {
+	if err != nil {
+		return nil, 0, err
+	}
+	if all, began, err = arrivals(samples); err != nil {
 		return nil, 0, inFile(name, err)
 	}
 	return all, began, nil
@@ -75,11 +76,8 @@ func stream(name string) (samples []sample, streamed bool, err error) {
 
 var errNotText = errors.New("not text")
 
-func arrivals(samples []sample, err error) (all []simulation.Arrival, began time.Duration, _ error) {
-	if err == nil {
-		samples, began, err = fromTheFirst(samples)
-	}
-	if err != nil {
+func arrivals(samples []sample) (all []simulation.Arrival, began time.Duration, err error) {
+	if samples, began, err = fromTheFirst(samples); err != nil {
 		return nil, 0, err
 	}
 	if all = whole(samples); len(all) == 0 {
