@@ -100,11 +100,6 @@ func or[T any](to, of *T) {
 	}
 }
 
-// equal reports a value that differs from the value of another field.
-func equal[T comparable](r *reader, path string, found T, other string, value T) {
-	r.problems.Check(found == value, path, found, fmt.Sprintf("%#v, the value of %s, or only one of the two", value, other))
-}
-
 func (r *reader) schedule(s *schedule.Spec) {
 	const path = "spec.schedule."
 	of := value(r.spec.Schedule)

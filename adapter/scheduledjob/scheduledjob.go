@@ -3,11 +3,7 @@ package scheduledjob
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -210,40 +206,12 @@ func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Erro
 		if !ok {
 			continue
 		}
+		if was, both := in[s[2]]; both && !reflect.DeepEqual(found, was) {
+			problems.Add(field.Error{Path: path + "." + s[1], Found: "another value than in " + s[2], Fix: "only one of the two"})
+		}
 		delete(in, s[1])
-		was, both := in[s[2]]
-		one, _ := was.(map[string]any)
-		other, nested := found.(map[string]any)
-		if !both {
-			in[s[2]] = found
-		} else if one == nil || !nested {
-			differ(problems, path+"."+s[1], found, path+"."+s[2], was)
-		}
-		for _, name := range slices.Sorted(maps.Keys(other)) {
-			if is, both := one[name]; both {
-				differ(problems, path+"."+s[1]+"."+name, other[name], path+"."+s[2]+"."+name, is)
-			} else if one != nil {
-				one[name] = other[name]
-			}
-		}
+		in[s[2]] = found
 		warnings = append(warnings, &field.Error{Path: path + "." + s[1], Found: "another spelling, which a cluster does not know", Fix: s[2]})
 	}
 	return warnings
-}
-
-func differ(problems *field.Errors, path string, found any, other string, is any) {
-	if !reflect.DeepEqual(found, is) {
-		problems.Add(field.Error{Path: path, Found: text(found), Fix: fmt.Sprintf("%s, the value of %s, or only one of the two", text(is), other)})
-	}
-}
-
-// text returns a value of JSON for an error.
-func text(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return "nothing"
-	case string:
-		return strconv.Quote(v)
-	}
-	return fmt.Sprint(value) // a json.Number has its digits
 }

@@ -90,7 +90,7 @@ func (r *reader) deadline(path string, c *Config) {
 		r.within(path, *seconds, 1, math.MaxInt32)
 		c.ExecTimeout = *seconds
 	default:
-		equal(r, path, *seconds, "spec.execTimeout", c.ExecTimeout)
+		r.problems.Check(*seconds == c.ExecTimeout, path, *seconds, fmt.Sprintf("%d, the value of spec.execTimeout, or only one of the two", c.ExecTimeout))
 	}
 }
 
