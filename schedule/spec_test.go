@@ -1,17 +1,12 @@
 package schedule_test
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -55,60 +50,18 @@ func TestValidateDependencies(t *testing.T) {
 	require.NoError(t, schedule.ValidateDependencies(nil))
 	require.NoError(t, schedule.ValidateDependencies(map[string][]schedule.Dependency{
 		"load": after("extract", "clean"), "clean": after("extract"), "report": after("load", "nobody knows")}))
-	require.EqualError(t, schedule.ValidateDependencies(map[string][]schedule.Dependency{"a": after("a")}),
-		"jobs come after one another: a after a")
+	for want, jobs := range map[string]map[string][]schedule.Dependency{
+		"a after a":         {"a": after("a")},
+		"b after f after b": {"b": after("f", "e"), "f": after("b")},
+		"b after c after b": {"a": after("c"), "c": after("b"), "b": after("c")},
+		"a after b after a\njobs come after one another: a after c after a": {"a": after("c", "b"), "b": after("a"), "c": after("a")},
+	} {
+		require.EqualError(t, schedule.ValidateDependencies(jobs), "jobs come after one another: "+want)
+	}
 	err := schedule.ValidateDependencies(map[string][]schedule.Dependency{
 		"d": after("c"), "c": after("b", "b"), "b": after("d", "a"), "a": nil, "x": after("y", "d"), "y": after("x")})
 	require.EqualError(t, err, "jobs come after one another: b after d after c after b\njobs come after one another: x after y after x")
 	var cycle *schedule.CycleError
 	require.ErrorAs(t, err, &cycle)
 	require.Equal(t, []string{"b", "d", "c"}, cycle.Jobs)
-}
-
-func TestCycles(t *testing.T) {
-	premise.CheckN(t, 1000, propCycles, premise.Least{"a cycle": 0.2, "no cycle": 0.2, "a cycle of two jobs or more": 0.1})
-}
-func FuzzCycles(f *testing.F) { premise.Fuzz(f, propCycles) }
-
-// There is an error if and only if a job comes after itself, and each cycle is one.
-func propCycles(t *rapid.T, c *premise.Counts) {
-	jobs := map[string][]schedule.Dependency{}
-	edges := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 2, 2), 0, 9).Draw(t, "edges")
-	reach := map[[2]string]bool{}
-	for _, e := range edges {
-		jobs[e[0]] = append(jobs[e[0]], after(e[1])...)
-		reach[[2]string{e[0], e[1]}] = true
-	}
-	direct := fmt.Sprint(reach)
-	for range 6 {
-		for a := range reach {
-			for b := range reach {
-				if a[1] == b[0] {
-					reach[[2]string{a[0], b[1]}] = true
-				}
-			}
-		}
-	}
-	cyclic, longer := false, false
-	for pair := range reach {
-		cyclic = cyclic || pair[0] == pair[1]
-		longer = longer || pair[0] != pair[1] && reach[[2]string{pair[1], pair[0]}]
-	}
-	err := schedule.ValidateDependencies(jobs)
-	c.Note("a cycle", cyclic)
-	c.Note("no cycle", !cyclic)
-	c.Note("a cycle of two jobs or more", longer)
-	require.Equal(t, cyclic, err != nil, "%s: %v", direct, err)
-	if err == nil {
-		return
-	}
-	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
-		var cycle *schedule.CycleError
-		require.True(t, errors.As(e, &cycle))
-		for i, job := range cycle.Jobs {
-			next := cycle.Jobs[(i+1)%len(cycle.Jobs)]
-			require.True(t, slices.ContainsFunc(jobs[job], func(d schedule.Dependency) bool { return d.Job == next }), "%s after %s", job, next)
-		}
-		require.Equal(t, slices.Min(cycle.Jobs), cycle.Jobs[0])
-	}
 }
