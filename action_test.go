@@ -84,6 +84,32 @@ func TestActionFiles(t *testing.T) {
 	require.Equal(t, []string{"::error::scaledjob: no file matches the input files"}, log)
 }
 
+// A pull request may have links: none lets the command read, and so print, a file of the runner, and
+// none takes the place of the SARIF file.
+func TestActionLinks(t *testing.T) {
+	r, outside := newActionRun(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "token.yaml"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "c.yaml"), nil, 0o600))
+	for name, to := range map[string]string{"a.yaml": filepath.Join(outside, "token.yaml"), "b": outside, "inside.yaml": "c.yaml", "gone.yaml": "/none"} {
+		require.NoError(t, os.Symlink(to, filepath.Join(r.dir, name)))
+	}
+	for files, want := range map[string]string{"*.yaml": "c.yaml|inside.yaml", "a.yaml c.yaml": "c.yaml", "b/token.yaml c.yaml": "c.yaml", "b/*.yaml c.yaml": "c.yaml", "b c.yaml": "c.yaml"} {
+		status, log := r.run(t, "FILES="+files)
+		require.Zero(t, status, log)
+		require.Contains(t, strings.Join(log, "\n"), "::warning::scaledjob: ", files)
+		require.Equal(t, want, strings.Join(log[len(log)-strings.Count(want, "|")-1:], "|"), files)
+		require.NotContains(t, strings.Join(log, "\n"), "\nb/token.yaml\n", files)
+	}
+	_, log := r.run(t, "FILES="+filepath.Join(outside, "token.yaml"))
+	require.Equal(t, filepath.Join(outside, "token.yaml"), log[len(log)-1], "which the workflow names")
+	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "out.sarif"), 0o755)) // with a forged file inside, say
+	for _, name := range []string{"out.sarif", "b"} {
+		status, log := r.run(t, "FILES=c.yaml", "SARIF="+name)
+		require.Equal(t, 2, status)
+		require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has "+name)
+	}
+}
+
 // What the command says is an annotation, and its status is the step's. SARIF that was not
 // written leaves no file.
 func TestActionResults(t *testing.T) {

@@ -7,9 +7,14 @@ set -euo pipefail
 repository=scaledjob/scaledjob
 base="${SCALEDJOB_RELEASES:-https://github.com/$repository/releases}"
 
+say() {
+	local text="${2//'%'/%25}"
+	text="${text//$'\r'/%0D}"
+	echo "::$1::${text//$'\n'/%0A}"
+}
+
 fail() {
-	local text="${1//'%'/%25}"
-	echo "::error::${text//$'\n'/%0A}"
+	say error "$1"
 	exit 2
 }
 
@@ -30,6 +35,25 @@ install() {
 	gh attestation verify "$dir/$archive" --repo "$repository" --signer-workflow "$repository/.github/workflows/release.yaml" \
 		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify"
 	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
+}
+
+# inside prints the names of files, one after each NUL, unless a link leads out of the checkout: the
+# author of a pull request makes links, and what the command reads may be printed. A name that leads
+# out by itself, such as /tmp/rendered.yaml, is the workflow's.
+inside() {
+	local root name at
+	root="$(pwd -P)"
+	while IFS= read -r -d '' name; do
+		at="$root/"
+		if [[ "$name" == /* && "$name" != "$root"/* || "/$name/" == */../* ]]; then
+			:
+		elif [[ -e "$name" || -L "$name" ]]; then at="$(realpath -- "$name" 2>/dev/null)/" || at=""; fi
+		if [[ "$at" == "$root/"* ]]; then
+			printf '%s\0' "$name"
+		else
+			say warning "scaledjob: $name is outside of the checkout and is left out" >&2
+		fi
+	done
 }
 
 # names prints the files of the input, one after each NUL: a line is a file, a directory or a
@@ -60,7 +84,7 @@ if [[ -z "$scaledjob" ]]; then
 	scaledjob="$work/scaledjob"
 fi
 
-mapfile -d '' files < <(names "${FILES:-.}")
+mapfile -d '' files < <(names "${FILES:-.}" | inside)
 [[ ${#files[@]} -gt 0 ]] || fail "scaledjob: no file matches the input files"
 
 flags=(--fail-on "${FAIL_ON:-error}")
@@ -74,6 +98,7 @@ fi
 
 status=0
 if [[ -n "${SARIF:-}" ]]; then
+	if [[ -d "$SARIF" || -L "$SARIF" ]]; then fail "scaledjob: the checkout has $SARIF, which is no file; use another name for the input sarif"; fi
 	"$scaledjob" lint "${flags[@]}" -o sarif -- "${files[@]}" >"$work/sarif" 2>"$work/said" || status=$?
 	if [[ -s "$work/sarif" ]]; then mv "$work/sarif" "$SARIF"; fi
 else
