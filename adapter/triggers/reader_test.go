@@ -421,6 +421,13 @@ func TestPolicy(t *testing.T) {
 	get := func(kind, namespace, name string) wire.Ask {
 		return wire.Ask{Kind: kind, Namespace: namespace, Name: name}
 	}
+	all = append(all, object("TriggerAuthentication", "other", "auth", nil, refersTo("theirs")))
+	var large []wire.Ask
+	for i := range 9 {
+		s := secret("team", fmt.Sprint("large-", i))
+		s.Data["a"] = make([]byte, 1<<20)
+		core, large = append(core, s), append(large, get("Secret", "team", s.Name))
+	}
 	for _, c := range []struct {
 		name    string
 		ref     manifest.AuthenticationRef
@@ -444,6 +451,8 @@ func TestPolicy(t *testing.T) {
 		{"of the cluster, closed", manifest.AuthenticationRef{Name: "closed", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "closed")}, "-open-cluster-authentication"},
 		{"of the cluster", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "shared")}, ""},
 		{"of the cluster, another Secret", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "internal")}, "another namespace"},
+		{"an authentication of the name elsewhere", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "other", "auth")}, "does not refer to"},
+		{"many large Secrets", manifest.AuthenticationRef{}, large, "more than 8388608 bytes"},
 		{"an absent Secret", manifest.AuthenticationRef{}, []wire.Ask{get("Secret", "team", "absent")}, "not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -469,6 +478,39 @@ func TestPolicy(t *testing.T) {
 			require.True(t, metrics[0].Failed, "whatever the worker made of it")
 		})
 	}
+}
+
+// A read has bounds: of requests, of the objects in a list, and of the owner's triggers with the
+// environment.
+func TestBoundsOfARead(t *testing.T) {
+	core := []runtime.Object{secret("team", "own")}
+	for i := range maxList + 1 {
+		core = append(core, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("pod-", i)}})
+	}
+	var last wire.Answer
+	asks := []wire.Ask{{Kind: "Pod", Namespace: "team"}}
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {
+		for _, ask := range asks {
+			last = w.ask(id, ask)
+		}
+		w.result(id, wire.Result{Value: 7, Target: 1})
+	}}
+	r := newFake(t, Options{}, f, core)
+	_, err := r.Read(context.Background(), anOwner("a", 1))
+	require.ErrorContains(t, err, "more than 5000 objects")
+	asks = slices.Repeat([]wire.Ask{{Kind: "Secret", Namespace: "team", Name: "own"}}, maxAsks)
+	_, err = r.Read(context.Background(), anOwner("a", 1))
+	require.NoError(t, err)
+	require.Empty(t, last.Refused)
+	asks = append(asks, asks[0])
+	_, err = r.Read(context.Background(), anOwner("a", 1))
+	require.NoError(t, err, "which the worker reports")
+	require.Contains(t, last.Refused, "more than 256 requests")
+	asks = nil
+	long := anOwner("a", 1)
+	long.Triggers[0].Metadata["query"] = strings.Repeat("a", maxObject)
+	_, err = r.Read(context.Background(), long)
+	require.ErrorContains(t, err, "use at most 1048576")
 }
 
 func TestOptionalSecretMayBeAbsent(t *testing.T) {
