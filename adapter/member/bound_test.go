@@ -143,28 +143,11 @@ func TestEndlessPods(t *testing.T) {
 	require.Equal(t, 200, pages)
 }
 
-// A member that was registered without a UID cannot take that of another's registration.
-func TestIdentityWithoutUID(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
-	for _, name := range []string{"a", "b"} {
-		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "one"}}
-		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
-	w.add("b", member.Options{UID: "one", Registered: time.Now()})
-	w.add("a", member.Options{})
-	w.eventually("one is judged", func() bool {
-		seen := w.observe()
-		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable && w.all.Problems()["a"] != nil
-	})
-	require.ErrorContains(t, w.all.Problems()["a"], "it is the same cluster as member b")
-}
-
 // A member that is another cluster than the registered one is unreachable. Of two that are
-// one cluster, the one that was registered later is.
+// one cluster, the one that was registered later is, or without a UID.
 func TestIdentity(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b", "c").ready()
-	for name, uid := range map[string]types.UID{"a": "one", "b": "one", "c": "three"} {
+	w := newWorld(t, member.Options{}, "a", "b", "c", "d").ready()
+	for name, uid := range map[string]types.UID{"a": "one", "b": "one", "c": "three", "d": "one"} {
 		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}
 		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -173,12 +156,14 @@ func TestIdentity(t *testing.T) {
 	w.add("a", member.Options{UID: "one", Registered: now})
 	w.add("b", member.Options{UID: "one", Registered: now.Add(-time.Hour)})
 	w.add("c", member.Options{UID: "two"})
+	w.add("d", member.Options{})
 	w.eventually("each is judged", func() bool {
 		seen := w.observe()
-		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable && len(w.all.Problems()) == 2
+		return seen["a"].Reach != jobs.Reachable && seen["b"].Reach == jobs.Reachable && len(w.all.Problems()) == 3
 	})
 	require.ErrorContains(t, w.all.Problems()["a"], "it is the same cluster as member b, which was registered before")
 	require.ErrorContains(t, w.all.Problems()["c"], `its namespace kube-system has UID "three", and its registration has "two"`)
+	require.ErrorContains(t, w.all.Problems()["d"], "it is the same cluster as member")
 	w.all.Remove("b")
 	w.eventually("it is the only one", func() bool { return w.observe()["a"].Reach == jobs.Reachable })
 }

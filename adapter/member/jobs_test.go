@@ -558,32 +558,6 @@ func TestNamesAreTaken(t *testing.T) {
 	require.True(t, apierrors.IsAlreadyExists(reports[0].Err))
 }
 
-// A member that is registered anew while a plan is carried out on it is not known
-// before that has come to its end.
-func TestAddedAnewMeanwhile(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
-	w.demand = 1
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	w.sites["a"].breaks(on("create", func(send func() error) error {
-		close(begun)
-		<-goOn
-		return send()
-	}))
-	w.plan()
-	done := make(chan []member.Report, 1)
-	go func() { done <- w.apply() }()
-	<-begun
-	w.all.Remove("a")
-	w.add("a", member.Options{})
-	w.add("a", member.Options{})
-	time.Sleep(50 * time.Millisecond)
-	require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
-	close(goOn)
-	noErrors(t, <-done)
-	w.ready()
-	require.Len(t, w.observe()["a"].Jobs, 1)
-}
-
 func TestRegistration(t *testing.T) {
 	w := newWorld(t, member.Options{}, "b", "a").ready()
 	require.Equal(t, []string{"a", "b"}, w.all.Names())

@@ -32,6 +32,7 @@ import (
 // A deployment is one on a member, and the way to its scale.
 type deployment struct {
 	scale.ScaleInterface
+	site     *site
 	mu       sync.Mutex
 	where    string // namespace/name of what was asked for last
 	replicas int32
@@ -106,10 +107,9 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 		o.Interval = 5 * time.Millisecond
 	}
 	for _, name := range names {
-		d := &deployment{}
+		d := &deployment{site: newSite(name, new(atomic.Int64))}
 		deployments[name] = d
-		site := newSite(name, new(atomic.Int64))
-		site.breaks(func(ctx context.Context, _, _ string, send func() error) error {
+		d.site.breaks(func(ctx context.Context, _, _ string, send func() error) error {
 			d.mu.Lock()
 			fault := d.fault
 			d.mu.Unlock()
@@ -118,7 +118,7 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 			}
 			return fault(ctx)
 		})
-		clients := both(site)
+		clients := both(d.site)
 		clients.Scales, clients.Mapper = d, mapper
 		c, err := member.New(name, clients, o)
 		require.NoError(t, err)
@@ -139,9 +139,9 @@ type polls struct {
 	poll        member.ReplicasPoll
 }
 
-func newPolls(t *testing.T) *polls {
+func newPolls(t *testing.T, o member.Options) *polls {
 	p := &polls{T: t, policy: replicas.NewPolicy(100, replicas.Member{Name: "a", Weight: 4}, replicas.Member{Name: "b", Weight: 6})}
-	p.all, p.deployments = scalable(t, member.Options{}, "a", "b")
+	p.all, p.deployments = scalable(t, o, "a", "b")
 	p.workload = member.Workload{Namespace: "shop", Name: "nginx", Namespaces: map[string]string{"b": "elsewhere"}}
 	p.now = time.Now()
 	return p
@@ -166,7 +166,7 @@ func (p *polls) has() [2]int32 {
 }
 
 func TestReplicas(t *testing.T) {
-	p := newPolls(t)
+	p := newPolls(t, member.Options{})
 	_, errs := p.step(5)
 	require.Empty(t, errs)
 	require.Equal(t, [2]int32{2, 3}, p.has())
@@ -207,7 +207,7 @@ func TestReplicas(t *testing.T) {
 // A member without the workload has no share, and the reason is not that it is
 // unreachable. Replicas that do not exist yet count as ordered only.
 func TestWorkloadMissing(t *testing.T) {
-	p := newPolls(t)
+	p := newPolls(t, member.Options{})
 	notFound := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "nginx")
 	p.deployments["b"].absent = notFound
 	plan, errs := p.step(10)
@@ -229,7 +229,7 @@ func TestWorkloadMissing(t *testing.T) {
 
 // A member that refuses writes gets them again, and costs the other member nothing.
 func TestWritesFail(t *testing.T) {
-	p := newPolls(t)
+	p := newPolls(t, member.Options{})
 	p.deployments["a"].replicas = 10
 	p.deployments["b"].refused = errors.New("forbidden")
 	for range 3 {
@@ -259,7 +259,7 @@ func TestWritesFail(t *testing.T) {
 
 // A former member is observed until it is scaled to 0. Other clusters are not.
 func TestFormerMember(t *testing.T) {
-	p := newPolls(t)
+	p := newPolls(t, member.Options{})
 	p.step(6)
 	p.policy.Members = p.policy.Members[:1]
 	p.step(6)
@@ -320,19 +320,9 @@ func TestNotAsked(t *testing.T) {
 // Pods that never become ready are no replicas that exist: the member that has ready pods
 // keeps them, gets the rest after the progress deadline, and the cause is in the plan.
 func TestPodsThatNeverStart(t *testing.T) {
-	p := newPolls(t)
-	pods := map[string]*fake.Clientset{}
-	p.all = &member.Clusters{}
-	for name, d := range p.deployments {
-		d.selector, pods[name] = "app=nginx", fake.NewClientset()
-		clients := both(pods[name])
-		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-		clients.Scales, clients.Mapper = d, mapper
-		c, err := member.New(name, clients, member.Options{Terms: term.Alone(), Home: home, Pods: true})
-		require.NoError(t, err)
-		require.NoError(t, c.Probe(t.Context()))
-		require.NoError(t, p.all.Add(t.Context(), c))
+	p := newPolls(t, member.Options{Pods: true})
+	for _, d := range p.deployments {
+		d.selector = "app=nginx"
 	}
 	starts := map[string]bool{"a": true}
 	follow := func() { // as the controllers of the members do
@@ -345,7 +335,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 				if starts[name] {
 					pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 				}
-				of := pods[name].CoreV1().Pods(namespace)
+				of := d.site.CoreV1().Pods(namespace)
 				_ = of.Delete(t.Context(), pod.Name, metav1.DeleteOptions{})
 				if int32(i) < d.replicas {
 					_, err := of.Create(t.Context(), pod, metav1.CreateOptions{})

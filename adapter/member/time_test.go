@@ -173,8 +173,8 @@ func TestLateAfterItWasAskedFor(t *testing.T) {
 	})
 }
 
-// A member that is registered anew is not known before the creates of plans for the
-// replaced one have arrived.
+// A member that is registered anew, also repeatedly, is not known before the creates of plans
+// for the replaced one have arrived.
 func TestLateAndAddedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slow, "a", "b").ready()
@@ -186,6 +186,8 @@ func TestLateAndAddedAnew(t *testing.T) {
 		w.sites["a"].blind.Store(true)
 		w.poll()
 		begin := time.Now()
+		w.all.Remove("a")
+		w.add("a", slow)
 		w.add("a", slow)
 		require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
 		w.checkpoint = jobs.Checkpoint{}
