@@ -513,6 +513,14 @@ func TestBoundsOfARead(t *testing.T) {
 	require.ErrorContains(t, err, "use at most 1048576")
 }
 
+// A worker has the variables of its identity, and no other of this process.
+func TestVariablesOfWorkers(t *testing.T) {
+	all := []string{"AWS_REGION=a", "PASSWORD=b", "GOOGLE_CLOUD_PROJECT=c"}
+	require.Equal(t, []string{"KEDA_CLUSTER_OBJECT_NAMESPACE=keda"}, Program{}.environment("", all))
+	require.Equal(t, []string{"KEDA_CLUSTER_OBJECT_NAMESPACE=keda", "AWS_REGION=a"}, Program{}.environment("aws", all))
+	require.Equal(t, []string{"KEDA_CLUSTER_OBJECT_NAMESPACE=keda"}, Program{}.environment("anything", all))
+}
+
 func TestOptionalSecretMayBeAbsent(t *testing.T) {
 	yes := true
 	var last wire.Answer
