@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -158,11 +159,17 @@ var instance = sync.OnceValue(func() string {
 	return name + "-" + host
 })
 
+// eventName returns the name of a new event about an object, whose name may be as long as a name can be.
+func eventName(about string) string {
+	suffix := "." + strings.ToLower(rand.Text()[:16])
+	return strings.TrimRight(about[:min(len(about), validation.DNS1123SubdomainMaxLength-len(suffix))], "-.") + suffix
+}
+
 // writeEvent writes an event once. Nothing depends on it.
 func (t *term) writeEvent(ctx context.Context, e *entry, event scaledjob.Event) error {
 	now := time.Now()
 	_, err := t.Requests.EventsV1().Events(e.name.Namespace).Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.name.Namespace, Name: e.name.Name + "." + strings.ToLower(rand.Text()[:16])},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.name.Namespace, Name: eventName(e.name.Name)},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: name, ReportingInstance: instance(),
 		Type: event.Type, Reason: event.Reason, Action: event.Reason, Note: event.Message,

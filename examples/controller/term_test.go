@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
@@ -319,6 +320,15 @@ func (b *bench) series(text string) string {
 		}
 	}
 	return ours.String()
+}
+
+// The events of a ScaledJob have valid names, however long its own is.
+func TestEventNames(t *testing.T) {
+	for _, about := range []string{"a", strings.Repeat("a", 253), strings.Repeat("a", 235) + "." + strings.Repeat("b", 17)} {
+		is := eventName(about)
+		require.Empty(t, validation.IsDNS1123Subdomain(is), is)
+		require.NotEqual(t, is, eventName(about))
+	}
 }
 
 // An edit stops the plan that is being carried out, within a batch, and leads to a poll at

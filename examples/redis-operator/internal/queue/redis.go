@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // Redis is a Reader of Redis lists. Each read has a connection of its own, so that none is
@@ -97,6 +98,9 @@ var errProtocol = errors.New("answered with something that is not Redis's protoc
 func ask(conn io.Writer, answers *bufio.Reader, kind byte, command ...string) (string, error) {
 	request := fmt.Appendf(nil, "*%d\r\n", len(command))
 	for _, word := range command {
+		if strings.ContainsFunc(word, unicode.IsControl) { // a server of another protocol might obey it
+			return "", errors.New("is not asked with a control character in the name, user or password")
+		}
 		request = fmt.Appendf(request, "$%d\r\n%s\r\n", len(word), word)
 	}
 	_, err := conn.Write(request)
