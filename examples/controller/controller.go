@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
@@ -31,38 +29,28 @@ type controller struct {
 	warned  atomic.Int64 // when an overload was logged, in Unix seconds
 }
 
-// clients are clients of the API server. Requests share a limit. The lease is renewed whether or not they wait.
+// clients are clients of the API server. The lease is renewed whether or not requests wait.
 type clients struct {
-	client.Clients
-	limit   *client.Limit
-	dynamic dynamic.Interface // with a timeout and the limit
-	watches dynamic.Interface
-	lease   kube.Lease
+	cluster.Clients
+	lease kube.Lease
 }
 
 func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
 	if c.lease, err = o.Lease(config, log); err != nil {
 		return c, err
 	}
-	limit := client.NewLimit(o.maxRequests)
-	c.limit = limit
-	if c.Clients, err = client.Connect(config, o.requestTimeout, limit); err != nil {
-		return c, err
-	}
-	var problems [2]error
-	c.dynamic, problems[0] = dynamic.NewForConfig(client.Limited(config, o.requestTimeout, limit))
-	c.watches, problems[1] = dynamic.NewForConfig(config)
-	return c, errors.Join(problems[:]...)
+	c.Clients, err = cluster.Connect(config, o.requestTimeout, o.maxRequests)
+	return c, err
 }
 
 func newController(o *options, clients clients, log *slog.Logger) (*controller, error) {
 	c := &controller{
 		options: o, clients: clients, log: log, totals: newTotals(),
 	}
-	if clients.limit != nil {
-		clients.limit.Observe = c.observe
+	if clients.Limit != nil {
+		clients.Limit.Observe = c.observe
 	}
-	c.watched = dynamicinformer.NewFilteredDynamicInformer(clients.watches, scaledJobs, o.Namespace, 0, cache.Indexers{},
+	c.watched = dynamicinformer.NewFilteredDynamicInformer(clients.DynamicWatches, scaledJobs, o.Namespace, 0, cache.Indexers{},
 		func(l *metav1.ListOptions) { l.LabelSelector = o.label }).Informer()
 	if err := c.watched.SetTransform(store); err != nil || o.label == "" {
 		return c, err

@@ -150,7 +150,7 @@ func (t *term) free(ctx context.Context, key cache.ObjectName) {
 		{"op": "remove", "path": path},
 	})
 	if err == nil {
-		_, err = t.dynamic.Resource(scaledJobs).Namespace(key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name})
+		_, err = t.Dynamic.Resource(scaledJobs).Namespace(key.Namespace).Patch(ctx, key.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: name})
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !replaced(err) { // another client was faster; an event follows
 		t.log.Warn("finalizer of KEDA not removed, will try again", "namespace", key.Namespace, "scaledjob", key.Name, "err", err)

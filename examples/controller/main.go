@@ -92,7 +92,7 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	reader, err := o.triggers.Reader(clients.Requests, clients.dynamic, c.wake)
+	reader, err := o.triggers.Reader(clients.Requests, clients.Dynamic, c.wake)
 	if err != nil {
 		return err
 	}

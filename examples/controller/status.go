@@ -130,7 +130,7 @@ func (t *term) writeStatus(ctx context.Context, e *entry, s *status) error {
 		{"op": "add", "path": "/status", "value": s},
 	})
 	if err == nil {
-		_, err = t.dynamic.Resource(scaledJobs).Namespace(e.name.Namespace).
+		_, err = t.Dynamic.Resource(scaledJobs).Namespace(e.name.Namespace).
 			Patch(ctx, e.name.Name, types.JSONPatchType, patch, metav1.PatchOptions{
 				FieldManager: name,
 				// KEDA's own definition has no times of conditions: the API server drops them, with a warning for each.

@@ -39,6 +39,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/fair"
 	terms "github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/readingtest"
 )
@@ -132,9 +133,9 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 			lease.Holder, lease.Client = &terms.Holder{}, b.leases.CoordinationV1()
 		}
 		var err error
-		b.controller, err = newController(o, clients{
-			Clients: client.Clients{Queue: fair.New(128), Requests: slow, Watches: b.kube}, dynamic: b.dynamic, watches: b.dynamic, lease: lease,
-		}, log)
+		b.controller, err = newController(o, clients{cluster.Clients{
+			Clients: client.Clients{Queue: fair.New(128), Requests: slow, Watches: b.kube}, Dynamic: b.dynamic, DynamicWatches: b.dynamic,
+		}, lease}, log)
 		require.NoError(t, err)
 		b.reader = readingtest.ConfigMaps{Client: slow}
 		var ctx context.Context
@@ -361,7 +362,7 @@ func TestDeletedWhileApplying(t *testing.T) {
 		b.holds("consumer", 1000)
 		b.delay.create.Store(int64(time.Second))
 		time.Sleep(4500 * time.Millisecond)
-		require.NoError(b, b.controller.dynamic.Resource(scaledJobs).Namespace("mail").Delete(b.Context(), "consumer", metav1.DeleteOptions{}))
+		require.NoError(b, b.dynamic.Resource(scaledJobs).Namespace("mail").Delete(b.Context(), "consumer", metav1.DeleteOptions{}))
 		time.Sleep(time.Minute)
 		require.Equal(b, 31, b.jobs())
 		require.Empty(b, b.statuses())

@@ -90,13 +90,11 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	return c.run(ctx)
 }
 
-func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
-	if c.lease, err = o.Lease(config, log); err != nil {
-		return c, err
+func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error) {
+	lease, err := o.Lease(config, log)
+	if err != nil {
+		return clients{}, err
 	}
-	if c.client, c.dynamic, err = cluster.Clients(config, o.requestTimeout); err != nil {
-		return c, err
-	}
-	c.watches, c.dynamicWatches, err = cluster.Watches(config)
-	return c, err
+	c, err := cluster.Connect(config, o.requestTimeout, cluster.MaxInFlight)
+	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease}, err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -51,28 +50,26 @@ and in another terminal
     go run %s -install`, example)
 }
 
-// maxInFlight is the greatest number of requests in flight, without watches.
-const maxInFlight = 64
+// MaxInFlight is the default number of requests in flight, without watches.
+const MaxInFlight = 64
 
-// Clients returns a client of Kubernetes' own resources, and a client of custom resources,
-// with a common limit. Each request has the timeout; 0 means 15 s. Informers need [Watches].
-func Clients(config *rest.Config, timeout time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
-	config = client.Limited(config, timeout, client.NewLimit(maxInFlight))
-	own, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	custom, err := dynamic.NewForConfig(config)
-	return own, custom, err
+// Clients are clients of Kubernetes' own resources and of custom resources. Watches are for
+// informers, and have neither timeout nor limit: the list of all objects may take longer than a
+// request, and takes no place among the requests.
+type Clients struct {
+	client.Clients
+	Dynamic        dynamic.Interface
+	DynamicWatches dynamic.Interface
+	Limit          *client.Limit // of Requests and Dynamic
 }
 
-// Watches returns the same clients for informers, with neither timeout nor limit. The list
-// of all objects may take longer than a request, and takes no place among the requests.
-func Watches(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
-	own, err := client.Connect(config, 0, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	custom, err := dynamic.NewForConfig(config)
-	return own.Watches, custom, err
+// Connect returns the clients, with n requests in flight at most. Each request has the timeout; 0
+// means 15 s.
+func Connect(config *rest.Config, timeout time.Duration, n int) (c Clients, err error) {
+	c.Limit = client.NewLimit(n)
+	var problems [3]error
+	c.Clients, problems[0] = client.Connect(config, timeout, c.Limit)
+	c.Dynamic, problems[1] = dynamic.NewForConfig(client.Limited(config, timeout, c.Limit))
+	c.DynamicWatches, problems[2] = dynamic.NewForConfig(config)
+	return c, errors.Join(problems[:]...)
 }

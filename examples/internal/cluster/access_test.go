@@ -70,9 +70,9 @@ func TestNoCluster(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	config, err := cluster.Access{Kubeconfig: write(t)}.Config()
 	require.NoError(t, err)
-	client, _, err := cluster.Clients(config, 0)
+	clients, err := cluster.Connect(config, 0, 1)
 	require.NoError(t, err)
-	require.ErrorContains(t, cluster.Served(t.Context(), client.Discovery(), things), "connection refused")
+	require.ErrorContains(t, cluster.Served(t.Context(), clients.Requests.Discovery(), things), "connection refused")
 }
 
 // The lists of informers have no timeout.
@@ -84,19 +84,17 @@ func TestWatches(t *testing.T) {
 	}))
 	defer s.Close()
 	config := &rest.Config{Host: s.URL}
-	client, dynamic, err := cluster.Clients(config, 0)
+	clients, err := cluster.Connect(config, 0, 1)
 	require.NoError(t, err)
-	_, err = client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+	_, err = clients.Requests.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
-	_, err = dynamic.Resource(things).List(t.Context(), metav1.ListOptions{})
+	_, err = clients.Dynamic.Resource(things).List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	require.Equal(t, map[string]bool{"jobs": true, "things": true}, timeouts)
 
-	client, dynamic, err = cluster.Watches(config)
-	require.NoError(t, err)
-	_, err = client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+	_, err = clients.Watches.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
-	_, err = dynamic.Resource(things).List(t.Context(), metav1.ListOptions{})
+	_, err = clients.DynamicWatches.Resource(things).List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	require.Equal(t, map[string]bool{"jobs": false, "things": false}, timeouts)
 }

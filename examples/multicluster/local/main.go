@@ -129,17 +129,17 @@ func (o *options) kubeconfig(s site) error {
 
 // connect installs the custom resources in the home cluster, and registers the members.
 func connect(ctx context.Context, at site, members []site) error {
-	client, dynamic, err := examples.Clients(at.Config(), 0)
+	clients, err := examples.Connect(at.Config(), 0, examples.MaxInFlight)
 	if err != nil {
 		return err
 	}
-	if err := examples.Install(ctx, dynamic, manifests.CRDs, slog.New(slog.DiscardHandler)); err != nil {
+	if err := examples.Install(ctx, clients.Dynamic, manifests.CRDs, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
-	if _, err := client.CoreV1().Namespaces().Apply(ctx, core.Namespace(registry.Namespace), metav1.ApplyOptions{FieldManager: "local"}); err != nil {
+	if _, err := clients.Requests.CoreV1().Namespaces().Apply(ctx, core.Namespace(registry.Namespace), metav1.ApplyOptions{FieldManager: "local"}); err != nil {
 		return err
 	}
-	home := registry.Registry{Client: client, Namespace: registry.Namespace}
+	home := registry.Registry{Client: clients.Requests, Namespace: registry.Namespace}
 	for _, m := range members {
 		kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: m.name, Admin: m.Config()})
 		if err != nil {
