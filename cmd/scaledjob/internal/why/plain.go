@@ -39,7 +39,8 @@ var createErrors = []plainError{
 	{regexp.MustCompile(`(?i)cannot set blockOwnerDeletion`), "cannot set blockOwnerDeletion", "KEDA's ServiceAccount may not set finalizers of ScaledJobs, which OpenShift checks", "grant update on scaledjobs/finalizers in keda.sh to the keda-operator"},
 	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "forbidden", "KEDA's ServiceAccount may not create Jobs, or the namespace forbids them", "grant create on jobs in batch to the keda-operator, or end the deletion of the namespace"},
 	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "is invalid", "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
-	{regexp.MustCompile(`(?i)client rate limiter|context canceled`), "client rate limiter", "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"},
+	{regexp.MustCompile(`(?i)client rate limiter`), "client rate limiter", "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"},
+	{regexp.MustCompile(`(?i)context canceled`), "context canceled", "KEDA ended the poll because the ScaledJob was changed, or because KEDA set its finalizer on a new one; the Job may exist all the same, also above the maximum", "nothing has to be done: the next poll counts the Jobs that exist"},
 	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "timeout", "the API server does not answer", "check the control plane and the webhooks that it calls"},
 }
 

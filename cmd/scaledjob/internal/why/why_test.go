@@ -278,6 +278,17 @@ func TestPasted(t *testing.T) {
 	}
 }
 
+// TestEndedPoll has the errors of creates in a poll that KEDA itself ended.
+func TestEndedPoll(t *testing.T) {
+	for text, want := range map[string]string{
+		`client rate limiter Wait returned an error: context canceled`: "raise --kube-api-qps",
+		`Post "https://10.0.0.1/apis/batch/v1/jobs": context canceled`: "nothing has to be done",
+	} {
+		_, fix := in(createErrors, text)
+		require.Contains(t, fix, want, text)
+	}
+}
+
 // TestCut has polls that the log begins or ends within.
 func TestCut(t *testing.T) {
 	first, second := pollLines(0, "a", 1, 0, 2), pollLines(30, "a", 3, 0, 0)
