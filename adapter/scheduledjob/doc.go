@@ -68,6 +68,6 @@
 //	names and labels are valid, and differ by run    TestNames
 //	the fields of a CronJob                          TestCronJobFields
 //	the proposal's own text                          TestProposalsText
-//	each variable once; the template's stay          TestEnvironment
+//	each variable once; the template's stay          TestNewJob
 //	the exit code of a failed run                    TestExitCode
 package scheduledjob

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
@@ -116,42 +114,3 @@ func propNames(t *rapid.T) {
 
 func TestNames(t *testing.T) { rapid.Check(t, propNames) }
 func FuzzNames(f *testing.F) { premise.Seeded(f, propNames) }
-
-// Every container has each of the run's variables once: the template's, where it has
-// one, and all that the template has stays, in its order.
-func propEnvironment(t *rapid.T) {
-	containers := rapid.Custom(func(t *rapid.T) corev1.Container {
-		c := corev1.Container{Name: "c"}
-		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"A", "B", scheduledjob.EnvPodCount, scheduledjob.EnvPodIndex}), 0, 4, rapid.ID).Draw(t, "env") {
-			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "own"})
-		}
-		return c
-	})
-	c := scheduledjob.Config{PodCount: 3, Template: &corev1.PodTemplateSpec{}}
-	c.Template.Spec.Containers = rapid.SliceOfN(containers, 1, 3).Draw(t, "containers")
-	c.Template.Spec.InitContainers = rapid.SliceOfN(containers, 0, 2).Draw(t, "initContainers")
-	spec := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "a"}).Spec.Template.Spec
-	before := slices.Concat(c.Template.Spec.Containers, c.Template.Spec.InitContainers)
-	for i, after := range slices.Concat(spec.Containers, spec.InitContainers) {
-		own := before[i].Env
-		added := after.Env[:len(after.Env)-len(own)]
-		if !equality.Semantic.DeepEqual(own, after.Env[len(added):]) {
-			t.Fatalf("%v became %v", own, after.Env)
-		}
-		count := map[string]int{}
-		for _, e := range after.Env {
-			count[e.Name]++
-		}
-		if count[scheduledjob.EnvPodCount] != 1 || count[scheduledjob.EnvPodIndex] != 1 {
-			t.Fatalf("%v", after.Env)
-		}
-		for _, e := range added {
-			if !strings.HasPrefix(e.Name, "JOB_POD_") {
-				t.Fatalf("%v was added", e)
-			}
-		}
-	}
-}
-
-func TestEnvironment(t *testing.T) { rapid.Check(t, propEnvironment) }
-func FuzzEnvironment(f *testing.F) { premise.Seeded(f, propEnvironment) }

@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -165,32 +163,3 @@ func TestInitContainer(t *testing.T) {
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &end}}}
 	require.EqualValues(t, 5, scheduledjob.Observe(owner, []batchv1.Job{job("failed", batchv1.JobFailed)}, []corev1.Pod{p})[0].ExitCode)
 }
-
-// What is seen does not depend on the order of the Jobs, nor of the pods.
-func propOrder(t *rapid.T) {
-	var jobs []batchv1.Job
-	for i := range rapid.IntRange(0, 4).Draw(t, "jobs") {
-		end := rapid.SampledFrom([]batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobComplete, batchv1.JobFailureTarget}).Draw(t, "end")
-		jobs = append(jobs, job(fmt.Sprint(i), end))
-	}
-	var pods []corev1.Pod
-	for i := range rapid.IntRange(0, 8).Draw(t, "pods") {
-		d := death{types.UID(fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "job"))), fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "restarts")),
-			rapid.SliceOfN(rapid.IntRange(0, 3), 0, 2).Draw(t, "exits"), rapid.IntRange(0, 2).Draw(t, "at")}
-		pods = append(pods, d.pod(fmt.Sprint(i)))
-	}
-	seen := func(jobs []batchv1.Job, pods []corev1.Pod) map[string]schedule.Job {
-		byTag := map[string]schedule.Job{}
-		for _, j := range scheduledjob.Observe(owner, jobs, pods) {
-			byTag[j.Tag] = j
-		}
-		return byTag
-	}
-	want := seen(jobs, pods)
-	if got := seen(rapid.Permutation(jobs).Draw(t, "other jobs"), rapid.Permutation(pods).Draw(t, "other pods")); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("%v, in another order %v", want, got)
-	}
-}
-
-func TestOrder(t *testing.T) { rapid.Check(t, propOrder) }
-func FuzzOrder(f *testing.F) { premise.Seeded(f, propOrder) }
