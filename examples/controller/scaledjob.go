@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -60,9 +61,15 @@ func store(object any) (any, error) {
 // same reports whether the user has changed nothing.
 func (s *stored) same(other *stored) bool { return bytes.Equal(s.manifest, other.manifest) }
 
+// longestManifest bounds the time of an edit, for which the edits of others wait: a megabyte takes seconds.
+const longestManifest = 256 << 10
+
 // read decodes the ScaledJob. An unknown field is an error: nothing else checks the Job
 // template of a custom resource before a Job is created.
 func (s *stored) read() (*manifest.ScaledJob, error) {
+	if n := len(s.manifest); n > longestManifest {
+		return nil, fmt.Errorf("the ScaledJob has %d bytes; use at most %d", n, longestManifest)
+	}
 	found, err := manifest.Read(s.manifest)
 	if err != nil {
 		return nil, err

@@ -323,6 +323,16 @@ func (b *bench) series(text string) string {
 	return ours.String()
 }
 
+// A ScaledJob that takes long to read is not read.
+func TestLongManifest(t *testing.T) {
+	u := object("consumer", "1", limits(1))
+	require.NoError(t, unstructured.SetNestedField(u.Object, strings.Repeat("a", longestManifest), "spec", "jobTargetRef", "long"))
+	s, err := store(u)
+	require.NoError(t, err)
+	_, err = s.(*stored).read()
+	require.ErrorContains(t, err, "use at most 262144")
+}
+
 // The events of a ScaledJob have valid names, however long its own is.
 func TestEventNames(t *testing.T) {
 	for _, about := range []string{"a", strings.Repeat("a", 253), strings.Repeat("a", 235) + "." + strings.Repeat("b", 17)} {

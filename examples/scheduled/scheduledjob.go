@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,10 +49,17 @@ func (s *scheduledJob) keep(u *unstructured.Unstructured) {
 	s.foreign, _ = u.Object["status"].(map[string]any)
 }
 
+// longestSpec bounds the time of an edit, for which the edits of others wait: a megabyte takes seconds.
+const longestSpec = 256 << 10
+
 func readKnown(u *unstructured.Unstructured) *scheduledJob {
 	u.SetManagedFields(nil)
 	data, err := json.Marshal(u.Object)
-	if err == nil {
+	spec, _ := json.Marshal(u.Object["spec"]) // came as JSON
+	switch n := len(spec); {
+	case n > longestSpec:
+		err = fmt.Errorf("the spec has %d bytes; use at most %d", n, longestSpec)
+	case err == nil:
 		var found []*scheduledjob.ScheduledJob
 		if found, err = scheduledjob.Read(data); err == nil {
 			return &scheduledJob{ScheduledJob: found[0]}

@@ -96,3 +96,14 @@ func TestReadyEvents(t *testing.T) {
 		require.Contains(t, strings.Join(told, ""), step.event)
 	}
 }
+
+// A ScheduledJob that takes long to read is not read, and its status stays.
+func TestLongSpec(t *testing.T) {
+	s := read(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "ScheduledJob", "metadata": map[string]any{"name": "job", "namespace": "n"},
+		"spec": map[string]any{"long": strings.Repeat("a", longestSpec)}, "status": map[string]any{"active": int64(3)},
+	}})
+	require.ErrorContains(t, s.problem, "use at most 262144")
+	require.EqualValues(t, 3, s.Status.ActiveRuns)
+	require.Equal(t, "job", s.Name)
+}
