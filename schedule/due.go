@@ -39,8 +39,12 @@ func (d *decider) becomeDue() {
 		keep = 1
 	}
 	var ran time.Time
+	handled := s.Handled.Format(tagTime) // tags of earlier occurrences are less
 	for _, j := range d.jobs {
-		if due, ok := scheduledAt(d.spec.UID, j.Tag); ok && d.jobsKnown {
+		if !d.jobsKnown || j.Tag < handled {
+			continue
+		}
+		if due, ok := scheduledAt(d.spec.UID, j.Tag); ok {
 			ran = latest(ran, due)
 		}
 	}
