@@ -366,6 +366,23 @@ func TestEditWhileApplying(t *testing.T) {
 	}, u)
 }
 
+// A status is of the ScaledJob that was polled, and never of another that has taken its name.
+func TestStatusTestsTheUID(t *testing.T) {
+	u := object("consumer", "1", limits(1))
+	benched(t, false, func(b *bench) {
+		b.holds("consumer", 1)
+		time.Sleep(time.Minute)
+		patches := 0
+		for _, a := range b.dynamic.Actions() {
+			if patch, ok := a.(clienttesting.PatchAction); ok && a.GetSubresource() == "status" {
+				patches++
+				require.Contains(b, string(patch.GetPatch()), `{"op":"test","path":"/metadata/uid","value":"`+string(u.GetUID())+`"}`)
+			}
+		}
+		require.NotZero(b, patches)
+	}, u)
+}
+
 // A ScaledJob that is deleted while its Jobs are created gets no more, and no status.
 func TestDeletedWhileApplying(t *testing.T) {
 	benched(t, false, func(b *bench) {
