@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
@@ -56,6 +57,7 @@ type clients struct {
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
 	lease          kube.Lease
+	slots          *fair.Queue // of the requests; nil has a slot for each reconciliation
 }
 
 // Indexes of the caches
@@ -243,30 +245,32 @@ func (c *controller) sync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), c.hasSynced)
 }
 
-// act reconciles until the context ends.
+// act reconciles until the context ends. A ScheduledJob whose requests hang or fail delays no other,
+// as package fair describes.
 func (c *controller) act(ctx context.Context) error {
 	c.tracker.Start()
 	c.log.Info("acting", "namespace", c.Namespace, "resync", c.resync)
+	stop := context.AfterFunc(ctx, c.queue.ShutDown)
+	defer stop()
 	var working sync.WaitGroup
-	for range c.workers {
-		working.Go(func() {
-			for c.next(ctx) {
-			}
+	for {
+		key, shutdown := c.queue.Get()
+		if shutdown {
+			break
+		}
+		working.Add(1)
+		c.slots.Do(ctx, fair.Owner{Namespace: key.Namespace, Name: key.Name}, func(ctx context.Context) {
+			defer working.Done()
+			c.next(ctx, key)
 		})
 	}
-	<-ctx.Done()
-	c.queue.ShutDown()
 	working.Wait()
 	c.log.Info("stopped")
 	return nil
 }
 
-// next reconciles one ScheduledJob. It returns false when the queue is shut down.
-func (c *controller) next(ctx context.Context) bool {
-	key, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
+// next reconciles a ScheduledJob of the queue.
+func (c *controller) next(ctx context.Context, key cache.ObjectName) {
 	defer c.queue.Done(key)
 	wait, err := c.reconcile(ctx, key)
 	switch {
@@ -280,7 +284,6 @@ func (c *controller) next(ctx context.Context) bool {
 	if wait >= 0 {
 		c.queue.AddAfter(key, wait)
 	}
-	return true
 }
 
 // failed counts a failure. Users choose the names of ScheduledJobs that do not exist, so

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,12 +19,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/examples/internal/cluster"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -33,6 +40,15 @@ func (w *world) keys() (all []string) {
 		all = append(all, key.String())
 	}
 	return all
+}
+
+// nextKey reconciles the next ScheduledJob of the queue. It returns false when the queue is shut down.
+func (w *world) nextKey() bool {
+	key, shutdown := w.queue.Get()
+	if !shutdown {
+		w.next(w.ctx, key)
+	}
+	return !shutdown
 }
 
 // A change leads to a reconciliation of the ScheduledJobs that it is about.
@@ -81,31 +97,31 @@ func TestNext(t *testing.T) {
 	var log bytes.Buffer
 	w.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.enqueue(w.sees().key())
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.Len())
 	require.Contains(t, w.metered(), `scheduledjob_reconcile_errors_total{namespace="n",scheduledjob="job"} 0`)
 	w.follows() // so that nothing is stored
 	w.edit("spec.maxRestart", int64(1))
 	w.enqueue(w.sees().key())
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
 	require.Contains(t, w.metered(), `scheduledjob_reconcile_errors_total{namespace="n",scheduledjob="job"} 1`)
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
 	w.leads(kube.Lease{Holder: term.Alone()})
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
 	w.resync = time.Millisecond
 	w.enqueue(w.sees().key())
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond, "after the resync time")
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Eventually(t, func() bool { return len(w.keys()) == 1 }, time.Minute, time.Millisecond)
 	w.resync = time.Hour
 	w.enqueue(cache.NewObjectName("n", "none"))
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.Len(), "it waits for a change")
 	w.queue.ShutDown()
-	require.False(t, w.next(t.Context()))
+	require.False(t, w.nextKey())
 	require.Contains(t, log.String(), `level=DEBUG msg=decided scheduledJob=n/job decision=`)
 	require.Contains(t, log.String(), `level=WARN msg="will try again" scheduledJob=n/job err="store the status: `)
 }
@@ -119,7 +135,7 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 	require.Contains(t, w.metered(), metric+`namespace="n",scheduledjob="job"} 1`)
 	require.NoError(t, w.scheduled.Delete(w.sees()))
 	w.deleted(cache.DeletedFinalStateUnknown{Key: job.String(), Obj: &scheduledJob{ScheduledJob: &scheduledjob.ScheduledJob{}}})
-	require.True(t, w.next(t.Context()))
+	require.True(t, w.nextKey())
 	require.NotContains(t, w.metered(), metric)
 	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
@@ -127,7 +143,7 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 	for _, name := range []string{"job", "typo"} {
 		w.request("for-"+name, name)
 		w.enqueue(cache.NewObjectName("n", name))
-		require.True(t, w.next(t.Context()))
+		require.True(t, w.nextKey())
 	}
 	require.Contains(t, w.metered(), metric+`namespace="",scheduledjob=""} 2`)
 	require.NotContains(t, w.metered(), metric+`namespace="n"`)
@@ -136,7 +152,6 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 // At the end, act waits for the reconciliations under way.
 func TestActWaits(t *testing.T) {
 	w := newWorld(t, once)
-	w.workers = 1
 	storing, stored := make(chan struct{}), make(chan struct{})
 	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		close(storing)
@@ -155,6 +170,53 @@ func TestActWaits(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(stored)
+	require.NoError(t, <-ended)
+}
+
+// Creates that hang in a namespace, more than there are slots, delay no other namespace.
+func TestSlowNamespaceDelaysNoOther(t *testing.T) {
+	created := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the client goes
+		if strings.Contains(r.URL.Path, "/namespaces/slow/") {
+			<-r.Context().Done()
+			return
+		}
+		if r.Method == http.MethodPost {
+			created <- r.URL.Path
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write([]byte(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "any"}}`))
+	}))
+	defer server.Close()
+	connected, err := cluster.Connect(&rest.Config{Host: server.URL}, 10*time.Second, 4)
+	require.NoError(t, err)
+	w := newWorld(t, once)
+	w.controller.client, w.tracker.Client, w.slots = connected.Requests, connected.Requests, connected.Queue
+	w.custom.PrependReactor("update", "scheduledjobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, a.(clienttesting.UpdateAction).GetObject(), nil
+	})
+	add := func(namespace, name string) {
+		s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
+		s.Namespace, s.Name, s.UID = namespace, name, types.UID(namespace+name)
+		require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: s}))
+		w.enqueue(cache.NewObjectName(namespace, name))
+	}
+	for i := range 20 {
+		add("slow", strconv.Itoa(i))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.act(ctx) }()
+	time.Sleep(100 * time.Millisecond) // the slow ones have the slots
+	add("fast", "job")
+	select {
+	case path := <-created:
+		require.Contains(t, path, "/namespaces/fast/")
+	case <-time.After(3 * fair.Patience):
+		require.Fail(t, "the slow namespace delays the other")
+	}
+	stop()
 	require.NoError(t, <-ended)
 }
 

@@ -41,7 +41,6 @@ func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 type options struct {
 	process.Options
 	resync, requestTTL, requestTimeout time.Duration
-	workers                            int
 }
 
 func newOptions() *options {
@@ -54,7 +53,6 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	flags.DurationVar(&o.resync, "resync", 5*time.Second, "`time` after which a ScheduledJob is reconciled without a change")
 	flags.DurationVar(&o.requestTTL, "request-ttl", 10*time.Minute, "`time` for which a RunRequest exists after its run has completed, also if history keeps no run")
 	flags.DurationVar(&o.requestTimeout, "request-timeout", adapter.DefaultTimeout, "`time` within which the API server must answer; Jobs are first deleted after twice that")
-	flags.IntVar(&o.workers, "workers", 4, "`number` of ScheduledJobs that are reconciled at once")
 }
 
 // Check returns every problem of the flags, joined.
@@ -64,7 +62,6 @@ func (o *options) Check() error {
 	problems.Check(o.resync > 0, "-resync", o.resync, "a time above 0")
 	problems.Check(o.requestTTL >= 0, "-request-ttl", o.requestTTL, "0s or more")
 	problems.Check(o.requestTimeout >= time.Second, "-request-timeout", o.requestTimeout, "1s or more")
-	problems.AtLeast("-workers", int64(o.workers), 1)
 	return problems.Err()
 }
 
@@ -96,5 +93,5 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error
 		return clients{}, err
 	}
 	c, err := cluster.Connect(config, o.requestTimeout, cluster.MaxInFlight)
-	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease}, err
+	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease, c.Queue}, err
 }

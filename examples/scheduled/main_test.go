@@ -30,17 +30,16 @@ func TestFlags(t *testing.T) {
 		{"-resync", "0s"}:          "-resync: found 0s; use a time above 0",
 		{"-request-ttl", "-1ns"}:   "-request-ttl: found -1ns; use 0s or more",
 		{"-request-timeout", "0s"}: "-request-timeout: found 0s; use 1s or more",
-		{"-workers", "0"}:          "-workers: found 0; use 1 or more",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-workers=-1", "-resync=-1s")
-	for _, want := range []string{"-log-format", "-workers", "-resync"} {
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-request-timeout=-1s", "-resync=-1s")
+	for _, want := range []string{"-log-format", "-request-timeout", "-resync"} {
 		require.Contains(t, said, want, "all at once")
 	}
-	processtest.Parse(t, newOptions(), "-request-ttl=0s", "-workers=1", "-resync=1ns")
+	processtest.Parse(t, newOptions(), "-request-ttl=0s", "-resync=1ns")
 	status, said := processtest.Run(t, newOptions(), "-help")
 	require.Zero(t, status)
 	require.Contains(t, said, "-install")
@@ -50,7 +49,7 @@ func TestFlags(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
-	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, requestTimeout: 15 * time.Second, workers: 4}, o)
+	require.Equal(t, &options{resync: 5 * time.Second, requestTTL: 10 * time.Minute, requestTimeout: 15 * time.Second}, o)
 }
 
 // A user without a cluster reads how to get one.

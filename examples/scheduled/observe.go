@@ -63,7 +63,7 @@ func (c *controller) cycle(s *scheduledJob) error {
 }
 
 // maxDependencies is the most dependencies of a ScheduledJob, with those of the ScheduledJobs before:
-// each reconciliation follows them, for all tenants in the same workers.
+// each reconciliation follows them, in one of the slots that all tenants share.
 const maxDependencies = 2000
 
 // follow adds the dependencies of the ScheduledJob, and theirs. It reports whether they are as many as
