@@ -13,7 +13,7 @@ import (
 )
 
 // Whoever imports a deciding package compiles the standard library, what this
-// table allows, and nothing else.
+// table allows, and nothing else. Few of the packages are concurrent.
 func TestImports(t *testing.T) {
 	const module = "github.com/scaledjob/scaledjob/"
 	for folder, allowed := range map[string][]string{
@@ -34,6 +34,9 @@ func TestImports(t *testing.T) {
 		"placement/replicas": {module + "field", module + "placement/apportion"},
 		"schedule":           {module + "field", module + "history", module + "schedule/interval"},
 		"schedule/interval":  nil,
+		"slots":              nil,
+		"slots/slotstest":    {module + "slots"},
+		"simulation/study":   {module + "field", module + "simulation"},
 		"simulation":         {module + "field", module + "scaling", module + "strategy", module + "placement/jobs", module + "placement/taint", module + "keda", module + "history"},
 	} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -48,6 +51,9 @@ func TestImports(t *testing.T) {
 			for _, i := range parsed.Imports {
 				path, err := strconv.Unquote(i.Path.Value)
 				require.NoError(t, err)
+				if strings.HasPrefix(path, "sync") && folder != "field" && !strings.HasPrefix(folder, "simulation") && !strings.HasPrefix(folder, "strategy") {
+					t.Errorf("%s imports %s: make race does not test it", file, path)
+				}
 				standard := !strings.Contains(strings.Split(path, "/")[0], ".")
 				if !standard && !slices.Contains(allowed, path) {
 					t.Errorf("%s imports %s", file, path)
