@@ -74,3 +74,27 @@ func TestBurst(t *testing.T) {
 	}
 	require.Equal(t, from.Add(-time.Millisecond), want)
 }
+
+// The last occurrence is found with few calls, also if a season of occurrences ended long ago.
+func TestLastOfASeason(t *testing.T) {
+	calls := 0
+	season := schedule.FromNext("each minute of January to June", func(after time.Time) time.Time {
+		calls++
+		next := after.Truncate(time.Minute).Add(time.Minute)
+		if next.Month() > time.June {
+			next = time.Date(next.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		return next
+	}).From(created).(schedule.Counter)
+	for until, want := range map[time.Time]time.Time{
+		time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC):   time.Date(2027, 6, 30, 23, 59, 0, 0, time.UTC),
+		time.Date(2027, 3, 31, 12, 30, 0, 0, time.UTC):  time.Date(2027, 3, 31, 12, 30, 0, 0, time.UTC),
+		time.Date(2027, 3, 31, 12, 30, 0, -1, time.UTC): time.Date(2027, 3, 31, 12, 29, 0, 0, time.UTC),
+	} {
+		calls = 0
+		last, ok := season.Last(until)
+		require.True(t, ok)
+		require.Equal(t, want, last)
+		require.Less(t, calls, 100, until)
+	}
+}

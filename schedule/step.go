@@ -86,15 +86,26 @@ func (s stepwise) Count(in interval.Span) (n int64) {
 }
 
 // Last returns the last occurrence that is not later than a time. It searches backward in windows,
-// each twice as long as the one after it.
+// each twice as long as the one after it, and bisects the first window that has an occurrence.
 func (s stepwise) Last(until time.Time) (last time.Time, ok bool) {
 	until = interval.Clamp(until)
-	for window := time.Second; !ok && !until.Before(s.since); window = min(2*window, 1<<61) {
-		from := until.Add(-window)
-		for t, more := s.Next(from); more && !t.After(until); t, more = s.Next(t) {
-			last, ok = t, true
-		}
-		until = from
+	after := func(t time.Time) (time.Time, bool) {
+		next, ok := s.Next(t)
+		return next, ok && !next.After(until)
 	}
-	return last, ok
+	for from, window := until, time.Second; !ok; window = min(2*window, 1<<61) {
+		if from.Before(s.since) {
+			return time.Time{}, false
+		}
+		from = from.Add(-window)
+		last, ok = after(from)
+	}
+	end := until // no occurrence is later
+	for next, more := after(last); more; next, more = after(last) {
+		middle := next.Add(end.Sub(next) / 2)
+		if last, ok = after(middle); !ok {
+			last, end = next, middle
+		}
+	}
+	return last, true
 }
