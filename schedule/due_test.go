@@ -44,7 +44,7 @@ func TestAdoptedAndLate(t *testing.T) {
 	s.SkipOutdated = true // an older run does not wait behind a later run
 	require.Equal(t, "run 00:05, 2 RunsMissed, 3 RunsMissed, 6=1+0+5+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 5), minute(5))))
 	require.Equal(t, "wait 00:05, run 00:04, 1 RunsMissed, 3 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 4), minute(5))))
-	require.Equal(t, "wait 00:05, run 00:01, 1 RunsMissed, 3 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
+	require.Equal(t, "wait 00:05, run 00:01, 2 RunsMissed, 2 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
 }
 
 // The decision can change when the first run is too late that can still be missed: neither

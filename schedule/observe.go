@@ -101,7 +101,11 @@ func (d *decider) count(due time.Time) {
 	if newest, ok := d.due.Last(due); !ok || !newest.Equal(due) {
 		return
 	}
-	for _, why := range lostCauses {
+	causes := lostCauses
+	if !due.After(d.lastLate()) {
+		causes = slices.Concat([]Cause{TooLate}, causes)
+	}
+	for _, why := range causes {
 		switch {
 		case d.missed[why] > 0:
 			d.missed[why]--
