@@ -31,11 +31,18 @@ func (d *decider) reject(all []Rejection) {
 				if !rejected.MayArrive {
 					r.Tried = time.Time{}
 				}
-				d.state.Rejected = short(cmp.Or(rejected.Reason, "no reason"), mostReason)
-				d.state.Tries = max(d.state.Tries, failing)
-				d.state.RetryAt = interval.Clamp(d.now.Add(retry(d.state.Tries)))
+				d.rejected = short(cmp.Or(rejected.Reason, "no reason"), mostReason)
+				d.state.Rejected = d.rejected
 			}
 		}
+	}
+}
+
+// backOff lets creates wait after a rejection, also if the Job of another run was observed with it.
+func (d *decider) backOff() {
+	if s := &d.state; d.rejected != "" {
+		s.Rejected, s.Tries = d.rejected, max(s.Tries, failing)
+		s.RetryAt = interval.Clamp(d.now.Add(retry(s.Tries)))
 	}
 }
 

@@ -225,3 +225,19 @@ func TestCreatedIsValidated(t *testing.T) {
 	s.Created = time.Time{}
 	require.ErrorContains(t, schedule.Validate(s), "Created: found nothing; use the creation time")
 }
+
+// A Job that is observed together with a rejection does not end the wait for the next create.
+func TestRejectedBesideAnObservedJob(t *testing.T) {
+	s := minutely(t)
+	s.SkipOutdated, s.Concurrency = false, schedule.Allow
+	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, minute(1))
+	require.Len(t, first.Start, 2)
+	created, rejected := first.Start[0], first.Start[1]
+	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(created, schedule.Unfinished, minute(1))}}
+	seen.Rejected = []schedule.Rejection{{Tag: rejected.Tag, Attempt: rejected.Attempts, Reason: "exceeded quota"}}
+	d := schedule.Decide(s, first.State, seen, minute(1))
+	require.Len(t, d.State.Running, 1)
+	require.Empty(t, d.Start, "no create is repeated before RetryAt")
+	require.Equal(t, "exceeded quota", d.State.Rejected)
+	require.Equal(t, d.State.RetryAt, d.NextCheck)
+}

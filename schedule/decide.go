@@ -65,6 +65,7 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	if d.jobsKnown {
 		d.observe()
 	}
+	d.backOff()
 	d.takeUp(seen)
 	d.block()
 	if d.jobsKnown {
@@ -94,6 +95,7 @@ func Refresh(state State, seen Observed, now time.Time) Decision {
 		d.observe()
 	}
 	d.reject(seen.Rejected)
+	d.backOff()
 	r := d.decision(seen.Revision)
 	r.NextCheck = time.Time{}
 	return r
@@ -110,6 +112,7 @@ type decider struct {
 	requests  []Run             // that are listed, by due time
 	answered  map[string]bool   // tags of the listed requests, and whether they are answered
 	changed   bool              // by the list of Jobs
+	rejected  string            // the reason of the last rejection that is new
 	missed    Missed            // runs that this decision misses or drops
 	again     []string          // tags of completed runs with an unfinished Job
 	deletedBy map[string]string // Observed.DeletedBy
