@@ -26,8 +26,8 @@
 //  2. A run whose create was rejected waits again, unless an earlier create may still arrive:
 //     then it stays active. Every occurrence after the last handled occurrence is due, up to now
 //     or to the occurrence of the latest Job. With SkipOutdated, Forbid or Replace only the latest
-//     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting; the oldest
-//     above that are dropped. A run that waits for longer than the StartingDeadline is
+//     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting, also those that rule 3
+//     adopts; the oldest above that are dropped. A run that waits for longer than the StartingDeadline is
 //     missed. A run whose Job may have been created is neither missed nor dropped.
 //
 //  3. A Job without a started run belongs to a waiting run, which has started now, or is

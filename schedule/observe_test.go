@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -95,5 +96,31 @@ func TestAdoptsFractionsOfASecond(t *testing.T) {
 	for i, r := range d.State.Running {
 		require.False(t, r.OnDemand)
 		require.Equal(t, created.Add(time.Duration(i)*250*time.Millisecond), r.Due)
+	}
+}
+
+// Of several finished Jobs with a tag the oldest counts, then the first that finished, in
+// any order of the Jobs.
+func TestSameTagFinished(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	state := decided()
+	state.Running = []schedule.Run{{Tag: "r", Status: schedule.Running, Started: minute(1)}}
+	j := func(outcome schedule.Outcome, created, finished int, exit int32) schedule.Job {
+		return schedule.Job{Tag: "r", Outcome: outcome, Created: minute(created), Finished: minute(finished), ExitCode: exit}
+	}
+	ordered := []schedule.Job{
+		j(schedule.Failed, 1, 7, 9), j(schedule.Failed, 2, 5, 8), j(schedule.Failed, 2, 6, 3), j(schedule.Failed, 2, 6, 4), j(schedule.Succeeded, 2, 6, 0),
+	}
+	for len(ordered) > 0 {
+		first := ordered[0]
+		rapid.Check(t, func(t *rapid.T) {
+			jobs := rapid.Permutation(ordered).Draw(t, "jobs")
+			last := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9)).State.Last
+			require.Equal(t, first.Finished, last.Completed)
+			require.Equal(t, first.ExitCode, last.ExitCode)
+			require.Equal(t, first.Outcome, last.Outcome())
+		})
+		ordered = ordered[1:]
 	}
 }

@@ -42,7 +42,10 @@ func (e ended) Next(after time.Time) (time.Time, bool) {
 }
 
 func (e ended) Last(until time.Time) (time.Time, bool) {
-	return e.Counter.Last(earliest(until, e.end))
+	if e.end.Before(until) {
+		until = e.end
+	}
+	return e.Counter.Last(until)
 }
 
 func (e ended) Count(in interval.Span) int64 {

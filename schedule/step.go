@@ -26,14 +26,17 @@ func FromNext(text string, next func(after time.Time) time.Time) Schedule {
 // Cron returns a function that reads cron expressions as a CronJob does: a time that the clocks of
 // the zone skip has no run. parse is ParseStandard of github.com/robfig/cron/v3, which Kubernetes
 // uses, or another parser. An expression cannot name a zone, and @every is not accepted, because
-// its times depend on when the program asks for them.
+// its times depend on when the program asks for them. A nil zone is UTC.
 func Cron[S interface {
 	Next(after time.Time) time.Time
 }](parse func(expression string) (S, error)) func(expression string, zone *time.Location) (Schedule, error) {
 	return func(expression string, zone *time.Location) (Schedule, error) {
+		if zone == nil {
+			zone = time.UTC
+		}
 		switch {
 		case strings.Contains(expression, "TZ"):
-			return nil, errors.New("a zone belongs in timeZone, or --zone of the command")
+			return nil, errors.New("a zone belongs in the time zone of the schedule")
 		case strings.HasPrefix(expression, "@every"):
 			return nil, errors.New("@every has no fixed times; use an interval such as R//PT1H")
 		}

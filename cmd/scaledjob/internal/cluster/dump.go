@@ -29,7 +29,7 @@ import (
 type Dump struct {
 	Jobs []batchv1.Job
 	Pods []corev1.Pod
-	// complete reports whether the pods were read. A file without pods may be the
+	// Complete reports whether the pods were read. A file without pods may be the
 	// output of kubectl get jobs.
 	Complete bool
 }
