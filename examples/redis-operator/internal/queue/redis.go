@@ -86,6 +86,9 @@ func (r *Redis) dial(ctx context.Context, server Server) (net.Conn, error) {
 	secure := tls.Client(conn, server.TLS)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
+		if network := (*net.OpError)(nil); errors.As(err, &network) {
+			err = network.Err // without the port of this connection
+		}
 		return nil, err
 	}
 	return secure, nil
