@@ -3,7 +3,7 @@
 // ScaledJobs. KEDA's scalers read the queues in a worker, scaledjob decides, and its adapter acts.
 //
 //	make cluster                               # in another terminal, if you have no cluster
-//	make worker                                # KEDA's scalers: worker.out
+//	make worker.out                            # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/kubeconfig
 //	go run ./examples/controller -install -trigger-worker worker.out
 package main

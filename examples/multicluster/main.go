@@ -4,7 +4,7 @@
 // watches and polls.
 //
 //	go run ./examples/multicluster/local                     # in another terminal: a hub and three members
-//	make worker.out                                           # KEDA's scalers: worker.out
+//	make worker.out                                          # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/fleet/home.kubeconfig
 //	DSJ_ENABLED=true DSO_ENABLED=true go run ./examples/multicluster -trigger-worker worker.out
 //
