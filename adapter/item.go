@@ -59,6 +59,11 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 	}
 	plan := t.plan(owner, []scaling.Metric{queue}, want, now)
 	plan.items = items
+	for i := range plan.Holds {
+		if h := &plan.Holds[i]; err != nil && h.Rule == "noList" {
+			h.Text = "the items could not be listed: " + words(err)
+		}
+	}
 	return plan
 }
 

@@ -343,3 +343,10 @@ func TestFailingDeletes(t *testing.T) {
 		require.GreaterOrEqual(t, n, created[0]*95/100, percent)
 	}
 }
+
+// The plan names why the source could not be read.
+func TestUnreadSource(t *testing.T) {
+	w := newDispatcher(t, newServer(), 2)
+	plan := w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) { return nil, 0, errors.New("no route to the\nqueue") })
+	require.Contains(t, plan.String(), "noList: the items could not be listed: no route to the queue")
+}
