@@ -189,9 +189,10 @@ func (o *Owner) number(in hub.Place, name string) int64 {
 }
 
 // tracked returns a copy of the target as it is tracked: with the hash of the prototype, and with its
-// time to live as a limit of the history.
+// time to live as a limit of the history. Of the prototype's metadata it has only what its Jobs get.
 func (t Target) tracked() *Target {
-	t.Job, t.PendingPodConditions = t.Job.DeepCopy(), slices.Clone(t.PendingPodConditions)
+	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
+	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
 	if t.Revision.TemplateHash = brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
 		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
 	}

@@ -582,3 +582,16 @@ func TestListAtOnce(t *testing.T) {
 	stop.Store(true)
 	<-done
 }
+
+// Metadata of the prototype that is in no Job is no edit.
+func TestPrototypesOwnMetadata(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	plan := w.Plan(ownerUID, items(1), w.clock)
+	target.Job = target.Job.DeepCopy()
+	target.Job.ResourceVersion, target.Job.UID = "2", "x"
+	require.NoError(t, w.Track(target))
+	result, err := w.Apply(t.Context(), s, plan)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+}
