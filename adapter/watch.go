@@ -27,8 +27,8 @@ func (t *Tracker) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// HasSynced reports whether everything that existed when Run was called, or when the term began, is
-// counted. Until then the Jobs are not known.
+// HasSynced reports whether everything that existed when Run was called is counted, and, from the first
+// [Tracker.Plan] of a term on, what existed when the term began. Until then the Jobs are not known.
 func (t *Tracker) HasSynced() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,7 +304,7 @@ func (f *feed) Replace(list []any, _ string) error {
 		}
 		if first := f.read.IsZero(); f.ofPods || !began.Before(f.began) { // else it is of before the term
 			f.read = began
-			f.view(first && !f.ofPods)
+			f.view(first)
 		}
 	})
 	return nil

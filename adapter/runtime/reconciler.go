@@ -63,7 +63,8 @@ func Reconciler[T any, O interface {
 		latest := O(new(T))
 		if err := reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
 			j.Untrack(owner.GetUID()) // Edits may have done so before Track
-			return ctrl.Result{}, client.IgnoreNotFound(err)
+			// The controller's predicates may keep the event of an edit away.
+			return ctrl.Result{RequeueAfter: time.Millisecond}, client.IgnoreNotFound(err)
 		}
 		j.start(req, plan, done)
 		return ctrl.Result{}, nil

@@ -66,8 +66,11 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	for tick := time.Tick(5 * time.Second); ; {
 		plan := tracker.PlanItems(owner.UID, time.Now(), func() (items []adapter.Item, revision int64, err error) {
 			is, err := clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-			if err != nil || is.UID != owner.UID { // its Jobs are deleted with it, and must not be made again
-				return nil, 0, fmt.Errorf("read the owner: found UID %q: %w", is.GetUID(), err)
+			if err == nil && is.UID != owner.UID { // its Jobs are deleted with it, and must not be made again
+				err = fmt.Errorf("found the UID %s", is.UID)
+			}
+			if err != nil {
+				return nil, 0, fmt.Errorf("read the owner: %w", err)
 			}
 			jobs, err := list(ctx)
 			for _, j := range jobs {

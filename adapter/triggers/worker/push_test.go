@@ -34,7 +34,7 @@ func TestFloodOfPushes(t *testing.T) {
 	w.push(pushed, pushing{})
 	reader, end := wire.NewConn(theirs, wire.FromWorker), time.AfterFunc(1500*time.Millisecond, func() { pushed.stop(); ours.Close() })
 	defer end.Stop()
-	wakes := 0
+	wakes, began := 0, time.Now()
 	for {
 		m, err := reader.Receive()
 		if err != nil {
@@ -43,5 +43,6 @@ func TestFloodOfPushes(t *testing.T) {
 		require.Equal(t, "a/0", m.Wake)
 		wakes++
 	}
-	require.Equal(t, 2, wakes)
+	require.Positive(t, wakes)
+	require.LessOrEqual(t, wakes, 1+int(time.Since(began)/time.Second))
 }
