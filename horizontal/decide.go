@@ -36,7 +36,8 @@ type Decision struct {
 	Limited       Condition `json:"scalingLimited"`
 
 	// NextCheck is the next instant at which a record leaves a window or a period that
-	// held this decision back. It is zero if none did.
+	// held this decision back. It is zero if none did; a change that was limited may go on
+	// when a period of its policy has passed since its write, so decide again after each write.
 	NextCheck time.Time `json:"nextCheck,omitzero"`
 
 	// LeavesZero reports whether a metric is External or Object: only such a metric can
@@ -64,7 +65,7 @@ const (
 	RuleInvalid    Rule = "invalid"    // the policy allows no replica: the count stays
 	RuleDisabled   Rule = "disabled"   // the workload is at 0, and this autoscaler did not do it
 	RuleAboveMax   Rule = "aboveMax"   // the count was above the maximum
-	RuleBelowMin   Rule = "belowMin"   // the count was below the minimum
+	RuleBelowMin   Rule = "belowMin"   // the count was above 0 and below the minimum
 	RuleUnreadable Rule = "unreadable" // unreadable metrics: the count stays
 	RuleMetrics    Rule = "metrics"    // the largest proposal
 	RuleStabilized Rule = "stabilized" // a window

@@ -13,8 +13,8 @@
 //
 // # Steps
 //
-//  1. Gates. A count above the maximum or below the minimum is corrected at once, without
-//     metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
+//  1. Gates. A count above the maximum, or above 0 and below the minimum, is corrected at once,
+//     without metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
 //     scaled it to 0 ([Policy].ScaledToZero).
 //
 //  2. Proposals. Each metric proposes a number of replicas ([Metric]). A ratio of usage
@@ -24,10 +24,10 @@
 //     some are unreadable, the readable ones may raise the count or keep it, never lower
 //     it. A decision that holds for this reason records no recommendation.
 //
-//  4. Stabilization. With a [Behavior], the count moves at least to the smallest
-//     recommendation of the window of Up, and at most to the largest one of the window
-//     of Down. Without one, the largest recommendation within DownWindow is taken, which
-//     can also raise the count.
+//  4. Stabilization. With a [Behavior], a count below the smallest recommendation of the window
+//     of Up is raised to it, and a count above the largest one of the window of Down is lowered
+//     to it; a record that is as old as the window does not count. Without one, the largest
+//     recommendation within DownWindow is taken, its end included, which can also raise the count.
 //
 //  5. Limits. With a Behavior, the policies of [Rules] limit the change within their
 //     periods. Without one, the count at most doubles, or rises to 4. A limit never
@@ -80,6 +80,13 @@
 //			state.Wrote(policy, d)
 //		}
 //	}
+//
+// [DefaultPolicy] has no Behavior, as an HPA of before autoscaling/v2: set Behavior to a copy of
+// [DefaultBehavior] for that of today. Let polls be at least a period of the limits apart (15 s by
+// default), as the pause above does: of polls that a ticker makes a moment earlier, every second one
+// still counts the change before, and the count rises half as fast. A change that the API server may
+// have made, although its answer was lost, shows in the next count that is read; without Wrote it is
+// not limited.
 //
 // The program examples/autoscaler has the same step with requests. A state that is stored as
 // JSON keeps its windows when the process starts again, and leaves 0 again.

@@ -112,7 +112,8 @@ func sameSlot(a, b time.Time, width int64) bool {
 }
 
 // Wrote remembers that the decided count was written. Call it after Record, and only if
-// the API server accepted a change.
+// the API server accepted a change, once for each. Without it the limits have no effect. The change
+// counts from [Decision].At on.
 func (s *State) Wrote(p Policy, d Decision) {
 	s.ScaledToZero = d.Current > 0 && d.Replicas == 0 && p.Min <= 0 && d.LeavesZero
 	change, events := int64(d.Replicas)-int64(d.Current), &s.Ups
