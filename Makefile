@@ -88,8 +88,8 @@ conformance:
 	cd conformance/horizontal && GOWORK=off go test -count=1 .
 
 conformance-all: conformance
-	cd conformance/horizontal && GOWORK=off go test -count=1 . -polls 100000 && \
-	GOWORK=off go test -count=1 -modfile=releases/1.35.mod -tags=kubernetes1.35 . -polls 100000
+	cd conformance/horizontal && GOWORK=off go test -count=1 -timeout 60m . -polls 100000 && \
+	GOWORK=off go test -count=1 -modfile=releases/1.35.mod -tags=kubernetes1.35 -timeout 60m . -polls 100000
 	cd conformance && GOWORK=off $(CONFORM) -tags=scalers -run 'TestConstructedTriggers|TestTriggersWithoutTarget' .
 	@set -e; cd conformance; for r in $(RELEASES); do echo "KEDA $$r"; \
 	GOWORK=off $(CONFORM) -modfile=releases/$$r.mod -tags=older,keda$$r .; done
