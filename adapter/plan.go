@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -136,12 +135,12 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	var expired []int
 	expired, o.expiry = history.Expired(o.target.History.Age, finished, now)
 	o.ended = len(chosen)+len(expired) > 0 // they are chosen again until they are deleted
-	for _, i := range expired {
-		if !slices.Contains(chosen, i) {
-			chosen = append(chosen, i)
+	picked := make([]bool, len(jobs))
+	for _, i := range append(chosen, expired...) {
+		if picked[i] {
+			continue
 		}
-	}
-	for _, i := range chosen {
+		picked[i] = true
 		d := jobs[i].Delete(rollout.Background, HistoryLimit)
 		d.ResourceVersion = ""
 		deletions = append(deletions, d)

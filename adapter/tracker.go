@@ -269,7 +269,7 @@ func (t *Tracker) leads() error {
 	return now.Err()
 }
 
-// sweep forgets owners that are no longer tracked, and of which no create is expected.
+// sweep forgets owners that are no longer tracked, and from which no create is expected.
 func (t *Tracker) sweep() {
 	if now := t.now(); now.Sub(t.swept) > t.late() {
 		t.swept = now

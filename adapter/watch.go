@@ -60,7 +60,7 @@ func (t *Tracker) Problem() error {
 	return errors.Join(all...)
 }
 
-// watch makes the feeds: one of each kind, or one in each of the hub's namespaces.
+// watch makes the feeds: for each kind, or for each kind in each of the hub's namespaces.
 func (t *Tracker) watch(client Client) {
 	t.began = t.now()
 	namespaces := t.options.hub.Namespaces
@@ -82,13 +82,13 @@ func (t *Tracker) watch(client Client) {
 // number would be free in between.
 type feed struct {
 	*Tracker
-	namespace string                // the only one; "" is all
+	namespace string                // "" is all of them
 	ofPods    bool                  // and not of Jobs
 	run       func(context.Context) // watches
 
 	problem error     // why the last list or watch failed; nil if it did not
 	listing time.Time // when the newest consistent read began
-	read    time.Time // when the one that the cache shows began; of Jobs, in this term
+	read    time.Time // when the read that the cache shows began; of Jobs, in this term
 	heard   time.Time // when the watch last delivered something
 	again   func()    // reads anew; nil if that has begun
 }
@@ -194,7 +194,7 @@ func (t *Tracker) unlisted(o *owned) error {
 	return nil
 }
 
-// viewed tells the owner's set when the oldest of his views began, unless one is missing.
+// viewed passes the start of the owner's oldest view on to its set, unless a view is missing.
 func (t *Tracker) viewed(o *owned) {
 	oldest := t.now() // of Observe
 	for _, f := range t.feeds {

@@ -23,12 +23,12 @@
 //  1. A schedule other than the state's starts anew: it holds from now on, and of the
 //     counters only the waiting runs are left.
 //
-//  2. A run whose create was rejected waits again, unless an earlier create may still arrive:
+//  2. A run with a rejected create waits again, unless an earlier create may still arrive:
 //     then it stays active. Every occurrence after the last handled occurrence is due, up to now
 //     or to the occurrence of the latest Job. With SkipOutdated, Forbid or Replace only the latest
 //     waits, and older runs are missed. Otherwise all wait, up to MaxWaiting, also those that rule 3
 //     adopts; the oldest above that are dropped. A run that waits for longer than the StartingDeadline is
-//     missed. A run whose Job may have been created is neither missed nor dropped.
+//     missed. A run that may have a Job is neither missed nor dropped.
 //
 //  3. A Job without a started run belongs to a waiting run, which has started now, or is
 //     adopted: it was created, and the state with its run was lost. Its occurrence counts
@@ -46,7 +46,7 @@
 //     stopped. With Replace, so is an active scheduled run while another scheduled run
 //     waits. A stopped run stays active until its Job is gone or has finished. An unfinished
 //     Job that is being deleted in another way than the foreground is stopped, too, because
-//     Kubernetes no longer looks after its pods. So is a Job whose run has completed before.
+//     Kubernetes no longer looks after its pods. So is the Job of a run that has completed before.
 //
 //  6. Waiting runs start by due time, then tag. A scheduled run does not start while the
 //     schedule is blocked or suspended. Unless Concurrency is Allow, no run starts while

@@ -70,7 +70,7 @@
 //     keeps the order of each object only: 2 objects at a maximum of 1 are then possible.
 //   - The source's lists are complete, and no older than their request. A list that failed or
 //     that is partial is no list: pass a Want that is not from [Set.Ask]. A source whose lists are stale must
-//     never delete: leave Want.Delete empty. A [Hold] names a list with a lower revision than one before,
+//     never delete: leave Want.Delete empty. A [Hold] names a list with a lower revision than a list before,
 //     repeated keys, and attempts that go back; nothing is created or deleted because of them.
 //   - Nobody else deletes finished objects, such as by a time to live.
 //
@@ -107,7 +107,7 @@
 //  5. While the observation shows a finished object that was deleted, nothing is created. After a
 //     delete that was not answered, no other is sent for 20 L, doubling. A delete that is
 //     refused is tried again later, alone.
-//  6. A number whose create is refused blocks the higher numbers, until the term is older than
+//  6. A number that is refused blocks the higher numbers, until the term is older than
 //     L, has read its objects since, and has written a mark to the lease ([Mark]). Then the
 //     number is set aside. A term that finds the mark ([Options].Aside) creates nothing until
 //     L has passed and it has read again. A term that ends in order, after L and settled ([Set.Settled]),
@@ -125,7 +125,7 @@
 //     its key.
 //  5. Objects are created from the newest list only, and only if no object or create of the
 //     key has been known since that list began.
-//  6. Keys whose creates were refused or not answered come last.
+//  6. Keys with creates that were refused or not answered come last.
 //
 // # Tests
 //

@@ -10,7 +10,7 @@ import (
 
 // A Slot is the place of one object. Numbered slots have a Number from 1 and no Key. Keyed
 // slots have a Key, and the attempt as Number. The zero value is no slot: an object without
-// one counts if it is unfinished, and takes no number.
+// a slot counts if it is unfinished, and takes no number.
 type Slot struct {
 	Key    string
 	Number int64
@@ -92,7 +92,7 @@ type Set struct {
 	out  []Request // sent, and not answered
 }
 
-// An object is one that an observation shows.
+// An object is shown by an observation.
 type object struct {
 	Slot
 	ended            int64 // seq when it was first shown finished; 0 if it is unfinished
@@ -121,7 +121,7 @@ const (
 // over reports whether an observation has shown the flight's object.
 func (f *flight) over() bool { return f.state > unanswered && f.shown == f.uid }
 
-// A doubt is a delete that may still have an effect, or whose effect is not shown.
+// A doubt is a delete that may still have an effect, or its effect is not shown.
 type doubt struct {
 	sent   time.Time
 	at     time.Time // of the reply; zero until then
@@ -157,7 +157,7 @@ const (
 
 // New returns the set of an owner in a term. Nothing is created, and nothing that has finished
 // is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
-// to it, requests and lists of this one are nothing.
+// to it, requests and lists of this Set are nothing.
 func New(o Options) *Set {
 	if o.Unshown == 0 {
 		o.Unshown = 4 * o.Late

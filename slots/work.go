@@ -23,13 +23,13 @@ type Want struct {
 	Max    int64 // unfinished objects, at most; what is unanswered counts
 	// Items are the source's items, in its order. They are a complete list that is no
 	// older than its request, before which [Set.Ask] returned the Want. A list that began before
-	// another one, or before the objects were read, is not taken. In a Want of another origin
+	// another Set, or before the objects were read, is not taken. In a Want of another origin
 	// there is no list: nothing keyed is created or deleted.
 	Items []Slot
-	// Revision is that of the list, if the source states one that grows, such as a time; else
-	// 0. A list with a lower one than another has is not taken.
+	// Revision grows with the lists of a source, such as a time, if the source states it; else
+	// 0. A list with a lower Revision than another list is not taken.
 	Revision int64
-	// Retries is how many times an item runs again whose object has failed, if a list that began
+	// Retries is how many times an item runs again after its object has failed, if a list that began
 	// after that still has the item. Each time has the next attempt as its Number.
 	Retries int64
 	// Delete are UIDs. Finished objects are deleted last, when the rules allow it. An object
@@ -64,7 +64,7 @@ type Request struct {
 	id, round int64
 }
 
-// All reports whether a Read is one of all objects, which is consistent. Then call [Set.Replace],
+// All reports whether a Read reads all objects, which is consistent. Then call [Set.Replace],
 // or [Set.Listed] when the observation shows them. If the list fails, the set asks again.
 func (q *Request) All() bool { return q.Kind == Read && q.Slot == (Slot{}) && q.UID == "" }
 
@@ -163,7 +163,7 @@ func (s *Set) takeList(w Want) {
 }
 
 // stale reports whether a list may not be used: it is none, it did not begin in this term
-// after the objects were read, or there was a newer one.
+// after the objects were read, or there was a newer list.
 func (s *Set) stale(w *Want) bool {
 	return w.of != s.self || w.at <= s.reads || !s.fresh() || w.at < s.list || w.Revision != 0 && w.Revision < s.revision
 }
@@ -356,7 +356,7 @@ func (s *Set) keys(n int64, now time.Time) (batch []Request) {
 func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
 	type attempt struct {
 		number int64
-		again  bool // the next one may begin
+		again  bool // the next attempt may begin
 	}
 	busy := map[string]bool{"": true} // keys with unfinished objects or creates
 	first := make(map[string]int64, len(items))

@@ -8,7 +8,7 @@
 // client ask the context of each change right before they send it. [Term.Request] and the
 // requests of a tracker have such a context. [With] makes one for other requests.
 //
-// The lease is an interface. Package kube has the lease of Kubernetes. A program whose world is not
+// The lease is an interface. Package kube has the lease of Kubernetes. A program with a world that is not
 // Kubernetes writes its own.
 //
 // # Marks
@@ -19,10 +19,10 @@
 //
 //   - Keyed work then waits for twice the request timeout before its first create.
 //   - Numbered work waits only if the lease has the mark Aside, which is written before a
-//     number whose creates are refused is passed over, and goes at an orderly end.
+//     number with refused creates is passed over, and goes at an orderly end.
 //
 // A lease without storage finds no mark, and its Mark returns [ErrNoMark]. Keyed work then
-// always waits, and a number whose creates are refused blocks its owner.
+// always waits, and a number with refused creates blocks its owner.
 //
 // # Tests
 //
@@ -53,13 +53,13 @@ type Lease interface {
 // A Mark is the note of a lease about earlier terms. The zero value is none.
 type Mark struct {
 	Clean bool // the term before ended in order, with no create in doubt
-	Aside bool // a term before may have set aside a number whose creates were refused
+	Aside bool // a term before may have set aside a number with refused creates
 }
 
 // ErrEnded is the error of acting without a term, or after its end.
 var ErrEnded = errors.New("this process may not act: its term has ended")
 
-// ErrNoAnswer is the cause of a context of [Timeout] whose time is over. It is then a
+// ErrNoAnswer is the cause of a context of [Timeout] after its time. It is then a
 // context.DeadlineExceeded too.
 var ErrNoAnswer = errors.New("no answer")
 
