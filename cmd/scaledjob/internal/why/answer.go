@@ -17,6 +17,9 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 		complete = until(complete, at)
 	}
 	stop := j.stops(s, at)
+	if stop == nil {
+		stop = j.ends(l, s, at)
+	}
 	if at.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
@@ -44,13 +47,10 @@ func (a *Account) addOthers() {
 		if slices.ContainsFunc(a.Causes, func(told Cause) bool { return told.ID == c.ID }) {
 			continue
 		}
-		a.Answer += " " + sentence(c.Text)
-		if c.Fix != "" && !strings.Contains(a.Answer, c.Fix) {
-			a.Answer += " " + sentence(c.Fix)
+		if strings.Contains(a.Answer, c.Fix) {
+			c.Fix = ""
 		}
-		if c.Decide != "" && c.Basis == Inferred {
-			a.Answer += " To decide: " + c.Decide + "."
-		}
+		a.Answer += " " + upper(c.told(""))
 	}
 }
 
@@ -97,6 +97,8 @@ func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
 				c.Fix = upper(fix)
 			}
 			found = &stop{&e, c}
+		case deleted:
+			found = &stop{&e, Cause{ID: "deleted", Basis: Seen, Text: "the ScaledJob was deleted", Fix: "Find who deletes it, such as a pipeline or Helm, and apply it again"}}
 		case unpaused, looped:
 			found = nil
 		}
@@ -107,15 +109,38 @@ func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
 	return found
 }
 
+// ends returns the last poll until a moment as the end of polling, if the log shows polls of others for long after it.
+func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
+	polls := slices.DeleteFunc(slices.Clone(s.Polls), func(p *Poll) bool { return !at.IsZero() && p.At.After(at) })
+	interval := j.interval(s)
+	if len(polls) == 0 || interval == 0 || polls[len(polls)-1].until.IsZero() {
+		return nil
+	}
+	last := polls[len(polls)-1]
+	until := last.until
+	for _, m := range l.times {
+		if m.run == last.Run && m.subject != s && m.subject != nil && m.at.After(until) && (at.IsZero() || !m.at.After(at)) {
+			until = m.at
+		}
+	}
+	if until.Sub(last.until) <= 2*interval+settled {
+		return nil
+	}
+	how := "paused, deleted"
+	if compare(j.profile.Release(), "2.20") >= 0 {
+		how = "paused, of which the log has no line since 2.20, deleted"
+	}
+	event := &Event{entry{line: line{number: last.Line, at: last.until.Add(1)}}, last.Run}
+	return &stop{event, Cause{ID: "not-polled", Basis: Inferred, Decide: j.kubectl("get scaledjob %s") + " shows whether it exists, is ready and is paused",
+		Text: fmt.Sprintf("the operator works on other ScaledJobs until %s: this one is %s, or a trigger does not answer", clockOf(until, false), how)}}
+}
+
 // whyStopped returns the cause for an operator that polls nothing.
 func whyStopped(e *Event, lease string) Cause {
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
-		if means, fix := in(listErrors, lease); means != "" {
-			c.Text += fmt.Sprintf(": it could not renew the lease, because %s: %s", means, quote(lease))
-			c.Fix = upper(fix)
-		}
+		c.renewal(lease)
 	case waits:
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
 		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"
@@ -127,6 +152,14 @@ func whyStopped(e *Event, lease string) Cause {
 		}
 	}
 	return c
+}
+
+// renewal adds the reason why the lease could not be renewed, if it is a known one.
+func (c *Cause) renewal(lease string) {
+	if means, fix := in(listErrors, lease); means != "" {
+		c.Text += fmt.Sprintf(": it could not renew the lease, because %s: %s", means, quote(lease))
+		c.Fix = upper(fix)
+	}
 }
 
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
@@ -159,7 +192,7 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	case last != nil && last.Created != nil:
 		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*last.Created), "Job"))
 	case last != nil:
-		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob."
+		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob, without a filter."
 	case len(a.Also) > 0:
 		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob, but this:"
 		a.addOthers()
@@ -215,12 +248,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		}
 		a.Answer = strings.TrimSuffix(a.Answer, ";") + "."
 	}
-	if cause.Fix != "" {
-		a.Answer += " " + sentence(cause.Fix)
-	}
-	if cause.Decide != "" && cause.Basis == Inferred {
-		a.Answer += " To decide: " + cause.Decide + "."
-	}
+	a.Answer += strings.TrimPrefix((&Cause{Basis: cause.Basis, Fix: cause.Fix, Decide: cause.Decide}).told(""), ".")
 	if cause.ID == "empty" || cause.ID == "running-deducted" {
 		a.State = "idle"
 	}
@@ -242,15 +270,14 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	if !last.At.IsZero() {
 		when = " at " + clockOf(last.At, false)
 	}
+	a.Answer = fmt.Sprintf("the last poll%s created %s", when, report.Plural(int(*last.Jobs), "Job"))
 	others := ""
 	for _, c := range last.Causes {
 		if c.ID == "created" || c.ID == "below-min" {
-			a.Answer = fmt.Sprintf("the last poll%s created %s, because %s.", when, report.Plural(int(*last.Jobs), "Job"), c.Text)
+			a.Answer += ", because " + c.Text
 			continue
 		}
-		if others += " " + sentence(c.Text); c.Fix != "" {
-			others += " " + sentence(c.Fix)
-		}
+		others += " " + upper(c.told(""))
 		if Urgency(c.ID) < Urgency(a.State) {
 			a.State = c.ID
 		}
@@ -258,7 +285,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	if others == "" {
 		a.Answer = "KEDA did its part: " + a.Answer
 	}
-	a.Answer = upper(a.Answer) + others
+	a.Answer = upper(a.Answer) + "." + others
 	if polls > 1 {
 		a.Answer += fmt.Sprintf(" In all %d Jobs in %d of %d polls.", total, polls, len(complete))
 	}
@@ -321,40 +348,38 @@ func (j *judge) twoOperators(s *Subject) []Cause {
 		Fix:  "Run one KEDA in the cluster, with leader election if it has several replicas"}}
 }
 
-// startup is the longest time between the lines of a start.
-const startup = 10 * time.Second
-
 const (
 	operatorCommand = "kubectl -n keda get pods -l app=keda-operator; kubectl -n keda logs deploy/keda-operator --previous"
 	operatorFix     = "Look for the reason in the end of the previous log: memory, probes, or the API server"
 )
 
+// restarts finds starts of the operator, and the loss of its lease.
 func (j *judge) restarts(l *Log) []Cause {
-	var at []string
-	var before time.Time
-	lost := false
-	for i, e := range l.Operator {
+	var starts []string
+	lost := ""
+	for _, e := range l.Operator {
 		switch e.kind {
 		case version, started:
-			if again := i > 0 && (e.at.IsZero() || e.at.Sub(before) < startup); !again { // the two lines of a start
-				at = append(at, clockOf(e.at, false))
-				before = e.at
-			}
+			starts = append(starts, clockOf(e.at, false))
 		case stopped:
-			lost = true
+			lost = "stopped or lost its lease at " + clockOf(e.at, false)
 		}
 	}
-	if len(at) < 2 && !lost {
+	if len(starts) < 2 && lost == "" {
 		return nil
 	}
-	text := "the operator stopped or lost its lease"
-	if len(at) > 0 {
-		text = "the operator started at " + strings.Join(at, ", ")
-		if lost {
-			text += ", and stopped or lost its lease"
+	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix}
+	if len(starts) > 0 {
+		c.Text = "started at " + strings.Join(starts, ", ")
+		if lost != "" {
+			c.Text += ", and "
 		}
 	}
-	return []Cause{{ID: "restart", Basis: Seen, Text: text + ": nothing is polled until another operator leads", Decide: operatorCommand, Fix: operatorFix}}
+	c.Text = "the operator " + c.Text + lost + ": nothing is polled until an operator leads again"
+	if lost != "" {
+		c.renewal(l.unleased)
+	}
+	return []Cause{c}
 }
 
 // gaps finds polls that are late although the operator logged in between.
@@ -393,13 +418,13 @@ func (j *judge) others(l *Log, s *Subject, from, to *Poll) bool {
 
 // tooMany finds more Jobs than the maximum or than the queue needs.
 func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
-	var most int64
+	var running, most int64
 	again := 0
 	for i, v := range verdicts {
 		if v.Cut {
 			continue
 		}
-		most = max(most, value(v.Running)+value(v.Jobs))
+		running, most = max(running, value(v.Running)), max(most, value(v.Running)+value(v.Jobs))
 		if i > 0 && value(v.Jobs) > 0 && value(verdicts[i-1].Jobs) > 0 && value(v.Running) >= value(verdicts[i-1].Jobs) {
 			again++
 		}
@@ -408,16 +433,12 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 		return nil
 	}
 	name := j.profile.Strategy(j.keda).Name()
-	if limit := j.bounds.Min + j.bounds.QueueMax; most > limit {
-		c := Cause{ID: "above-maximum", Basis: Seen, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d", most, limit)}
-		if name == "custom" {
-			c.Text += ": custom holds each poll to maxReplicaCount, and not the total"
-			c.Fix = "Use default or accurate if the total must not exceed maxReplicaCount"
-		} else {
-			c.Text += ": Jobs that KEDA counts were not made for it, or the maximum was lowered"
-			c.Decide = j.jobsCommand()
-		}
-		all = append(all, c)
+	switch limit := j.bounds.Min + j.bounds.QueueMax; {
+	case name == "custom" && most > limit:
+		all = append(all, Cause{ID: "above-maximum", Basis: Seen, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d: custom holds each poll to maxReplicaCount, and not the total", most, limit),
+			Fix: "Use default or accurate if the total must not exceed maxReplicaCount"})
+	case name != "custom" && running > limit:
+		all = append(all, j.foreign(running))
 	}
 	how, trigger, _ := j.counting()
 	c := Cause{ID: "counted-twice", Basis: Inferred, Fix: "Use the strategy default, or exclude in-progress items from the metric"}

@@ -31,12 +31,16 @@ type Cause struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// told returns the cause after a beginning, and its fix.
+// told returns the cause after a beginning, its fix, and what decides whether it is this cause.
 func (c *Cause) told(begin string) string {
-	if c.Fix == "" {
-		return begin + c.Text + "."
+	text := begin + c.Text + "."
+	if c.Fix != "" {
+		text += " " + sentence(c.Fix)
 	}
-	return begin + c.Text + ". " + sentence(c.Fix)
+	if c.Decide != "" && c.Basis == Inferred {
+		text += " To decide: " + c.Decide + "."
+	}
+	return text
 }
 
 // A Verdict is a poll with its causes. A poll that the log cuts has none.
@@ -279,11 +283,11 @@ func (j *judge) creation(v *Verdict) Cause {
 		c.Text = fmt.Sprintf("%s and min is %d: KEDA creates the missing Jobs and ignores the queue in this poll", jobsRun(r), j.bounds.Min)
 		return c
 	}
+	if v.T == nil && j.spec != nil && v.Effective != nil {
+		return j.otherManifest(fmt.Sprintf("no queue length explains it with the strategy %s, max %d, R=%d and P=%d: the manifest or the release is not the one of the log", j.strategyOf(v.Poll), j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending)))
+	}
 	if v.T == nil {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
-		if name := j.strategyOf(v.Poll); j.spec != nil && v.Effective != nil {
-			c.Text = fmt.Sprintf("no queue length explains it with the strategy %s, max %d, R=%d and P=%d: the manifest or the release is not the one of the log", name, j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending))
-		}
 		return c
 	}
 	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d, P=%d", v.T, v.length(), r, value(v.Pending))
@@ -299,6 +303,11 @@ func (j *judge) creation(v *Verdict) Cause {
 		c.Basis = Computed
 	}
 	return c
+}
+
+// otherManifest is the cause of a poll that the manifest does not explain.
+func (j *judge) otherManifest(text string) Cause {
+	return Cause{ID: "other-manifest", Basis: Inferred, Text: text, Decide: j.kubectl("get scaledjob %s -o yaml"), Fix: "Give the manifest that the cluster had then"}
 }
 
 func jobsRun(n int64) string {

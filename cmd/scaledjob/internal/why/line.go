@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"encoding/csv"
 	"regexp"
 	"strconv"
@@ -12,7 +13,8 @@ import (
 type line struct {
 	number int    // from 1
 	paste  int    // of the fenced blocks and files, from 0
-	source string // the operator's pod, if a prefix names it
+	source string // the operator's pod, if the line names it
+	others bool   // of another component of KEDA, or of another pod
 	at     time.Time
 	text   string
 	fields map[string]string
@@ -37,7 +39,8 @@ func split(text string, first int) (all []line, pastes int) {
 			all = append(all, l)
 		}
 	}
-	for i, raw := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+	text = colors.ReplaceAllString(unquote.Replace(text), "")
+	for i, raw := range strings.Split(text, "\n") {
 		if strings.HasPrefix(raw, ">") {
 			raw = strings.TrimLeft(raw, "> ")
 		}
@@ -78,41 +81,59 @@ func cutBefore(text string) bool {
 // maxObject is the most bytes of an object over several lines.
 const maxObject = 64 << 10
 
+// Marks that editors, chats, pages and terminals add.
 var (
-	podName = regexp.MustCompile(`^\s*\[?(?:pod/)?(keda-operator-[a-z0-9-]+)`)
-	field   = regexp.MustCompile(`"([A-Za-z0-9_.:/% -]+?)\s*"\s*:\s*("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|-?[0-9][0-9.eE+-]*|true|false|null)`)
-	inJSON  = regexp.MustCompile(`\\"(?:msg|ts|level|logger|scaledJob\.Name|ScaledJob|error)\\"`)
+	unquote = strings.NewReplacer("\r\n", "\n", "\u201c", `"`, "\u201d", `"`, "\u00a0", " ", "&quot;", `"`, "&#34;", `"`)
+	colors  = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
 
-// unwrap removes quotes of CSV and the escapes of JSON in JSON, and reads the fields and the time.
+var (
+	podName = regexp.MustCompile(`^\s*\[?(?:pod/)?(keda-operator-[a-z0-9-]+)|"(keda-operator-[a-z0-9]+-[a-z0-9]+)"`)
+	// ofOthers matches lines that name another component of KEDA.
+	ofOthers = regexp.MustCompile(`keda-(?:operator-)?metrics-apiserver|keda-admission`)
+	field    = regexp.MustCompile(`"([A-Za-z0-9_.:/% -]+?)\s*"\s*:\s*("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|-?[0-9][0-9.eE+-]*|true|false|null)`)
+	// inJSON matches a string of JSON that is a line of the operator.
+	inJSON = regexp.MustCompile(`[:,\[]\s*("(?:[^"\\]|\\.)*?(?:\\"(?:msg|ts|logger|scaledJob\.Name|ScaledJob|ScaledJob\.Name|controllerKind)\\"\s*:|\\"type\\"\s*:\s*\\"Scaled)(?:[^"\\]|\\.)*"?)`)
+)
+
+// unwrap removes quotes of CSV and JSON around the operator's line, and reads the fields and the time.
 func unwrap(raw string) line {
 	l := line{text: strings.TrimSpace(raw)}
 	if strings.Contains(l.text, `""`) && strings.Contains(l.text, `"":`) {
 		l.text = fromCSV(l.text)
 	}
-	if inJSON.MatchString(l.text) || strings.Contains(l.text, `\t{\"`) {
-		l.text = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, " ").Replace(l.text)
+	whole := l.text
+	pod, prefixed := strings.CutPrefix(whole, "[pod/")
+	l.others = ofOthers.MatchString(whole) || prefixed && !strings.HasPrefix(pod, "keda")
+	if m := podName.FindStringSubmatch(whole); m != nil {
+		l.source = cmp.Or(m[1], m[2])
 	}
-	if m := podName.FindStringSubmatch(l.text); m != nil {
-		l.source = m[1]
+	if m := inJSON.FindStringSubmatch(whole); m != nil {
+		l.text = strings.TrimSpace(unescape.Replace(strings.Trim(m[1], `"`)))
 	}
 	l.fields = map[string]string{}
 	for _, m := range field.FindAllStringSubmatch(l.text, -1) {
 		value := m[2]
 		if strings.HasPrefix(value, `"`) {
-			if s, err := strconv.Unquote(value); err == nil {
-				value = s
-			} else {
-				value = strings.Trim(value, `"`)
+			s, err := strconv.Unquote(value)
+			if cut := len(value) < 2 || !strings.HasSuffix(value, `"`); cut && m[1] != "error" {
+				continue
+			} else if err != nil {
+				s = strings.Trim(value, `"`)
 			}
+			value = s
 		}
 		if _, known := l.fields[m[1]]; !known {
 			l.fields[m[1]] = value
 		}
 	}
-	l.at = timeOf(l.text, l.fields["ts"])
+	if l.at = timeOf(l.text, l.fields["ts"]); l.at.IsZero() {
+		l.at = timeOf(whole, "")
+	}
 	return l
 }
+
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, " ")
 
 // fromCSV returns the longest column of a line in quotes, or the line with single quotes.
 func fromCSV(text string) string {
@@ -180,7 +201,7 @@ func parseTime(text string) time.Time {
 	text = strings.ReplaceAll(text, ",", ".")
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC()
+			return t
 		}
 	}
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 1e9 && seconds < 1e10 {

@@ -12,7 +12,7 @@ import (
 const StuckAfter = 2 * time.Minute
 
 // urgent are the states that need somebody, the most urgent first.
-var urgent = []string{"create-failed", "unreadable", "no-authentication", "invalid", "stuck", "foreign-jobs", "maximum", "paused", "pending-deducted"}
+var urgent = []string{"create-failed", "unreadable", "no-authentication", "invalid", "stuck", "foreign-jobs", "maximum", "paused", "not-polled", "deleted", "pending-deducted"}
 
 // Calm is the urgency of the other states.
 const Calm = 100

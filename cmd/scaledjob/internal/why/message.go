@@ -1,6 +1,7 @@
 package why
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -46,11 +47,14 @@ const (
 	absent   // a TriggerAuthentication is missing
 	unsaved  // the status could not be written
 	scaler   // an error of a scaler
+	deleted
+	other // another component of KEDA starts; its version follows
 )
 
 // messages are searched in this order, because some contain others. Some lack the first letter, whose
 // case differs. The texts are those of
 // KEDA 2.4 to 2.21; key is a field that the line must have too, if there is one.
+// Lines begin with the texts of crashes, because Jobs crash too.
 var messages = []struct {
 	text string
 	kind kind
@@ -58,6 +62,7 @@ var messages = []struct {
 }{
 	{"Number of running Jobs", running, "Number of running Jobs"},
 	{"Number of pending Jobs", pending, "Number of pending Jobs"},
+	{"Scaling Jobs", running, "Number of running Jobs"},
 	{"Effective number of max jobs", effective, "Effective number of max jobs"},
 	{"No need to create jobs", nothing, ""},
 	{"Created jobs", created, "Number of jobs"},
@@ -91,7 +96,10 @@ var messages = []struct {
 	{"Error getting scalers", invalid, ""},
 	{"is paused, skipping reconcile loop", paused, ""},
 	{"Reconciling ScaledJob", reconciled, ""},
+	{"Successfully finalized ScaledJob", deleted, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
+	{"Starting metrics server", other, ""},
+	{"Starting admission webhooks", other, ""},
 	{"KEDA Version:", version, ""},
 	{"Starting manager", started, ""},
 	{"uccessfully acquired lease", leads, ""},
@@ -104,12 +112,17 @@ var messages = []struct {
 	{"Failed to update lock", unleased, ""},
 	{"Failed to update lease", unleased, ""},
 	{"failed to list *", denied, ""},
-	{"panic: runtime error", stopped, ""},
-	{"fatal error: ", stopped, ""},
+	{"panic: ", stopped, atBegin},
+	{"fatal error: ", stopped, atBegin},
 	{"failed to update status", unsaved, ""},
 	{"Number of jobs", wanted, "Number of jobs"},
 	{`"maxValue"`, checked, "maxValue"},
 }
+
+// atBegin is the key of messages that lines begin with, after the operator's pod and a time.
+const atBegin = "^"
+
+var beforeCrash = regexp.MustCompile(`^(?:\S*keda-operator\S*\s+|` + stamp + `\s+|std(?:out|err) F )*$`)
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {
@@ -124,23 +137,26 @@ type entry struct {
 	named           bool // the line has a name, which may be empty
 	number          int64
 	numbered        bool
+	short           bool // the number or the name was cut off
 }
 
 // known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
 func known(l line) (e entry, ok bool) {
 	e.line = l
-	if l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" {
+	if l.others || l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" {
 		return e, false
 	}
 	for _, m := range messages {
-		if !strings.Contains(l.text, m.text) {
+		before, _, found := strings.Cut(l.text, m.text)
+		if !found || m.key == atBegin && !beforeCrash.MatchString(before) {
 			continue
 		}
 		e.kind = m.kind
-		if m.key != "" {
+		if m.key != "" && m.key != atBegin {
 			if n, err := strconv.ParseFloat(l.fields[m.key], 64); err == nil {
 				e.number, e.numbered = int64(n), true
-			} else if m.kind != created { // the number was cut off
+			} else if m.kind != created {
+				e.short = true
 				return e, false
 			}
 		}
@@ -159,8 +175,12 @@ func known(l line) (e entry, ok bool) {
 		e.number, e.numbered = n, true
 	}
 	e.owner()
-	if e.kind.ofOperator() {
+	switch {
+	case e.kind.ofOperator():
 		return e, true
+	case !e.named && strings.Contains(l.text, `caledJob.Name"`):
+		e.short = true
+		return e, false
 	}
 	return e, e.kind != invalid || l.fields["controllerKind"] != "" || e.named
 }

@@ -69,6 +69,7 @@ type Log struct {
 	Operator []Event // of starts, stops and leases
 	Lines    int
 	Known    int // lines with a known message
+	Short    int // lines whose number or name was cut off
 	Reversed bool
 	Undated  bool // no line has a time
 	Version  string
@@ -97,8 +98,16 @@ func Read(texts ...string) *Log {
 		lines, next := split(text, pastes)
 		pastes = next
 		l.Lines += len(lines)
+		others := false // the next version is another component's
 		for _, line := range lines {
-			if e, ok := known(line); ok {
+			switch e, ok := known(line); {
+			case e.short:
+				l.Short++
+			case e.kind == other:
+				others = true
+			case ok && e.kind == version && others:
+				others = false
+			case ok:
 				entries = append(entries, e)
 			}
 		}
@@ -115,21 +124,21 @@ func Read(texts ...string) *Log {
 	return l
 }
 
-// complete gives times of klog, which have no year, that of the nearest line before, or else after.
+// complete gives times of klog, which have no year and no zone, those of the nearest line before, or else after.
 func complete(entries []entry) {
-	year := 0
+	var near time.Time
 	for _, e := range entries {
-		if e.at.Year() > 0 && !e.at.IsZero() && year == 0 {
-			year = e.at.Year()
+		if e.at.Year() > 0 && !e.at.IsZero() && near.IsZero() {
+			near = e.at
 		}
 	}
 	for i := range entries {
 		switch e := &entries[i]; {
 		case e.at.IsZero():
 		case e.at.Year() > 0:
-			year = e.at.Year()
-		case klog.MatchString(e.text):
-			e.at = e.at.AddDate(year, 0, 0)
+			near = e.at
+		case klog.MatchString(e.text) && !near.IsZero():
+			e.at = time.Date(near.Year(), e.at.Month(), e.at.Day(), e.at.Hour(), e.at.Minute(), e.at.Second(), 0, near.Location())
 		}
 	}
 }
@@ -221,7 +230,11 @@ func (l *Log) join(entries []entry) {
 	run, paste, source := 0, -1, ""
 	for i, e := range entries {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
-		restarted := i > 0 && (e.kind == version || e.kind == started) && !starting(entries[:i])
+		start := e.kind == version || e.kind == started
+		if start && starting(entries[:i], e) {
+			continue
+		}
+		restarted := i > 0 && start
 		if paste >= 0 && e.paste != paste || moved || restarted {
 			if i > 0 {
 				run++
@@ -240,9 +253,20 @@ func (l *Log) join(entries []entry) {
 	})
 }
 
-// starting reports whether the last lines are of a start: two messages name it.
-func starting(entries []entry) bool {
-	return slices.ContainsFunc(entries[max(0, len(entries)-20):], func(e entry) bool { return e.kind == version || e.kind == started })
+// startup is the longest time between the lines of a start.
+const startup = 10 * time.Second
+
+// starting reports whether a line is of the start before it: two messages name a start.
+func starting(entries []entry, e entry) bool {
+	for _, before := range slices.Backward(entries) {
+		switch {
+		case before.kind == version || before.kind == started:
+			return before.kind != e.kind && (e.at.IsZero() || e.at.Sub(before.at) < startup)
+		case !before.kind.ofOperator():
+			return false
+		}
+	}
+	return false
 }
 
 // close ends all polls at the end of a paste or of a run.
@@ -260,8 +284,6 @@ func (p *Poll) concluded() bool {
 	return p.Created != nil || p.stage >= stageOf[nothing] || p.IsActive != nil && !*p.IsActive && p.Pending != nil
 }
 
-var versionText = regexp.MustCompile(`KEDA Version: v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
-
 func (l *Log) see(e entry, run int) {
 	if !e.at.IsZero() {
 		l.Undated = false
@@ -275,9 +297,6 @@ func (l *Log) see(e entry, run int) {
 	event := Event{e, run}
 	switch {
 	case e.kind.ofOperator():
-		if m := versionText.FindStringSubmatch(e.text); m != nil {
-			l.Version = m[1]
-		}
 		l.Operator = append(l.Operator, event)
 		switch l.stopped = nil; e.kind {
 		case stopped, waits, denied:
@@ -291,7 +310,7 @@ func (l *Log) see(e entry, run int) {
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.at, run, s})
 	switch e.kind {
-	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent, scaler:
+	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent, scaler, deleted:
 		event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text)
 		s.Events = append(s.Events, event)
 	default:
@@ -418,7 +437,8 @@ func (s *Subject) finish(l *Log) {
 		if p.Cut && p.Running != nil && p.Pending != nil && p.IsActive == nil && l.later(p) {
 			p.Cut = false
 		}
-		if open := p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0; p.Running == nil || open && !p.ended {
+		open := p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0
+		if filtered := p.Pending == nil && p.Effective == nil; p.Running == nil || filtered || open && !p.ended {
 			p.Cut = true
 		}
 	}

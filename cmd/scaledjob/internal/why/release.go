@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,8 +34,13 @@ var signs = []struct {
 	{`"Number of jobs to delete"`, "2.4", "2.4"},
 }
 
-// bound narrows the releases that can have written the log.
+var versionText = regexp.MustCompile(`KEDA Version: v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
+
+// bound reads the release that the log says, and narrows those that can have written it.
 func (l *Log) bound(e entry) {
+	if m := versionText.FindStringSubmatch(e.text); m != nil {
+		l.Version = m[1]
+	}
 	for _, s := range signs {
 		if strings.Contains(e.text, s.text) {
 			l.narrow(s.first, s.last)
@@ -49,10 +55,11 @@ func (l *Log) bound(e entry) {
 }
 
 func (l *Log) narrow(first, last string) {
-	if first != "" && (l.First == "" || compare(first, l.First) > 0) {
+	// of equal releases, the one with a patch is narrower
+	if c := compare(first, l.First); first != "" && (l.First == "" || c > 0 || c == 0 && len(first) > len(l.First)) {
 		l.First = first
 	}
-	if last != "" && (l.Last == "" || compare(last, l.Last) < 0) {
+	if c := compare(last, l.Last); last != "" && (l.Last == "" || c < 0 || c == 0 && len(last) > len(l.Last)) {
 		l.Last = last
 	}
 }

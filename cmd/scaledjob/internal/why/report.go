@@ -111,9 +111,12 @@ func Explain(l *Log, q Question) *Report {
 
 // notes describes the form of the log.
 func (l *Log) notes() (notes []string) {
+	if l.Short > 0 {
+		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", report.Plural(l.Short, "line")))
+	}
 	switch {
 	case l.Known == 0:
-		return []string{"no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator"}
+		return append(notes, "no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator")
 	case l.Reversed:
 		notes = append(notes, "the log has the newest line first")
 	}
@@ -360,7 +363,7 @@ func groupOf(v *Verdict) Group {
 
 // eventTexts are the lines of a timeline for events, with the event's text if it has a place.
 var eventTexts = map[kind]string{
-	paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
+	deleted: "the ScaledJob is deleted", paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
 	absent: "a TriggerAuthentication is missing: %s", unpruned: "finished Jobs could not be deleted: %s",
 	version: "the operator starts", started: "the operator starts", leads: "the operator becomes leader", stopped: "the operator stops or loses its lease",
 	unleased: "the operator cannot renew its lease: %s", waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",

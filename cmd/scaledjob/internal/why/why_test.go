@@ -178,10 +178,31 @@ func TestForms(t *testing.T) {
 		"no times": each(lines, func(_ int, l string) string { return strings.SplitN(l, "\t", 2)[1] }),
 		"spaces":   each(lines, func(_ int, l string) string { return strings.ReplaceAll(l, "\t", "    ") }),
 		"CRLF":     each(lines, func(_ int, l string) string { return l + "\r" }),
+		"Docker": each(lines, func(_ int, l string) string {
+			return fmt.Sprintf(`{"log":%s,"stream":"stderr","time":"2026-01-02T12:00:00Z"}`, strconv.Quote(l+"\n"))
+		}),
+		"Fluent Bit": each(lines, func(_ int, l string) string {
+			return fmt.Sprintf(`{"kubernetes":{"pod_name":"keda-operator-6d5c-x2x","namespace":"keda","labels":{"name":"keda-operator"}},"log":%s}`, strconv.Quote(l))
+		}),
+		"Loki's API": each(lines, func(_ int, l string) string {
+			return fmt.Sprintf(`["1767348000000000000",%s],`, strconv.Quote(toJSON(0, l)))
+		}),
+		"page": each(lines, func(_ int, l string) string { return strings.ReplaceAll(l, `"`, "&quot;") }),
+		"chat": each(lines, func(_ int, l string) string {
+			return strings.NewReplacer("\t", "\u00a0\u00a0", `: "`, ": \u201c", `"`, "\u201d").Replace(l)
+		}),
+		"colors": each(lines, func(_ int, l string) string {
+			return "\x1b[36mkeda-operator-6d5c-x2x\x1b[0m keda-operator " + strings.Replace(l, "INFO", "\x1b[34mINFO\x1b[0m", 1)
+		}),
+		"other pods": slices.Concat([]string{
+			"[pod/keda-operator-metrics-apiserver-7d-x/keda-operator-metrics-apiserver] 2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0",
+			"[pod/orders-1-x/worker] " + lines[0], "orders-1-x worker panic: runtime error: index out of range", "2026-01-02T10:00:00Z\tINFO\tsetup\tStarting admission webhooks",
+			"2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, lines),
 	}
 	for name, form := range forms {
 		l := Read(strings.Join(form, "\n"))
 		require.Len(t, l.Subjects, 2, name)
+		require.Empty(t, l.Operator, name)
 		s := l.Subjects[1]
 		require.Equal(t, "shop/orders", titled(s.Namespace, s.Name), name)
 		require.Len(t, s.Polls, 2, name)
@@ -245,12 +266,25 @@ func TestPasted(t *testing.T) {
 		"created only":       {"", "unknown", "The log cuts the poll, but shows that it created 2 Jobs", polls(0, 0, 2, 0)[4:]},
 		"lease of 2.21": {"", "restart", "the operator stopped or lost its lease, and the log shows no other that leads: it could not renew the lease, because the API server does not answer", append(open[:2:2],
 			"E"+klogged+`"Failed to update lock" err="Put \"https://10.0.0.1/apis/coordination.k8s.io/v1\": context deadline exceeded" lock="keda/operator.keda.sh"`, "I"+klogged+`"Failed to renew lease" lock="keda/operator.keda.sh" err="context deadline exceeded"`)},
-		"standby of 2.21":     {"", "restart", "another one holds", []string{"I" + klogged + `"Attempting to acquire leader lease..." lock="keda/operator.keda.sh"`}},
-		"nothing selected":    {"", "idle", "If work waits: check that demands, poolName of the trigger azure-pipelines select the work that waits", append(append(open[:2:2], pollLines(30, "a", 0, 0, 0)[:2]...), pollLines(60, "b", 0, 0, 0)...)},
-		"custom, pending":     {"scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: \"0.5\"}, ", "custom-deducted", "R=12 (9 of them without a running pod)", polls(12, 9, 0, 0)},
-		"queue length":        {"", "creating", "T=2 (queue length 6 to 10)", polls(0, 0, 2, 0)},
-		"inactive above zero": {"", "activation", "The manifest has none above 0", append([]string{"2026-01-02T10:00:00Z\tDEBUG\tscale_handler\tScaler Metric value\t" + `{"scaledJob.Name": "a", "isTriggerActive": false, "s0-x": 4, "targetAverageValue": 1}`}, append(open[:2:2], pollLines(30, "b", 0, 0, 0)...)...)},
-		"two operators":       {"", "idle", "No Job was created since 10:10:00 because", append(append([]string{"```"}, each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, `Jobs"`, `Jobs "`, 1) })...), append([]string{"```", "and", "```"}, polls(1, 0, 0, 600)...)...)},
+		"standby of 2.21":       {"", "restart", "another one holds", []string{"I" + klogged + `"Attempting to acquire leader lease..." lock="keda/operator.keda.sh"`}},
+		"nothing selected":      {"", "idle", "If work waits: check that demands, poolName of the trigger azure-pipelines select the work that waits", append(append(open[:2:2], pollLines(30, "a", 0, 0, 0)[:2]...), pollLines(60, "b", 0, 0, 0)...)},
+		"custom, pending":       {"scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: \"0.5\"}, ", "custom-deducted", "R=12 (9 of them without a running pod)", polls(12, 9, 0, 0)},
+		"queue length":          {"", "creating", "T=2 (queue length 6 to 10)", polls(0, 0, 2, 0)},
+		"inactive above zero":   {"", "activation", "The manifest has none above 0", append([]string{"2026-01-02T10:00:00Z\tDEBUG\tscale_handler\tScaler Metric value\t" + `{"scaledJob.Name": "a", "isTriggerActive": false, "s0-x": 4, "targetAverageValue": 1}`}, append(open[:2:2], pollLines(30, "b", 0, 0, 0)...)...)},
+		"panic of the operator": {"", "restart", "the operator stopped", append(open[:2:2], "keda-operator-7d9-x keda-operator panic: close of closed channel")},
+		"deleted":               {"", "deleted", "No poll since 10:00:40: the ScaledJob was deleted", append(polls(1, 0, 0, 0), "2026-01-02T10:00:40Z\tINFO\tSuccessfully finalized ScaledJob\t"+`{"controllerKind": "ScaledJob", "namespace": "shop", "name": "a"}`)},
+		"others are polled":     {"", "not-polled", "No poll since 10:00:00: the operator works on other ScaledJobs until 10:05:00", append(polls(1, 0, 0, 0), pollLines(300, "b", 0, 0, 0)...)},
+		"other manifest":        {"maxReplicaCount: 3, ", "creating", "The last poll at 10:00:00 created 9 Jobs. No queue length explains it", polls(0, 0, 9, 0)},
+		"filtered":              {"", "unknown", "Give more lines around it, all that name the ScaledJob, without a filter", each(polls(1, 0, 0, 0, 30, 60), func(i int, l string) string { return []string{l, "", ""}[i%3] })},
+		"started twice": {"", "idle", "The operator started at 10:00:10, 10:01:00: nothing is polled", slices.Concat(
+			polls(1, 0, 0, 0), []string{"2026-01-02T10:00:10Z\tINFO\tsetup\tStarting manager", "2026-01-02T10:00:11Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 30),
+			[]string{"2026-01-02T10:01:00Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 95))},
+		"lease lost and back": {"", "idle", "stopped or lost its lease at 10:00:25: nothing is polled until an operator leads again: it could not renew the lease, because the API server does not answer", slices.Concat(
+			open[:2], []string{"E" + klogged + "error retrieving resource lock keda/operator.keda.sh: Get \"https://10.0.0.1:443/apis\": context deadline exceeded", "I" + klogged + "failed to renew lease keda/operator.keda.sh",
+				"2026-01-02T10:00:40Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 60))},
+		"zone": {"", "restart", "No poll since 15:30:25: ", append(each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, "T10:00:00Z", "T15:30:00+0530", 1) }),
+			"I0102 15:30:25.000000       1 leaderelection.go:297] failed to renew lease keda/operator.keda.sh: timed out")},
+		"two operators": {"", "idle", "No Job was created since 10:10:00 because", append(append([]string{"```"}, each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, `Jobs"`, `Jobs "`, 1) })...), append([]string{"```", "and", "```"}, polls(1, 0, 0, 600)...)...)},
 	} {
 		trigger := cmp.Or(map[string]string{
 			"queue length":     `{type: redis, metadata: {listLength: "5"}}`,
@@ -265,6 +299,9 @@ func TestPasted(t *testing.T) {
 	}
 	r := Explain(Read(strings.Join(append(open[:2:2], open...), "\n")), Question{})
 	require.Contains(t, r.Notes[0], "if the log was filtered")
+	cut := each(pollLines(0, "a", 1, 0, 2), func(_ int, l string) string { return l[:110] + ">" })
+	require.Contains(t, Explain(Read(strings.Join(cut, "\n")), Question{}).Notes[0], "4 lines end before the number")
+	require.NotContains(t, strings.Join(Explain(Read(strings.Join(polls(0, 0, 2, 0), "\n")+"\n"+strings.Join(cut, "\n")), Question{}).Notes, ""), "no line")
 	for text, rights := range map[string]bool{forbidden: true, unreached: false} {
 		l := Read("W" + klogged + text)
 		q := Question{Manifests: []*manifest.ScaledJob{{}}}
@@ -278,14 +315,30 @@ func TestPasted(t *testing.T) {
 	}
 }
 
-// TestEndedPoll has the errors of creates in a poll that KEDA itself ended.
-func TestEndedPoll(t *testing.T) {
+// TestPlain has errors of scalers and of creates in plain words.
+func TestPlain(t *testing.T) {
 	for text, want := range map[string]string{
-		`client rate limiter Wait returned an error: context canceled`: "raise --kube-api-qps",
-		`Post "https://10.0.0.1/apis/batch/v1/jobs": context canceled`: "nothing has to be done",
+		`client rate limiter Wait returned an error: context canceled`:                                         "raise --kube-api-qps",
+		`Post "https://10.0.0.1/apis/batch/v1/jobs": context canceled`:                                         "nothing has to be done",
+		`jobs "x" is forbidden: unable to create new content in namespace shop because it is being terminated`: "in a namespace that stays",
 	} {
 		_, fix := in(createErrors, text)
 		require.Contains(t, fix, want, text)
+	}
+	for text, want := range map[string]string{
+		`error returned. url: https://api.github.com/x status: 403 response: {"message":"API rate limit exceeded"}`: "limits requests",
+		`dial tcp 10.240.40.12:5403: i/o timeout`: "answer in time",
+		`https response error StatusCode: 403, RequestID: 9c-404-1, api error AccessDenied: User is not authorized`: "rejects the credentials",
+		`could not query postgreSQL: ERROR: relation "tasks" does not exist (SQLSTATE 42P01)`:                       "nothing of this name",
+		`Exception (404) Reason: "NOT_FOUND - no queue 'orders' in vhost '/'"`:                                      "queue does not exist",
+		`Exception (403) Reason: "ACCESS_REFUSED - Login was refused"`:                                              "rejects the credentials",
+		`AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist\n\tstatus code: 400`:           "queue does not exist",
+		`DefaultAzureCredential: failed to acquire a token`:                                                         "rejects the credentials",
+		`kafka: client has run out of available brokers to talk to (Is your cluster reachable?)`:                    "closes the connection",
+		`error requesting metrics endpoint: 401 Unauthorized`:                                                       "rejects the credentials",
+	} {
+		means, _ := in(readErrors, text)
+		require.Contains(t, means, want, text)
 	}
 }
 

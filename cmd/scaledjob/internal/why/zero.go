@@ -19,14 +19,8 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 	if len(all) > 0 {
 		return all
 	}
-	if v.Pending == nil {
-		return []Cause{{ID: "incomplete", Basis: Inferred, Text: "the log leaves out lines of this poll (it has no count of pending Jobs), so a missing line about creating shows nothing",
-			Fix: "Give the log without a filter: grep scaleexecutor keeps all that is needed"}}
-	}
 	if j.spec != nil && j.bounds.Min > 0 {
-		return []Cause{{ID: "other-manifest", Basis: Inferred,
-			Text:   fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min),
-			Decide: j.kubectl("get scaledjob %s -o yaml"), Fix: "Give the manifest that the cluster had then"}}
+		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min))}
 	}
 	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + j.thresholds() + ": no line about creating follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
@@ -132,13 +126,9 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 	}
 	switch name := j.strategyOf(v.Poll); {
 	case m == 0 && r < most && v.MaxValue == nil && v.T != nil && v.T.Max != nil && *v.T.Max == 0 && (name == "eager" || r == 0):
-		all = append(all, Cause{ID: "other-manifest", Basis: Inferred, Decide: j.kubectl("get scaledjob %s -o yaml"),
-			Text: fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name),
-			Fix:  "Give the manifest that the cluster had then"})
+		all = append(all, j.otherManifest(fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name)))
 	case j.spec != nil && r > m+most && name != "custom":
-		all = append(all, Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
-			Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, or maxReplicaCount was lowered", r, m+most, j.name),
-			Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"})
+		all = append(all, j.foreign(r))
 	case j.spec != nil && r >= m+most && name != "custom":
 		all = append(all, Cause{ID: "maximum", Basis: Computed,
 			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+most, pendingWords(p)),
@@ -163,6 +153,13 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 		all = append(all, stuck)
 	}
 	return all
+}
+
+// foreign is the cause of more running Jobs than the maximum.
+func (j *judge) foreign(r int64) Cause {
+	return Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
+		Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, or maxReplicaCount was lowered", r, j.bounds.Min+j.bounds.QueueMax, j.name),
+		Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"}
 }
 
 // stuckFirst makes stuck Jobs the first cause of polls in which no Job has had a running pod for a while.
