@@ -78,7 +78,7 @@ printed.`,
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
 	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it, without the values of Prometheus")
 	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
-	c.Flags().BoolVar(&w.play, "simulate", false, "decide the polls again with the fix, if it is a field of the manifest")
+	c.Flags().BoolVar(&w.play, "simulate", false, "simulate the polls with the fix, if it is a field of the manifest: the work and how long Jobs take follow from the log")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
 	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
 	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")

@@ -169,7 +169,8 @@ spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis
 	for _, text := range []string{
 		"09:59:45           Prometheus: s0-redis-a 0 (target 1, inactive)", "s0-redis-a 9 (target 1) R=5 P=0", "(value of Prometheus)",
 		"errors of these triggers increase: trigger 0", "the maximum is reached",
-		"simulate  with maxReplicaCount 10 the last of these polls creates 4 Jobs instead of 0; of 1 poll, each by itself, 1 create more and 0 fewer",
+		"simulate  with maxReplicaCount 10 from 10:00:00 to 10:00:00 (1 poll) 4 Jobs created instead of 0, at most 9 at a time instead of 5, and at the end the work of 5 Jobs has no Job instead of that of 9",
+		"no Job ended in the log, so that none ends before its end",
 	} {
 		require.Contains(t, out.String(), text)
 	}

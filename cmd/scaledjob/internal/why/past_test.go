@@ -66,22 +66,13 @@ func maximumReached(second int) []string {
 // TestPlay plays a higher maximum with logs that do not show T.
 func TestPlay(t *testing.T) {
 	a := withPast(t, maximumReached(0), Question{Simulate: true}, nil)
-	require.Equal(t, []string{"with maxReplicaCount 10 no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken"}, a.Played)
+	require.Equal(t, "with maxReplicaCount 10 from 10:00:00 to 10:00:00 (1 poll) no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken", a.Played[0])
 	a = withPast(t, append(maximumReached(60), pollLines(120, "orders", 0, 0, 5)...), Question{Simulate: true, At: time.Date(2026, 1, 2, 10, 1, 30, 0, time.UTC)}, nil)
 	require.Contains(t, a.Played[0], "no difference is certain")
 	a = withPast(t, append(maximumReached(60), pollLines(120, "orders", 3, 0, 2)...), Question{Simulate: true}, nil)
 	require.Empty(t, a.Played, "nothing to fix")
 	pending := each(maximumReached(0), func(_ int, l string) string { return strings.Replace(l, `pending Jobs": 0`, `pending Jobs": 5`, 1) })
 	require.Empty(t, withPast(t, pending, Question{Simulate: true}, nil).Played, "no Job has a running pod")
-}
-
-// TestActiveT decides a poll at level info whose T may be 0 but for its lines about creating.
-func TestActiveT(t *testing.T) {
-	one := int64(0)
-	v := &Verdict{Poll: &Poll{Effective: &one}, T: &Range{}}
-	require.EqualValues(t, 1, *(&judge{}).asking(v)[0].MaxValue)
-	v.Effective = nil
-	require.EqualValues(t, 0, *(&judge{}).asking(v)[0].MaxValue)
 }
 
 // TestHigherMaximum has maxima of which the double is too much.

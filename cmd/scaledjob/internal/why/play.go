@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -30,6 +31,8 @@ func (j *judge) changeFor(id string) (c change, found bool) {
 		}
 		n := int32(max(most+1, min(2*most, 10000)))
 		return change{fmt.Sprintf("maxReplicaCount %d", n), func(s *keda.Spec) { s.MaxReplicaCount = &n }}, true
+	case "min":
+		return change{"minReplicaCount 0", func(s *keda.Spec) { s.MinReplicaCount = new(int32) }}, true
 	case "running-deducted":
 		return strategyIs("accurate"), true
 	case "pending-deducted", "custom-deducted", "counted-twice", "above-maximum":
@@ -38,9 +41,9 @@ func (j *judge) changeFor(id string) (c change, found bool) {
 	return c, false
 }
 
-// play decides the polls until a moment again with the fix of each cause, each poll by itself. T that
-// the log does not show is the least that fits. No change of the manifest makes stuck Jobs work.
-func (j *judge) play(a *Account, at time.Time) {
+// play simulates the polls until a moment with the fix of each cause. Its Jobs work, end, and change
+// the later polls. No change of the manifest makes stuck Jobs work.
+func (j *judge) play(a *Account, s *Subject, live *Live, at time.Time) {
 	if j.spec == nil || slices.ContainsFunc(a.Causes, func(c Cause) bool { return c.ID == "stuck" }) {
 		return
 	}
@@ -48,55 +51,103 @@ func (j *judge) play(a *Account, at time.Time) {
 	if !at.IsZero() {
 		verdicts = until(verdicts, at)
 	}
-	played := map[string]bool{}
-	for _, cause := range append(append([]Cause{}, a.Causes...), a.Also...) {
+	var changes []change
+	for _, cause := range slices.Concat(a.Causes, a.Also) {
 		c, found := j.changeFor(cause.ID)
-		if !found || played[c.text] {
-			continue
-		}
-		played[c.text] = true
-		changed := *j.keda
-		c.apply(&changed.Spec)
-		polls, less, more, was, is, least := 0, 0, 0, int64(0), int64(0), ""
-		for _, v := range verdicts {
-			if v.T == nil || v.Running == nil || v.Pending == nil || v.Jobs == nil {
-				continue
-			}
-			d := j.profile.Decide(&changed, keda.State{Scalers: j.asking(v), Running: *v.Running, Pending: *v.Pending})
-			polls, was, is, least = polls+1, *v.Jobs, d.Create, ""
-			if v.T.Max == nil || *v.T.Max != v.T.Min {
-				least = "at least "
-			}
-			switch {
-			case is < was:
-				less++
-			case is > was:
-				more++
-			}
-		}
-		switch {
-		case polls == 0:
-		case least != "" && more+less == 0:
-			a.Played = append(a.Played, fmt.Sprintf("with %s no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken", c.text))
-		default:
-			text := fmt.Sprintf("with %s the last of these polls creates %s%s instead of %d; of %s, each by itself, %d create more and %d fewer",
-				c.text, least, report.Plural(int(is), "Job"), was, report.Plural(polls, "poll"), more, less)
-			if least != "" {
-				text += "; the log does not show T, and the least that fits is taken"
-			}
-			a.Played = append(a.Played, text)
+		if found && !slices.ContainsFunc(changes, func(has change) bool { return has.text == c.text }) {
+			changes = append(changes, c)
 		}
 	}
+	if len(changes) == 0 || len(verdicts) == 0 {
+		return
+	}
+	c := j.likeliest(verdicts, s, live)
+	if c == nil {
+		a.Played = []string{"not simulated: the log shows too little of the polls, or too much work"}
+		return
+	}
+	for _, change := range changes {
+		spec := j.keda.Spec
+		change.apply(&spec)
+		if o, err := c.run(j.profile, spec); err == nil {
+			a.Played = append(a.Played, c.told(change.text, o))
+		}
+	}
+	a.Played = append(a.Played, c.basis())
 }
 
-// asking returns the scalers of a poll: from the log, or a scaler that asks for the least T.
-func (j *judge) asking(v *Verdict) []keda.Scaler {
-	if len(v.Triggers) > 0 {
-		return j.scalers(v.Poll)
+// likeliest returns the course that agrees with most polls without a change. Whether the metric counts
+// in-progress items is tried if the trigger does not tell.
+func (j *judge) likeliest(verdicts []*Verdict, s *Subject, live *Live) (best *course) {
+	how, _, _ := j.counting()
+	for _, waiting := range []bool{true, false} {
+		if waiting && how == triggers.Includes || !waiting && how == triggers.LeavesOut {
+			continue
+		}
+		c := j.course(verdicts, s, waiting)
+		if c == nil {
+			return nil
+		}
+		c.assumed = how == 0
+		c.work(live)
+		var err error
+		if c.before, err = c.run(j.profile, j.keda.Spec); err != nil {
+			return nil
+		}
+		for i, v := range c.polls {
+			if v != nil && i < len(c.before.created) && c.before.created[i] == *v.Jobs {
+				c.agree++
+			}
+		}
+		if best == nil || c.agree > best.agree {
+			best = c
+		}
 	}
-	least := v.T.Min
-	if v.Effective != nil { // the poll was active
-		least = max(1, least)
+	return best
+}
+
+// An outcome holds the Jobs that each poll of a course creates, the most at a time, and the work at its end
+// for which no Job is created yet.
+type outcome struct {
+	created           []int64
+	total, most, left int64
+}
+
+// told compares a change with the simulation without it.
+func (c *course) told(change string, o outcome) string {
+	when := ""
+	if last := c.polls[len(c.polls)-1]; !c.polls[0].At.IsZero() {
+		when = fmt.Sprintf(" from %s to %s", clockOf(c.polls[0].At, false), clockOf(last.At, false))
 	}
-	return []keda.Scaler{{QueueLength: max(1, least), Target: 1, MaxValue: &least}}
+	text := fmt.Sprintf("with %s%s (%s) ", change, when, report.Plural(c.count, "poll"))
+	switch {
+	case slices.Equal(o.created, c.before.created) && !c.exact:
+		return text + "no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken"
+	case slices.Equal(o.created, c.before.created):
+		return text + "the same Jobs are created"
+	}
+	return text + fmt.Sprintf("%s created instead of %d, at most %d at a time instead of %d, and at the end the work of %s has no Job instead of that of %d",
+		report.Plural(int(o.total), "Job"), c.before.total, o.most, c.before.most, report.Plural(int(o.left), "Job"), c.before.left)
+}
+
+// basis says what of the plays is seen, computed and assumed.
+func (c *course) basis() string {
+	asked, took, metric := "T", "", "counts in-progress items"
+	if !c.exact {
+		asked = "T (the least that fits, if the log does not show it)"
+	}
+	if c.waiting {
+		metric = "leaves out in-progress items"
+	}
+	if c.assumed {
+		metric += ", which fits best"
+	}
+	switch {
+	case c.took == 0:
+		took = "assumed: no Job ended in the log, so that none ends before its end"
+	default:
+		took = fmt.Sprintf("seen: a Job takes %s, the median of %s", c.took, c.tookOf)
+	}
+	return fmt.Sprintf("seen: R, P and the created Jobs; computed: when work arrives, from %s, R and P; %s; assumed: each Job does the work for which T asks one Job, and the metric %s. Without a change the simulation creates as many Jobs as the log in %d of %s",
+		asked, took, metric, c.agree, report.Plural(c.count, "poll"))
 }

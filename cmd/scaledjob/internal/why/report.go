@@ -96,7 +96,7 @@ func Explain(l *Log, q Question) *Report {
 		a := account(l, s, j, q.At, past)
 		j.live(a, q.Live[s.Name])
 		if q.Simulate {
-			j.play(a, q.At)
+			j.play(a, s, q.Live[s.Name], q.At)
 		}
 		if note != "" {
 			a.Notes = append(a.Notes, note)
