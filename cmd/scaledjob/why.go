@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -118,10 +119,10 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 	var texts []string
 	for _, name := range w.logs {
 		s, err := input.ReadSource(name, stdin, input.MaxDump)
-		if err != nil {
+		if err != nil && (!errors.Is(err, input.ErrNotText) || bytes.IndexByte(s.Data, 0) >= 0) {
 			return err
 		}
-		texts = append(texts, string(s.Data))
+		texts = append(texts, strings.ToValidUTF8(string(s.Data), "?")) // a log may have odd bytes of others
 	}
 	l := why.Read(texts...)
 	if q.Name == "" && len(q.Manifests) == 1 {

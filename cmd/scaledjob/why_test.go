@@ -199,6 +199,16 @@ spec: {jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLen
 	}
 }
 
+// TestWhyOddBytes has a log with bytes that no text has, and one that is no text.
+func TestWhyOddBytes(t *testing.T) {
+	var out, said strings.Builder
+	args := []string{"why", "--log", "-"}
+	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog+"worker \xff\n"), &out, &said), said.String())
+	require.Contains(t, out.String(), "shop/orders: 1 poll, 1 complete")
+	require.Equal(t, trouble, run(t.Context(), args, strings.NewReader("\xff\x00"), &out, &said))
+	require.Contains(t, said.String(), "not text")
+}
+
 // TestWhyArguments has wrong arguments.
 func TestWhyArguments(t *testing.T) {
 	for _, args := range []string{"why", "why --log - --at today", "why --log - --release 9.9", "why --log - --release spec", "why orders.yaml"} {

@@ -186,8 +186,11 @@ const (
 	MaxDump     = 512 << 20
 )
 
+// ErrNotText is the error for a file that is not in UTF-8.
+var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
+
 // ReadSource reads a file of at most so many bytes. The name - is standard input, unless
-// stdin is nil.
+// stdin is nil. With ErrNotText it returns the bytes too.
 func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) {
 	s.Name = name
 	if name == "-" && stdin != nil {
@@ -209,7 +212,7 @@ func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) 
 	}
 	s.Data = decoded(s.Data)
 	if !utf8.Valid(s.Data) {
-		return s, fmt.Errorf("%s: not text; use YAML or JSON in UTF-8", s.Name)
+		return s, fmt.Errorf("%s: %w", s.Name, ErrNotText)
 	}
 	return s, nil
 }

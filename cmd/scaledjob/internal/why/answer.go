@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,10 +104,15 @@ func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
 			found = nil
 		}
 	}
-	if e := j.log.stopped; e != nil && !later(e) {
+	if e := j.log.stopped; e != nil && !later(e) && !(e.kind == waits && j.polledLately(s, e.at)) {
 		found = &stop{e, whyStopped(e, j.log.unleased)}
 	}
 	return found
+}
+
+// polledLately reports whether no poll is overdue at a time. Then another pod has the lease.
+func (j *judge) polledLately(s *Subject, at time.Time) bool {
+	return slices.ContainsFunc(s.Polls, func(p *Poll) bool { return at.Sub(p.until) < 2*cmp.Or(j.interval(s), 30*time.Second) })
 }
 
 // ends returns the last poll until a moment as the end of polling, if the log shows polls of others for long after it.
@@ -140,6 +146,11 @@ func whyStopped(e *Event, lease string) Cause {
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
+		if text := e.fields["error"]; text != "" && text != "leader election lost" {
+			c.Text, c.Fix = plainly("the operator stops: ", listErrors, text)
+			c.Fix = cmp.Or(c.Fix, operatorFix)
+			break
+		}
 		c.renewal(lease)
 	case waits:
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"

@@ -290,7 +290,7 @@ func (j *judge) creation(v *Verdict) Cause {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
 		return c
 	}
-	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d, P=%d", v.T, v.length(), r, value(v.Pending))
+	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d%s, P=%d", v.T, v.length(), r, aboveMin(j.bounds.Min), value(v.Pending))
 	if name := j.strategyOf(v.Poll); name != "" {
 		c.Text += ", strategy " + name
 	}

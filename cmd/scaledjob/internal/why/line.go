@@ -108,8 +108,10 @@ func unwrap(raw string) line {
 	if m := podName.FindStringSubmatch(whole); m != nil {
 		l.source = cmp.Or(m[1], m[2])
 	}
-	if m := inJSON.FindStringSubmatch(whole); m != nil {
-		l.text = strings.TrimSpace(unescape.Replace(strings.Trim(m[1], `"`)))
+	if strings.Contains(whole, `\"`) {
+		if m := inJSON.FindStringSubmatch(whole); m != nil {
+			l.text = strings.TrimSpace(unescape.Replace(strings.Trim(m[1], `"`)))
+		}
 	}
 	l.fields = map[string]string{}
 	for _, m := range field.FindAllStringSubmatch(l.text, -1) {
@@ -160,7 +162,7 @@ func fromCSV(text string) string {
 const stamp = `\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`
 
 var (
-	leveled = regexp.MustCompile(`(` + stamp + `|1\.\d+e\+09|\d{10}\.\d+)\s+(?:INFO|DEBUG|ERROR|WARN)`)
+	leveled = regexp.MustCompile(`(` + stamp + `|1\.\d+e\+\d\d|\d{10,19}(?:\.\d+)?)\s+(?:INFO|DEBUG|ERROR|WARN)`)
 	dated   = regexp.MustCompile(stamp)
 	epoch   = regexp.MustCompile(`\b(1\.\d+e\+09|1\d{9}(?:\.\d+)?)\b`)
 	clock   = regexp.MustCompile(`^(\d\d:\d\d:\d\d)(?:[.,]\d+)?\b`)
@@ -204,8 +206,11 @@ func parseTime(text string) time.Time {
 			return t
 		}
 	}
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 1e9 && seconds < 1e10 {
-		return time.UnixMicro(int64(seconds * 1e6)).UTC()
+	since, err := strconv.ParseFloat(text, 64)
+	for _, micros := range []float64{1e6, 1e3, 1e-3} { // zap's epoch, millis and nano
+		if at := since * micros; err == nil && at > 1e15 && at < 1e16 {
+			return time.UnixMicro(int64(at)).UTC()
+		}
 	}
 	return time.Time{}
 }

@@ -104,6 +104,8 @@ var messages = []struct {
 	{"Starting manager", started, ""},
 	{"uccessfully acquired lease", leads, ""},
 	{"leader election lost", stopped, ""},
+	{"problem running manager", stopped, ""},
+	{"unable to start manager", stopped, ""},
 	{"ailed to renew lease", stopped, ""},
 	{"Stopping and waiting for", stopped, ""},
 	{"ttempting to acquire leader lease", waits, ""},
@@ -112,6 +114,7 @@ var messages = []struct {
 	{"Failed to update lock", unleased, ""},
 	{"Failed to update lease", unleased, ""},
 	{"failed to list *", denied, ""},
+	{"if kind is a CRD, it should be installed", denied, ""},
 	{"panic: ", stopped, atBegin},
 	{"fatal error: ", stopped, atBegin},
 	{"failed to update status", unsaved, ""},
@@ -147,6 +150,9 @@ func known(l line) (e entry, ok bool) {
 		return e, false
 	}
 	for _, m := range messages {
+		if m.kind != metric && m.kind != other && !m.kind.ofOperator() && !strings.Contains(l.text, "{") { // prose
+			continue
+		}
 		before, _, found := strings.Cut(l.text, m.text)
 		if !found || m.key == atBegin && !beforeCrash.MatchString(before) {
 			continue
@@ -190,15 +196,16 @@ func (e *entry) isError() bool {
 	return strings.EqualFold(e.fields["level"], "error") || strings.Contains(strings.ToUpper(e.text), "\tERROR\t")
 }
 
-// owner reads the ScaledJob's name and namespace in the fields that the releases use.
+// owner reads the ScaledJob's name and namespace in the fields that the releases use. Some stores of logs
+// make an object of the fields before the dot.
 func (e *entry) owner() {
-	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "name"} {
+	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "Name", "name"} {
 		if name, found := e.fields[key]; found {
 			e.name, e.named = report.Clean(name), true
 			break
 		}
 	}
-	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "namespace"} {
+	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "Namespace", "namespace"} {
 		if namespace, found := e.fields[key]; found {
 			e.namespace = report.Clean(namespace)
 			break

@@ -29,6 +29,7 @@ var readErrors = []plainError{
 	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout|server selection error|no route to host`), "timeout", "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
 	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "triggerauthentication not found", "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
 	{regexp.MustCompile(`(?i)does not exist|doesn't exist|unknown (?:database|topic|column)|invalid object name|no such (?:table|column)`), "does not exist", "the server has nothing of this name", "correct the table, database, topic or stream that the trigger names, or create it"},
+	{regexp.MustCompile(`(?i)result is empty`), "result is empty", "the query has no result", "correct the query, or set ignoreNullValues to true if no result means 0"},
 	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "error parsing", "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
 	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "no scaler found", "KEDA has no scaler of this type", "correct the type of the trigger"},
 	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open|run out of available brokers`), "EOF", "the server closes the connection", "check the protocol, TLS, SASL and the port"},
@@ -53,6 +54,7 @@ const noPermission = "its ServiceAccount lacks the permission"
 
 // listErrors are the errors of the operator's lists.
 var listErrors = []plainError{
+	{regexp.MustCompile(`no matches for kind|could not find the requested resource`), "no matches for kind", "the API server does not know the kind", "apply the CRDs of the operator's release"},
 	{regexp.MustCompile(`forbidden`), "forbidden", noPermission, "restore the ClusterRole and the ClusterRoleBinding of keda-operator"},
 	{regexp.MustCompile(`https?://|dial tcp`), "dial tcp", "the API server does not answer", "check the control plane, and the network between it and the operator's pod"},
 }

@@ -228,10 +228,11 @@ func (l *Log) subject(name, namespace string) *Subject {
 // join puts the lines of each ScaledJob into polls.
 func (l *Log) join(entries []entry) {
 	run, paste, source := 0, -1, ""
+	dated := slices.ContainsFunc(entries, func(e entry) bool { return !e.at.IsZero() })
 	for i, e := range entries {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
 		start := e.kind == version || e.kind == started
-		if start && starting(entries[:i], e) {
+		if start && (starting(entries[:i], e) || e.at.IsZero() && dated) { // or a report's field
 			continue
 		}
 		restarted := i > 0 && start

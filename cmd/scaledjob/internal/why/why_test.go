@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -194,6 +195,16 @@ func TestForms(t *testing.T) {
 		"colors": each(lines, func(_ int, l string) string {
 			return "\x1b[36mkeda-operator-6d5c-x2x\x1b[0m keda-operator " + strings.Replace(l, "INFO", "\x1b[34mINFO\x1b[0m", 1)
 		}),
+		"nested": each(lines, func(_ int, l string) string {
+			return strings.NewReplacer(`"scaledJob.Name":`, `"scaledJob": {"Name":`, ` "scaledJob.Namespace":`, ` "Namespace":`, `"shop",`, `"shop"},`).Replace(toJSON(0, l))
+		}),
+		"millis": each(lines, func(i int, l string) string {
+			return fmt.Sprintf(`%d.25%s%s`, 1767348000250+int64(i/6)*30000, "\t", strings.SplitN(l, "\t", 2)[1])
+		}),
+		"nano": each(lines, func(i int, l string) string {
+			return regexp.MustCompile(`"ts":"[^"]*"`).ReplaceAllString(toJSON(0, l), fmt.Sprintf(`"ts":%d`, (1767348000+int64(i/6)*30)*1e9))
+		}),
+		"report": slices.Concat([]string{"The ScaledJob is paused? No. Created jobs are missing.", "KEDA Version: 2.17.0", "```"}, lines, []string{"```", "No need to create jobs is strange.", "KEDA Version: 2.17.0"}),
 		"other pods": slices.Concat([]string{
 			"[pod/keda-operator-metrics-apiserver-7d-x/keda-operator-metrics-apiserver] 2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0",
 			"[pod/orders-1-x/worker] " + lines[0], "orders-1-x worker panic: runtime error: index out of range", "2026-01-02T10:00:00Z\tINFO\tsetup\tStarting admission webhooks",
@@ -251,7 +262,7 @@ func TestPasted(t *testing.T) {
 		"standby that leads": {"", "idle", "No Job was created since 10:01:00", append([]string{"I" + klogged + "attempting to acquire leader lease keda/operator.keda.sh..."}, polls(1, 0, 0, 60)...)},
 		"no permission":      {"", "restart", "Restore the ClusterRole and the ClusterRoleBinding", []string{"W" + klogged + forbidden}},
 		"no API server":      {"", "restart", "the API server does not answer", []string{"W" + klogged + unreached}},
-		"no kind":            {"", "restart", "the operator cannot read the cluster: \"W0102", []string{"W" + klogged + "failed to list *v1alpha1.ScaledJob: the server could not find the requested resource"}},
+		"no kind":            {"", "restart", "the API server does not know the kind", []string{"W" + klogged + "failed to list *v1alpha1.ScaledJob: the server could not find the requested resource"}},
 		"panic":              {"", "restart", "the operator stopped", append(open[:2:2], "panic: runtime error: invalid memory address or nil pointer dereference")},
 		"panic after klog":   {"", "restart", "the operator stopped", append(open[:2:2], "E"+klogged+"error retrieving resource lock keda/operator.keda.sh: EOF", "panic: runtime error: invalid memory address or nil pointer dereference")},
 		"one of two fails":   {"", "unreadable", "because the metric cannot be read: the name of the host does not exist", append([]string{failing}, polls(1, 0, 0, 0)...)},
@@ -271,6 +282,10 @@ func TestPasted(t *testing.T) {
 		"custom, pending":       {"scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: \"0.5\"}, ", "custom-deducted", "R=12 (9 of them without a running pod)", polls(12, 9, 0, 0)},
 		"queue length":          {"", "creating", "T=2 (queue length 6 to 10)", polls(0, 0, 2, 0)},
 		"inactive above zero":   {"", "activation", "The manifest has none above 0", append([]string{"2026-01-02T10:00:00Z\tDEBUG\tscale_handler\tScaler Metric value\t" + `{"scaledJob.Name": "a", "isTriggerActive": false, "s0-x": 4, "targetAverageValue": 1}`}, append(open[:2:2], pollLines(30, "b", 0, 0, 0)...)...)},
+		"standby beside":        {"", "idle", "No Job was created since 10:00:00", append(polls(1, 0, 0, 0), "I"+klogged+"attempting to acquire leader lease keda/operator.keda.sh...")},
+		"cannot start":          {"", "restart", "the operator stops: \"failed to wait for scaledjob caches to sync\". Look for the reason", []string{"2026-01-02T10:00:00Z\tERROR\tsetup\tproblem running manager\t" + `{"error": "failed to wait for scaledjob caches to sync"}`}},
+		"no CRD":                {"", "restart", "the API server does not know the kind", []string{"2026-01-02T10:00:00Z\tERROR\tif kind is a CRD, it should be installed before calling Start\t" + `{"error": "no matches for kind \"ScaledJob\""}`}},
+		"above min":             {"minReplicaCount: 5, ", "creating", "T=2, R=5 (R counts above min 5), P=0", polls(5, 0, 2, 0)},
 		"panic of the operator": {"", "restart", "the operator stopped", append(open[:2:2], "keda-operator-7d9-x keda-operator panic: close of closed channel")},
 		"deleted":               {"", "deleted", "No poll since 10:00:40: the ScaledJob was deleted", append(polls(1, 0, 0, 0), "2026-01-02T10:00:40Z\tINFO\tSuccessfully finalized ScaledJob\t"+`{"controllerKind": "ScaledJob", "namespace": "shop", "name": "a"}`)},
 		"others are polled":     {"", "not-polled", "No poll since 10:00:00: the operator works on other ScaledJobs until 10:05:00", append(polls(1, 0, 0, 0), pollLines(300, "b", 0, 0, 0)...)},
@@ -335,6 +350,7 @@ func TestPlain(t *testing.T) {
 		`AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist\n\tstatus code: 400`:           "queue does not exist",
 		`DefaultAzureCredential: failed to acquire a token`:                                                         "rejects the credentials",
 		`kafka: client has run out of available brokers to talk to (Is your cluster reachable?)`:                    "closes the connection",
+		`prometheus metrics 'prometheus' target may be lost, the result is empty`:                                   "no result",
 		`error requesting metrics endpoint: 401 Unauthorized`:                                                       "rejects the credentials",
 	} {
 		means, _ := in(readErrors, text)
