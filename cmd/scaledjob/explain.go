@@ -30,6 +30,7 @@ type explainCommand struct {
 	releases   input.Releases
 	dumps      []string
 	generation int64
+	past       string
 	output     input.Choice
 }
 
@@ -49,7 +50,8 @@ without a slash or an extension is the name of a ScaledJob in the cluster, unles
 The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
 of the namespace that have the ScaledJob's name in its label; the specification those that the
 ScaledJob owns. Without --queue and --release, the queue length is that of the metrics of KEDA's
-operator, and the release that of its image.`,
+operator, of Prometheus (--prometheus) or of the operator's log at level debug, and the release that
+of its image.`,
 		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
   scaledjob explain orders.yaml --queue 12 --running 3 --pending 1
 
@@ -72,6 +74,7 @@ operator, and the release that of its image.`,
 	e.QueueFlags.Add(c)
 	e.JobFlags.Add(c)
 	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` with Jobs and pods, as kubectl get jobs,pods -o json prints them; - is standard input; may be repeated")
+	c.Flags().StringVar(&e.past, "prometheus", "", "`URL` of Prometheus for the queue length now, if the operator's metrics cannot be read")
 	c.Flags().Int64Var(&e.generation, "generation", 0, "the ScaledJob's metadata.`generation`, if the manifest has none")
 	e.ClusterFlags.Add(c)
 	e.Completes(c)
@@ -137,10 +140,7 @@ func (e *explainCommand) operator(ctx context.Context, names []string, manifests
 	if err != nil {
 		return nil // found has reported it
 	}
-	operator := cluster.FindOperator(ctx, client, 0)
-	for _, n := range operator.Missing {
-		fmt.Fprintf(notes, "note: not read: %s\n", report.Clean(n))
-	}
+	operator := cluster.FindOperator(ctx, client, "--queue")
 	if r, err := input.ParseRelease(operator.Release); err == nil && !e.releases.Given() {
 		e.releases.All = []input.Release{r}
 	}
@@ -150,20 +150,48 @@ func (e *explainCommand) operator(ctx context.Context, names []string, manifests
 		if err != nil || !slices.Contains(names, m.Spec.Name) || m.Spec.Namespace != client.Namespace {
 			continue
 		}
-		var of why.Metrics
-		for _, text := range operator.Metrics {
-			of = append(of, why.ReadMetrics(text, time.Now()).Of(client.Namespace, m.Spec.Name)...)
+		if e.Queue != "" {
+			continue
 		}
-		if values, complete := of.Values(len(triggers), time.Time{}, time.Now()); complete && e.Queue == "" {
+		if values, of := e.values(ctx, client, &operator, m.Spec.Name, len(triggers)); values != nil {
 			var texts []string
 			for _, v := range values {
 				texts = append(texts, strconv.FormatFloat(v.Value, 'f', -1, 64))
 			}
 			lengths[m] = strings.Join(texts, ",")
-			fmt.Fprintf(notes, "note: queue length %s of the operator's metrics\n", lengths[m])
+			fmt.Fprintf(notes, "note: queue length %s of %s\n", lengths[m], of)
 		}
 	}
+	for _, n := range operator.Missing {
+		fmt.Fprintf(notes, "note: not read: %s\n", report.Clean(n))
+	}
 	return lengths
+}
+
+// recent is the age of a value that counts as that of now.
+const recent = 10 * time.Minute
+
+// values returns the last values of the triggers and where they are of: the operator's metrics, Prometheus
+// or the operator's log.
+func (e *explainCommand) values(ctx context.Context, client *cluster.Client, operator *cluster.Operator, name string, triggers int) (values []why.Trigger, of string) {
+	var metrics why.Metrics
+	for _, text := range operator.Metrics {
+		metrics = append(metrics, why.ReadMetrics(text, time.Now())...)
+	}
+	if values, complete := metrics.Of(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
+		return values, "the operator's metrics"
+	}
+	if e.past != "" {
+		past, err := prometheus(ctx, e.past, client.Namespace, name, recent, &why.Log{}, time.Time{})
+		if err != nil {
+			operator.Missing = append(operator.Missing, "Prometheus: "+why.Redact(err.Error()))
+		}
+		if values, complete := past.Of(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
+			return values, "Prometheus"
+		}
+	}
+	operator.ReadLogs(ctx, client, recent)
+	return why.Read(operator.Logs...).Values(client.Namespace, name, triggers), "the operator's log"
 }
 
 // scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,

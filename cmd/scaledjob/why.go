@@ -231,7 +231,8 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 	if len(sources) == 0 {
 		return problems
 	}
-	operator := cluster.FindOperator(ctx, client, w.since)
+	operator := cluster.FindOperator(ctx, client, "--log")
+	operator.ReadLogs(ctx, client, w.since)
 	if q.Release == "" {
 		q.Release = operator.Release
 	}

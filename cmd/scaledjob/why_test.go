@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -83,7 +84,7 @@ func TestWhyCluster(t *testing.T) {
 	problems.Reset()
 	require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "one poll of KEDA 2.17")
-	require.Contains(t, out.String(), "create    0 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
+	require.Contains(t, out.String(), "create    5 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
 	require.Contains(t, problems.String(), "queue length 12,3 of the operator's metrics")
 	require.Contains(t, problems.String(), "not read: the metrics of b")
 	out.Reset()
@@ -224,6 +225,52 @@ func TestExplainBlocked(t *testing.T) {
 	var out, problems strings.Builder
 	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3"}, strings.NewReader(text), &out, &problems), problems.String())
 	require.Contains(t, out.String(), "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
+	for reason, create := range map[string]int64{"ScaledJobCheckFailed": 0, "TriggerError": 4} {
+		out.Reset()
+		text = strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"`+reason+`"`)
+		require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3", "--running", "1", "-o", "json"}, strings.NewReader(text), &out, &problems), problems.String())
+		var p struct{ Create, Corrected struct{ Jobs int64 } }
+		require.NoError(t, json.Unmarshal([]byte(out.String()), &p))
+		require.Equal(t, create, p.Create.Jobs, reason)
+		require.EqualValues(t, 4, p.Corrected.Jobs, reason)
+	}
+}
+
+// TestExplainOperator takes the queue length from Prometheus or the operator's log, without its metrics.
+func TestExplainOperator(t *testing.T) {
+	const value = `{"level":"debug","ts":"2026-01-02T10:00:00Z","logger":"scale_handler","msg":"Scaler Metric value","scaledJob.Name":"orders","isTriggerActive":true,"s0-redis-a":7,"targetAverageValue":1}`
+	const series = `{"status": "success", "data": {"result": [{"metric": {"__name__": "keda_scaler_metrics_value", "namespace": "shop", "scaledObject": "orders", "triggerIndex": "0", "type": "scaledjob"}, "values": [[1, "9"]]}]}}`
+	past := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, series) }))
+	defer past.Close()
+	for flags, want := range map[string]string{"": "queue length 7 of the operator's log", "--prometheus " + past.URL: "queue length 9 of Prometheus", "--queue 3": ""} {
+		var kubeconfig string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch path := r.URL.Path; {
+			case strings.HasSuffix(path, "/scaledjobs/orders"):
+				_, _ = io.WriteString(w, `{"metadata": {"name": "orders", "namespace": "shop", "generation": 1}, "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
+					"spec": {"jobTargetRef": {"template": {}}, "triggers": [{"type": "redis", "metadata": {"listLength": "1"}}]}}`)
+			case strings.HasSuffix(path, "/deployments"):
+				_, _ = io.WriteString(w, `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"}, "spec": {"template": {"spec": {"containers": [{"image": "registry/keda:main"}]}}}}]}`)
+			case strings.HasSuffix(path, "/keda/pods"):
+				_, _ = io.WriteString(w, `{"items": [{"metadata": {"name": "a"}}]}`)
+			case strings.HasSuffix(path, "/pods/a/log"):
+				_, _ = io.WriteString(w, value+"\n"+strings.ReplaceAll(whyLog, "5}", "1}"))
+			case strings.HasSuffix(path, "/jobs"), strings.HasSuffix(path, "/shop/pods"):
+				_, _ = io.WriteString(w, `{"items": []}`)
+			default:
+				w.WriteHeader(http.StatusForbidden)
+			}
+		}))
+		kubeconfig = written(t, "kubeconfig", `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+			"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`)
+		status, out, said := call(t, "explain orders -n shop --kubeconfig "+kubeconfig+" "+flags, "")
+		server.Close()
+		require.Equal(t, success, status, said)
+		require.Contains(t, said, want)
+		require.Contains(t, said, "not read: the operator's release: its image has no tag")
+		create := map[string]string{"": "7", "--queue 3": "3"}[flags]
+		require.Contains(t, out, "create    "+cmp.Or(create, "9"), flags)
+	}
 }
 
 // TestWhySpan asks Prometheus for the span of a log, to the first minute of it.

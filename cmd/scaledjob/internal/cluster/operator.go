@@ -15,6 +15,7 @@ type Operator struct {
 	Logs    []string
 	Metrics []string // of the pods
 	Missing []string // what could not be read
+	pods    []string // their paths
 }
 
 var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
@@ -22,9 +23,10 @@ var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
 // logBytes is the most that is read of a log.
 const logBytes = 64 << 20
 
-// FindOperator reads the release, the metrics and, unless since is 0, the logs of the operator. It asks for the Deployments of all
-// namespaces, and if they may not be listed for Deployments of the namespace keda.
-func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operator) {
+// FindOperator reads the release and the metrics of the operator. It asks for the Deployments of all
+// namespaces, and if they may not be listed for Deployments of the namespace keda. The flag gives what it
+// does not find.
+func FindOperator(ctx context.Context, c *Client, flag string) (o Operator) {
 	type deployment struct {
 		Metadata struct{ Name, Namespace string }
 		Spec     struct {
@@ -42,11 +44,7 @@ func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operat
 	}
 	switch {
 	case err != nil:
-		instead := "--log"
-		if since == 0 {
-			instead = "--queue"
-		}
-		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and %s", err, instead))
+		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and %s", err, flag))
 		return o
 	case len(all) == 0:
 		o.Missing = append(o.Missing, "no Deployment has the label app=keda-operator: KEDA's operator does not run in this cluster, or has other labels")
@@ -61,31 +59,35 @@ func FindOperator(ctx context.Context, c *Client, since time.Duration) (o Operat
 			o.Release = m[1]
 		}
 	}
+	if o.Release == "" {
+		o.Missing = append(o.Missing, "the operator's release: its image has no tag such as 2.21.0; use --release")
+	}
 	pods, err := List[struct{ Metadata struct{ Name string } }](ctx, c, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods", "labelSelector", selector)
 	if err != nil {
 		o.Missing = append(o.Missing, fmt.Sprintf("the operator's pods: %v", err))
 	}
 	for _, p := range pods {
-		o.pod(ctx, c, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods/", p.Metadata.Name, since)
+		path := "/api/v1/namespaces/" + d.Metadata.Namespace + "/pods/" + p.Metadata.Name
+		o.pods = append(o.pods, path)
+		data, err := c.Read(ctx, path+":8080/proxy/metrics")
+		if err != nil {
+			o.Missing = append(o.Missing, fmt.Sprintf("the metrics of %s: %v", p.Metadata.Name, err))
+			continue
+		}
+		o.Metrics = append(o.Metrics, string(data))
 	}
 	return o
 }
 
-// pod reads the metrics and the log of a pod.
-func (o *Operator) pod(ctx context.Context, c *Client, path, name string, since time.Duration) {
-	data, err := c.Read(ctx, path+name+":8080/proxy/metrics")
-	if err != nil {
-		o.Missing = append(o.Missing, fmt.Sprintf("the metrics of %s: %v", name, err))
-	} else {
-		o.Metrics = append(o.Metrics, string(data))
+// ReadLogs reads the pods' logs of the last time, once.
+func (o *Operator) ReadLogs(ctx context.Context, c *Client, since time.Duration) {
+	for _, path := range o.pods {
+		data, err := c.Read(ctx, path+"/log", "sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
+		if err != nil {
+			o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", path[strings.LastIndexByte(path, '/')+1:], err))
+			continue
+		}
+		o.Logs = append(o.Logs, strings.ToValidUTF8(string(data), "?"))
 	}
-	if since == 0 {
-		return
-	}
-	data, err = c.Read(ctx, path+name+"/log", "sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
-	if err != nil {
-		o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", name, err))
-		return
-	}
-	o.Logs = append(o.Logs, strings.ToValidUTF8(string(data), "?"))
+	o.pods = nil
 }

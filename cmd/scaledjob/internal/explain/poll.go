@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,9 +28,11 @@ type Poll struct {
 	Rollout   *removal      `json:"rollout,omitempty"` // nil without Jobs
 	Prune     *removal      `json:"prune,omitempty"`   // nil without Jobs
 	Notes     []string      `json:"notes,omitempty"`
-	// Blocked is the reason of the ScaledJob's status if KEDA creates no Job: it rejects the ScaledJob,
-	// or can read no trigger.
-	Blocked string `json:"blocked,omitempty"`
+	// Blocked is the reason of the ScaledJob's status if the queue lengths do not count: KEDA rejects the
+	// ScaledJob, or can read no trigger. Create is then what KEDA creates all the same, the Jobs below the
+	// minimum, and Corrected what it creates with these queue lengths after the correction.
+	Blocked   string    `json:"blocked,omitempty"`
+	Corrected *creation `json:"corrected,omitempty"`
 }
 
 // A creation is the number of Jobs to create, and why.
@@ -89,20 +92,32 @@ func (s *situation) poll(m *input.ScaledJob, r input.Release) (*Poll, error) {
 // counts matter if the subject has no dump.
 func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
 	p, err := of(f, r, q, counts)
-	if err == nil && r.Profile != nil {
-		p.Blocked = blocked(f.ScaledJob)
+	if err != nil || r.Profile == nil {
+		return p, err
 	}
-	return p, err
+	text, polled := blocked(f.ScaledJob)
+	if text == "" {
+		return p, nil
+	}
+	p.Blocked, p.Corrected, p.Create = text, p.Create, &creation{Rule: "blocked"}
+	if triggers := len(f.Spec.Spec.Triggers); polled && triggers > 0 {
+		unread := *q
+		unread.Queue = "unread" + strings.Repeat(",unread", triggers-1)
+		if now, err := of(f, r, &unread, counts); err == nil {
+			p.Create = now.Create
+		}
+	}
+	return p, nil
 }
 
-// blocked returns why KEDA creates no Job, by a status that is not ready: KEDA rejects the ScaledJob,
-// or can read none of its triggers.
-func blocked(m *input.ScaledJob) string {
+// blocked returns why queue lengths do not count, by a status that is not ready, and whether KEDA polls the
+// ScaledJob. It rejects the ScaledJob, or can read none of its triggers.
+func blocked(m *input.ScaledJob) (text string, polled bool) {
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string }
 	}
 	if json.Unmarshal(m.Spec.Status, &status) != nil {
-		return ""
+		return "", false
 	}
 	for _, c := range status.Conditions {
 		if c.Type != "Ready" || c.Status != "False" {
@@ -110,12 +125,12 @@ func blocked(m *input.ScaledJob) string {
 		}
 		switch c.Reason {
 		case "ScaledJobCheckFailed":
-			return "KEDA does not poll this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason)
+			return "KEDA does not poll this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason), false
 		case "TriggerError":
-			return "KEDA can read no trigger of this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason)
+			return "KEDA can read no trigger of this ScaledJob, whose status is not ready: " + cmp.Or(c.Message, c.Reason), true
 		}
 	}
-	return ""
+	return "", false
 }
 
 func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {

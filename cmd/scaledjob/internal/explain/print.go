@@ -30,15 +30,16 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 	if err := p.Rollout.print(out, "rollout"); err != nil {
 		return err
 	}
+	create := p.Create
 	if p.Blocked != "" {
-		fmt.Fprintf(out, "create    0 Jobs: %s\n", report.Clean(p.Blocked))
-		if p.Create == nil {
+		fmt.Fprintf(out, "create    %s: %s\n", report.Plural(int(p.Create.Jobs), "Job"), report.Clean(p.Blocked))
+		if create = p.Corrected; create == nil {
 			return p.Prune.print(out, "prune")
 		}
 		fmt.Fprintln(out, "after the correction:")
 	}
-	if p.Create != nil {
-		fmt.Fprintln(out, p.Create.Trace)
+	if create != nil {
+		fmt.Fprintln(out, create.Trace)
 	} else {
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}

@@ -124,6 +124,21 @@ func Read(texts ...string) *Log {
 	return l
 }
 
+// Values returns the values of the last poll of a ScaledJob that has one of each trigger, or nil.
+func (l *Log) Values(namespace, name string, triggers int) []Trigger {
+	for _, s := range l.Subjects {
+		if s.Name != name || s.Namespace != namespace {
+			continue
+		}
+		for _, p := range slices.Backward(s.Polls) {
+			if len(p.Triggers) == triggers && len(p.Errors) == 0 {
+				return p.Triggers
+			}
+		}
+	}
+	return nil
+}
+
 // complete gives times of klog, which have no year and no zone, those of the nearest line before, or else after.
 func complete(entries []entry) {
 	var near time.Time
