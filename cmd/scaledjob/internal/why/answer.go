@@ -123,12 +123,10 @@ func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
 		return nil
 	}
 	last := polls[len(polls)-1]
-	until := last.until
-	for _, m := range l.times {
-		if m.run == last.Run && m.subject != s && m.subject != nil && m.at.After(until) && (at.IsZero() || !m.at.After(at)) {
-			until = m.at
-		}
+	if !at.IsZero() {
+		at = at.Add(1)
 	}
+	until := l.last(last.Run, s, at)
 	if until.Sub(last.until) <= 2*interval+settled {
 		return nil
 	}
@@ -146,7 +144,7 @@ func whyStopped(e *Event, lease string) Cause {
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
-		if text := e.fields["error"]; text != "" && text != "leader election lost" {
+		if text := e.fields["error"]; text != "" && text != leaseLost {
 			c.Text, c.Fix = plainly("the operator stops: ", listErrors, text)
 			c.Fix = cmp.Or(c.Fix, operatorFix)
 			break
@@ -409,7 +407,7 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 			all = append(all, Cause{ID: "slow-poll", Basis: Seen,
 				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.At, false), took.Round(time.Second), value(before.Wanted), interval),
 				Fix:  "KEDA creates Jobs one after the other: raise --kube-api-qps and --kube-api-burst of the operator, or remove slow admission webhooks"})
-		case j.others(l, s, before, p):
+		case l.last(p.Run, s, p.At.Add(-settled)).Sub(before.until) > settled:
 			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
 		}
@@ -418,13 +416,6 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 		}
 	}
 	return all
-}
-
-// others reports whether the log has lines of others between two polls.
-func (j *judge) others(l *Log, s *Subject, from, to *Poll) bool {
-	return slices.ContainsFunc(l.times, func(m moment) bool {
-		return m.run == from.Run && m.subject != s && m.at.After(from.until.Add(settled)) && m.at.Before(to.At.Add(-settled))
-	})
 }
 
 // tooMany finds more Jobs than the maximum or than the queue needs.

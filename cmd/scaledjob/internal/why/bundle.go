@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/keda"
@@ -43,15 +44,29 @@ var bundledKeys = regexp.MustCompile(`^(?:activation[A-Za-z]*|value|targetValue|
 var plainValue = regexp.MustCompile(`^(?:[0-9.]{1,20}|true|false|auto|amqp|http|QueueLength|MessageRate|visibleonly|all)$`)
 
 // Files returns the entries of a bundle: the known lines of the log and the manifests, each with
-// listed fields only, of the ScaledJobs asked about. An error becomes a word for its kind.
+// listed fields only, of the ScaledJobs asked about. An error becomes a word for its kind, and a pod of the
+// operator a number. Of lines about others, the time shows that the operator works.
 func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 	var b bytes.Buffer
+	var pods []string
+	var last time.Time
 	for _, e := range l.entries {
 		unclear := q.Namespace != "" && e.namespace == "" && slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == e.name && s.Mixed })
 		if !e.kind.ofOperator() && (unclear || !q.asks(e.name, e.namespace)) {
-			continue
+			if e.at.Sub(last) < settled {
+				continue
+			}
+			last = e.at
+			e.line, e.kind, e.message = line{at: e.at, source: e.source}, another, anotherText
 		}
-		line, err := json.Marshal(e.bundled())
+		fields := e.bundled()
+		if e.source != "" {
+			if !slices.Contains(pods, e.source) {
+				pods = append(pods, e.source)
+			}
+			fields["pod"] = fmt.Sprintf("keda-operator-pod-%d", 1+slices.Index(pods, e.source))
+		}
+		line, err := json.Marshal(fields)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -70,7 +85,7 @@ func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 
 // bundled returns the fields of a line for a bundle.
 func (e *entry) bundled() map[string]any {
-	out := map[string]any{"msg": messageOf(e.kind, e.text)}
+	out := map[string]any{"msg": e.said()}
 	if !e.at.IsZero() {
 		out["ts"] = e.at.Format("2006-01-02T15:04:05.999999Z07:00")
 	}
@@ -93,9 +108,15 @@ func (e *entry) bundled() map[string]any {
 	switch e.kind {
 	case denied, unleased:
 		out["error"] = kindOf(listErrors, e.text)
+	case stopped:
+		if text := e.fields["error"]; text == leaseLost {
+			out["error"] = text
+		} else if text != "" {
+			out["error"] = kindOf(listErrors, text)
+		}
 	case refused:
 		out["error"] = kindOf(createErrors, e.fields["error"])
-	case unreadable, invalid:
+	case unreadable, invalid, scaler:
 		out["error"] = kindOf(readErrors, e.fields["error"]+e.fields["Error"])
 	}
 	if e.isError() {
@@ -114,25 +135,17 @@ func scalar(value string) any {
 	return value
 }
 
-// messageOf is the longest known text of the line.
-func messageOf(k kind, text string) string {
-	if k == version {
-		return versionText.FindString(text)
+// said is the longest known text of the line, or a sign of its release.
+func (e *entry) said() string {
+	switch {
+	case e.kind == version:
+		return versionText.FindString(e.text)
+	case strings.HasSuffix(e.message, ": "): // a crash, whose text is at the begin of a line
+		return leaseLost
 	}
-	longest := ""
-	for _, m := range messages {
-		if m.kind == k && strings.Contains(text, m.text) && len(m.text) > len(longest) && !strings.HasPrefix(m.text, "\"") {
-			longest = m.text
-		}
-	}
-	switch k {
-	case running, pending:
-		longest = "Scaling Jobs"
-	case effective:
-		longest = "Creating jobs"
-	}
+	longest := strings.Trim(e.message, `"`)
 	for _, s := range signs {
-		if strings.Contains(text, s.text) && len(s.text) > len(longest) && !strings.Contains(s.text, `"`) {
+		if strings.Contains(e.text, s.text) && len(s.text) > len(longest) && !strings.Contains(s.text, `"`) {
 			longest = s.text
 		}
 	}

@@ -31,6 +31,9 @@
 //	the answers of questions beside polls       TestPasted
 //	polls that the log cuts have no verdict     TestCut
 //	the expected answers of known situations    TestSituations
+//	errors in plain words                       TestPlain
+//	fixes are simulated as an oracle does       TestPlayAgreesWithOracle
 //	no credential of an error is printed        TestRedact
+//	texts from outside begin no line or command TestHostileText
 //	reading never panics                        FuzzRead
 package why

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -332,13 +333,15 @@ func upper(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// kubectl returns a command for the ScaledJob.
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// kubectl returns a command for the ScaledJob. A name that no object has is left out: it could be a command.
 func (j *judge) kubectl(format string) string {
 	name, ns := j.name, j.ns
-	if name == "" {
+	if !objectName.MatchString(name) {
 		name = "NAME"
 	}
-	if ns == "" {
+	if !objectName.MatchString(ns) {
 		ns = "NAMESPACE"
 	}
 	return "kubectl -n " + ns + " " + fmt.Sprintf(format, name)

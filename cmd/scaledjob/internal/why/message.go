@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // A kind is a message that KEDA's operator logs, or a group of messages with the same meaning.
@@ -48,7 +46,8 @@ const (
 	unsaved  // the status could not be written
 	scaler   // an error of a scaler
 	deleted
-	other // another component of KEDA starts; its version follows
+	other   // another component of KEDA starts; its version follows
+	another // in a bundle: a line about a ScaledJob that is not asked for
 )
 
 // messages are searched in this order, because some contain others. Some lack the first letter, whose
@@ -98,12 +97,13 @@ var messages = []struct {
 	{"Reconciling ScaledJob", reconciled, ""},
 	{"Successfully finalized ScaledJob", deleted, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
+	{anotherText, another, ""},
 	{"Starting metrics server", other, ""},
 	{"Starting admission webhooks", other, ""},
 	{"KEDA Version:", version, ""},
 	{"Starting manager", started, ""},
 	{"uccessfully acquired lease", leads, ""},
-	{"leader election lost", stopped, ""},
+	{leaseLost, stopped, ""},
 	{"problem running manager", stopped, ""},
 	{"unable to start manager", stopped, ""},
 	{"ailed to renew lease", stopped, ""},
@@ -122,6 +122,11 @@ var messages = []struct {
 	{`"maxValue"`, checked, "maxValue"},
 }
 
+const (
+	leaseLost   = "leader election lost"
+	anotherText = "a line about another ScaledJob"
+)
+
 // atBegin is the key of messages that lines begin with, after the operator's pod and a time.
 const atBegin = "^"
 
@@ -136,6 +141,7 @@ func (k kind) ofOperator() bool {
 type entry struct {
 	line
 	kind            kind
+	message         string // of messages
 	name, namespace string
 	named           bool // the line has a name, which may be empty
 	number          int64
@@ -157,7 +163,7 @@ func known(l line) (e entry, ok bool) {
 		if !found || m.key == atBegin && !beforeCrash.MatchString(before) {
 			continue
 		}
-		e.kind = m.kind
+		e.kind, e.message = m.kind, m.text
 		if m.key != "" && m.key != atBegin {
 			if n, err := strconv.ParseFloat(l.fields[m.key], 64); err == nil {
 				e.number, e.numbered = int64(n), true
@@ -201,13 +207,13 @@ func (e *entry) isError() bool {
 func (e *entry) owner() {
 	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "Name", "name"} {
 		if name, found := e.fields[key]; found {
-			e.name, e.named = report.Clean(name), true
+			e.name, e.named = name, true
 			break
 		}
 	}
 	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "Namespace", "namespace"} {
 		if namespace, found := e.fields[key]; found {
-			e.namespace = report.Clean(namespace)
+			e.namespace = namespace
 			break
 		}
 	}

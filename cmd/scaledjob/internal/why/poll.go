@@ -323,17 +323,20 @@ func (l *Log) see(e entry, run int) {
 		l.times = append(l.times, moment{e.at, run, nil})
 		return
 	}
+	if e.kind == another {
+		l.times = append(l.times, moment{e.at, run, &Subject{}})
+		return
+	}
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.at, run, s})
-	switch e.kind {
-	case rollout, gradual, paused, unpaused, reconciled, invalid, looped, unsaved, unpruned, absent, scaler, deleted:
+	if stageOf[e.kind] == 0 {
 		event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text)
 		s.Events = append(s.Events, event)
-	default:
-		s.add(e, run)
-		if l.stopped != nil && l.stopped.kind != stopped { // it polls
-			l.stopped = nil
-		}
+		return
+	}
+	s.add(e, run)
+	if l.stopped != nil && l.stopped.kind != stopped { // it polls
+		l.stopped = nil
 	}
 }
 
@@ -368,7 +371,7 @@ func (s *Subject) add(e entry, run int) {
 }
 
 func (p *Poll) set(e entry) {
-	n := &e.number
+	n, on, none := &e.number, true, int64(0)
 	switch e.kind {
 	case metric:
 		if t, ok := triggerOf(e); ok {
@@ -378,7 +381,7 @@ func (p *Poll) set(e entry) {
 		p.Errors = append(p.Errors, cmp.Or(e.fields["error"], e.fields["Error"], "no text"))
 	case checked:
 		if text, found := e.fields["isActive"]; found {
-			on := text == "true"
+			on = text == "true"
 			p.IsActive = &on
 		}
 		if v, err := strconv.ParseFloat(e.fields["maxValue"], 64); err == nil {
@@ -393,14 +396,12 @@ func (p *Poll) set(e entry) {
 	case percentage:
 		p.Strategy = "default"
 	case active, inactive:
-		on := e.kind == active
+		on = e.kind == active
 		p.IsActive = &on
 	case nothing:
-		p.IsActive, p.Effective, p.Wanted, p.Created = new(bool), new(int64), new(int64), new(int64)
-		*p.IsActive = true
+		p.IsActive, p.Effective, p.Wanted, p.Created = &on, &none, &none, &none
 	case effective:
-		p.Effective, p.IsActive = n, new(bool)
-		*p.IsActive = true
+		p.Effective, p.IsActive = n, &on
 	case wanted:
 		p.Wanted = n
 	case refused:
@@ -472,5 +473,16 @@ func (p *Poll) key() string {
 
 // later reports whether the log of the run goes on long after the poll's last line.
 func (l *Log) later(p *Poll) bool {
-	return !p.until.IsZero() && slices.ContainsFunc(l.times, func(m moment) bool { return m.run == p.Run && m.at.Sub(p.until) >= settled })
+	return !p.until.IsZero() && l.last(p.Run, nil, time.Time{}).Sub(p.until) >= settled
+}
+
+// last returns the time of a run's last line before a time, if one is given: of any, or about another
+// ScaledJob.
+func (l *Log) last(run int, except *Subject, before time.Time) (last time.Time) {
+	for _, m := range l.times {
+		if m.run == run && (except == nil || m.subject != nil && m.subject != except) && (before.IsZero() || m.at.Before(before)) && m.at.After(last) {
+			last = m.at
+		}
+	}
+	return last
 }

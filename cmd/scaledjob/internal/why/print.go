@@ -12,15 +12,20 @@ import (
 // most is the number of lines of a timeline that is printed.
 const most = 40
 
+// say writes a line. Texts from outside cannot begin another.
+func say(out io.Writer, format string, args ...any) {
+	fmt.Fprintln(out, report.Clean(fmt.Sprintf(format, args...)))
+}
+
 // Print writes the report for people: for each ScaledJob a timeline and the answer.
 func (r *Report) Print(out io.Writer) {
 	for _, n := range r.Notes {
-		fmt.Fprintf(out, "note: %s\n", n)
+		say(out, "note: %s", n)
 	}
 	if len(r.Subjects) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "release   KEDA %s (%s: %s)\n", r.Release, r.Basis, r.Why)
+	say(out, "release   KEDA %s (%s: %s)", r.Release, r.Basis, r.Why)
 	for _, a := range r.Subjects {
 		fmt.Fprintln(out)
 		a.print(out)
@@ -30,28 +35,28 @@ func (r *Report) Print(out io.Writer) {
 // PrintRanked writes one line for each ScaledJob.
 func (r *Report) PrintRanked(out io.Writer) {
 	for _, n := range r.Notes {
-		fmt.Fprintf(out, "note: %s\n", n)
+		say(out, "note: %s", n)
 	}
 	for _, a := range r.Subjects {
-		fmt.Fprintf(out, "%-16s  %s: %s\n", a.State, titled(a.Namespace, a.Name), a.Answer)
+		say(out, "%-16s  %s: %s", a.State, titled(a.Namespace, a.Name), a.Answer)
 	}
 }
 
 func (a *Account) print(out io.Writer) {
-	fmt.Fprintf(out, "%s: %s, %d complete", titled(a.Namespace, a.Name), report.Plural(a.Polls, "poll"), a.Complete)
+	head := fmt.Sprintf("%s: %s, %d complete", titled(a.Namespace, a.Name), report.Plural(a.Polls, "poll"), a.Complete)
 	if a.Interval != "" {
-		fmt.Fprintf(out, ", every %s", a.Interval)
+		head += ", every " + a.Interval
 	}
 	if a.Compared > 0 {
-		fmt.Fprintf(out, "; %d computed again, %s", a.Compared, report.Plural(a.Differ, "difference"))
+		head += fmt.Sprintf("; %d computed again, %s", a.Compared, report.Plural(a.Differ, "difference"))
 	}
-	fmt.Fprintln(out)
+	say(out, "%s", head)
 	for _, n := range a.Notes {
-		fmt.Fprintf(out, "note: %s\n", n)
+		say(out, "note: %s", n)
 	}
 	groups := a.Groups
 	if n := len(groups) - most; n > 0 {
-		fmt.Fprintf(out, "  … %s before; -o json has all\n", report.Plural(n, "line"))
+		say(out, "  … %s before; -o json has all", report.Plural(n, "line"))
 		groups = groups[n:]
 	}
 	run, day := -1, ""
@@ -62,17 +67,17 @@ func (a *Account) print(out io.Writer) {
 		}
 		run = g.Run
 		if d := g.From.Format(time.DateOnly); !g.From.IsZero() && g.From.Year() > 0 && d != day {
-			fmt.Fprintf(out, "  %s\n", d)
+			say(out, "  %s", d)
 			day = d
 		}
 		g.print(out)
 	}
 	for _, text := range a.Lint {
-		fmt.Fprintf(out, "lint      %s\n", text)
+		say(out, "lint      %s", text)
 	}
-	fmt.Fprintf(out, "why       %s\n", a.Answer)
+	say(out, "why       %s", a.Answer)
 	for _, text := range a.Played {
-		fmt.Fprintf(out, "simulate  %s\n", text)
+		say(out, "simulate  %s", text)
 	}
 }
 
@@ -88,8 +93,8 @@ func (g *Group) print(out io.Writer) {
 	if g.Polls > 1 {
 		alike = fmt.Sprintf("%d polls alike: ", g.Polls)
 	}
-	fmt.Fprintf(out, "  %-17s  %s%s\n", when, alike, g.Text)
+	say(out, "  %-17s  %s%s", when, alike, g.Text)
 	if g.Cause != nil {
-		fmt.Fprintf(out, "  %-17s  %s: %s\n", "", g.Cause.Basis, strings.TrimSpace(g.Cause.Text))
+		say(out, "  %-17s  %s: %s", "", g.Cause.Basis, strings.TrimSpace(g.Cause.Text))
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // infoOf leaves out the lines that the operator writes at level 1 only.
@@ -63,6 +64,13 @@ var expected = map[string]struct{ level1, info, says string }{
 	"running-deducted":   {"running-deducted", "running-deducted", "leaves out in-progress items"},
 }
 
+func ids(a *Account) (all []string) {
+	for _, c := range slices.Concat(a.Causes, a.Also) {
+		all = append(all, c.ID)
+	}
+	return all
+}
+
 // TestSituations explains logs of the real operator.
 func TestSituations(t *testing.T) {
 	files, err := filepath.Glob("testdata/situations/*.log")
@@ -85,11 +93,7 @@ func TestSituations(t *testing.T) {
 			a := r.Subjects[0]
 			require.Zero(t, a.Differ, name)
 			require.NotEmpty(t, append(a.Causes, a.Also...), name+": "+a.Answer)
-			var ids []string
-			for _, c := range append(a.Causes, a.Also...) {
-				ids = append(ids, c.ID)
-			}
-			require.Contains(t, ids, level, "%s: %s", name, a.Answer)
+			require.Contains(t, ids(a), level, "%s: %s", name, a.Answer)
 			require.Contains(t, strings.ToLower(a.Answer), strings.ToLower(want.says), name)
 		}
 		if want.level1 == want.info {
@@ -307,8 +311,13 @@ func TestPasted(t *testing.T) {
 			"created again":    `{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: "1", hostFromEnv: H}}`,
 		}[name], `{type: redis, metadata: {listLength: "1"}}`)
 		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: shop}\nspec: {" + c.spec + "jobTargetRef: {template: {}}, triggers: [" + trigger + "]}\n"
-		r := Explain(Read(strings.Join(c.lines, "\n")), Question{Name: "a", Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}})
+		l, q := Read(strings.Join(c.lines, "\n")), Question{Name: "a", Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
+		bundled, _, err := Files(l, q)
+		require.NoError(t, err)
+		r := Explain(l, q)
 		require.Len(t, r.Subjects, 1, name)
+		replayed := Explain(Read(string(bundled)), q).Subjects[0]
+		require.Equal(t, ids(r.Subjects[0]), ids(replayed), "%s: %s, and from the bundle: %s", name, r.Subjects[0].Answer, replayed.Answer)
 		require.Contains(t, r.Subjects[0].Answer, c.says, name)
 		require.Equal(t, c.state, r.Subjects[0].State, name)
 	}
@@ -556,12 +565,34 @@ func TestSilent(t *testing.T) {
 	require.Equal(t, "empty", Explain(Read(text), Question{Release: "2.21"}).Subjects[0].Causes[0].ID)
 }
 
-// TestHostileName has a name that breaks a line.
-func TestHostileName(t *testing.T) {
-	text := strings.ReplaceAll(strings.Join(pollLines(0, "x", 1, 0, 0), "\n"), `"x"`, `"x\n::error::y"`)
-	var b strings.Builder
-	Explain(Read(text), Question{}).Print(&b)
-	require.NotContains(t, b.String(), "\n::error")
+// TestHostileText has texts that break a line, change a terminal or a command, in a log, a manifest and metrics.
+func TestHostileText(t *testing.T) {
+	const hostile = `x\u001b]0;t\u0007\nFAKE; rm -rf /\u202e`
+	text := strings.ReplaceAll(strings.Join(pollLines(0, "x", 1, 0, 0), "\n"), `"x"`, `"`+hostile+`"`)
+	lines := append(pollLines(0, "a", 5, 0, 0), pollLines(30, "a", 0, 0, 0)[:2]...)
+	lines = append(lines, pollLines(60, "a", 4, 0, 1)...)
+	lines = append(lines, "2026-01-02T10:00:01Z\tDEBUG\tscale_handler\tScaler Metric value\t{\"scaledJob.Name\": \"a\", \"isTriggerActive\": true, \"s0-\x1b]0;t\x07\": 7, \"targetAverageValue\": 1}")
+	lines = append(lines, strings.ReplaceAll(pollLines(90, "a", 4, 0, 1)[0], `"Number`, `"selected": "`+hostile+`", "Number`),
+		"2026-01-02T10:01:30Z\tDEBUG\tscaleexecutor\tSelecting Scale Strategy\t{\"scaledJob.Name\": \"a\", \"scaledJob.Namespace\": \"shop\", \"selected\": \""+hostile+"\"}")
+	lines = append(lines, pollLines(90, "a", 4, 0, 1)[1:]...)
+	spec := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: \"" + hostile + "\"}\nspec: {jobTargetRef: {template: {}}, triggers: [{type: \"" + hostile + "\", metadata: {\"" + hostile + "\": \"1\"}}]}\n"
+	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(spec))[0].ScaledJob}, Simulate: true}
+	q.Live = map[string]*Live{"a": {Lint: []string{"\x1b[31m"}, Absent: []string{"\x1b[31m"}, Waiting: []string{"\x1b[31m"}, Metrics: Metrics{{name: "a", metric: "metrics_value", of: "\x1b[31m"}}, Counted: true}}
+	for _, r := range []*Report{Explain(Read(text), Question{}), Explain(Read(text), Question{Name: "a", Manifests: q.Manifests}), Explain(Read(strings.Join(lines, "\n")), q),
+		Explain(Read(strings.Join(lines[:len(lines)-9], "\n")), Question{Manifests: q.Manifests}), Explain(Read(), q)} {
+		var b strings.Builder
+		out := report.NewWriter(&b)
+		r.Print(out)
+		r.PrintRanked(out)
+		require.NoError(t, out.Flush())
+		require.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}]|(?m)^FAKE`, b.String())
+		require.NotContains(t, b.String(), "kubectl -n x")
+		for _, a := range r.Subjects {
+			for _, c := range slices.Concat(a.Causes, a.Also) {
+				require.NotContains(t, c.Decide, "rm -rf", "a command to copy")
+			}
+		}
+	}
 }
 
 // Two operators poll in turn. After a change of the leader, one does.
@@ -574,6 +605,9 @@ func TestTwoOperators(t *testing.T) {
 	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
 	answer := func(lines []string) string { return Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer }
 	require.Contains(t, answer(both), "The pods keda-operator-x and keda-operator-y poll the ScaledJob at the same time")
+	bundled, _, err := Files(Read(strings.Join(both, "\n")), q)
+	require.NoError(t, err)
+	require.Contains(t, answer([]string{string(bundled)}), "The pods keda-operator-pod-1 and keda-operator-pod-2")
 	byPod := slices.Concat(by("x", 0), by("x", 30), by("y", 5), by("y", 35)) // kubectl logs prints one pod after the other
 	require.Contains(t, answer(byPod), "at the same time")
 	require.NotContains(t, answer(slices.Concat(by("x", 0), by("x", 30), by("y", 60), by("y", 90))), "at the same time")

@@ -22,13 +22,14 @@ func (j *judge) idle(v *Verdict) (all []Cause) {
 	if j.spec != nil && j.bounds.Min > 0 {
 		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min))}
 	}
-	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + j.thresholds() + ": no line about creating follows, so no trigger was active",
+	orLess := j.threshold(", or at most the activation value %v", "")
+	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + orLess + ": no line about creating follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
 		Fix:    j.ifWorkWaits()}
 	if !j.silent() {
 		return []Cause{empty}
 	}
-	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: the queue length is 0"+j.thresholds()+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
+	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: the queue length is 0"+orLess+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
 	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
 	return []Cause{empty}
 }
@@ -39,33 +40,14 @@ func (j *judge) silent() bool {
 	return compare(j.releases()[0], "2.14.1") < 0
 }
 
-// thresholds names an activation value above 0.
-func (j *judge) thresholds() string {
-	if text := j.threshold(); text != "" {
-		return ", or at most the activation value " + text
-	}
-	return ""
-}
-
-// threshold returns the first activation value above 0, or "".
-func (j *judge) threshold() string {
+// threshold returns a text about the first activation value above 0, or another.
+func (j *judge) threshold(format, otherwise string) string {
 	for _, t := range j.triggers {
 		if t.ActivationThreshold > 0 {
-			return fmt.Sprint(t.ActivationThreshold)
+			return fmt.Sprintf(format, t.ActivationThreshold)
 		}
 	}
-	return ""
-}
-
-// activation completes a sentence about the activation value.
-func (j *judge) activation() string {
-	switch text := j.threshold(); {
-	case text != "":
-		return " " + text
-	case len(j.triggers) > 0:
-		return ". The manifest has none above 0: it is not the one of the log, or this scaler finds its activity in another way than by the value"
-	}
-	return ""
+	return otherwise
 }
 
 // ifWorkWaits names the parameters that select the work, with the manifest of a single trigger.
@@ -106,8 +88,12 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 		}
 	}
 	if len(above) > 0 {
+		value := ""
+		if len(j.triggers) > 0 {
+			value = j.threshold(" %v", ". The manifest has none above 0: it is not the one of the log, or this scaler finds its activity in another way than by the value")
+		}
 		all = append(all, Cause{ID: "activation", Basis: Seen,
-			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + j.activation(),
+			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + value,
 			Fix:  "Lower the activation value (activationValue, activationListLength, …) below the smallest queue that needs a Job; its default is 0"})
 	}
 	if len(zero) > 0 {
