@@ -65,14 +65,15 @@ func WithoutOutdated(err error) error {
 
 // Apply carries a plan out with a client whose timeout is Options.Timeout. Each request has
 // that deadline in any case, but only a client of adapter/client tells it the API server. Apply reads the
-// Jobs of earlier requests that were not answered for twice the timeout, or not shown by the
-// cache for eight times the timeout. Then it deletes unfinished Jobs, creates Jobs, and
+// Jobs of earlier requests that were not answered, or not shown by the cache, for twice the
+// timeout. Then it deletes unfinished Jobs, creates Jobs, and
 // deletes finished Jobs, in batches that double from 1 to 64. Apply a plan once: a second
 // call creates further Jobs, up to the maximum.
 //
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
 // It stops with [ErrOutdated] before a request if the plan is outdated. It stops creating
-// after a batch in which no create succeeded, and returns a [*CreateError]. Errors of
+// after a batch in which no create succeeded, and returns a [*CreateError]. A create that the
+// API server refuses lets the next Job take its place, as package slots allows. Errors of
 // deletes are joined. A Job that is deleted already counts as deleted; a Job that has changed
 // is left to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {
@@ -351,11 +352,15 @@ func (a *application) count(c call, r reply) {
 		a.result.Created++
 	case c.Kind == slots.Create && done:
 		a.result.Existing++
-	case c.Kind == slots.Create && r.Result == slots.Taken:
-		a.taken = append(a.taken, r.err)
-		a.labels = append(a.labels, c.from.labels) // for the next number
 	case c.Kind == slots.Create:
-		a.failed = cmp.Or(a.failed, r.err)
+		if r.Result != slots.Unanswered {
+			a.labels = append(a.labels, c.from.labels) // for the next number
+		}
+		if r.Result == slots.Taken {
+			a.taken = append(a.taken, r.err)
+		} else {
+			a.failed = cmp.Or(a.failed, r.err)
+		}
 	case done && c.of.Reason == Outdated:
 		a.result.Outdated++
 	case done && c.of.Reason == HistoryLimit:

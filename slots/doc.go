@@ -22,42 +22,48 @@
 // Let one process lead, such as by a lease. When it has taken the lease, a term begins. For each
 // owner in each term:
 //
-//	s := slots.New(slots.Options{Late: 2 * timeout, Start: now, Keyed: true})
-//	s.Replace(list(), now)                 // the owner's objects; now is before the list
+//	s := slots.New(slots.Options{Late: 2 * timeout, Start: now(), Keyed: true, Clean: clean})
+//	began := now()
+//	s.Replace(list(), began)                 // the owner's objects
 //
 // For each poll, if the term has not ended (a numbered set needs neither Ask nor items):
 //
-//	w := s.Ask()                           // right before the source is asked
+//	w := s.Ask()                             // right before the source is asked
 //	w.Items, w.Create, w.Max, w.Delete = ask(), 10, 10, finished
-//	s.Want(w, now)
-//	for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
-//		for _, q := range batch {      // also at the same time, with a lock around the methods of s
-//			result, uid := send(q) // checks the lease first; see Kind and Result
-//			s.Answer(q, result, uid, now)
+//	s.Want(w, now())
+//	for batch := s.Next(now()); len(batch) > 0; batch = s.Next(now()) {
+//		for _, q := range batch {        // also at the same time, with a lock around the methods of s
+//			result, uid := send(q)   // checks the lease first; see Kind and Result
+//			s.Answer(q, result, uid, now())
 //		}
 //	}
-//	log(s.Holds(w, now))                   // why fewer objects are created
-//	again(s.NextCheck(now))                // poll no later than this
+//	log(s.Holds(w, now()))                   // why fewer objects are created
+//	again(s.NextCheck(now()))                // poll no later than this
+//
+// The clock is read for each call, because L begins when a request has returned. A Set does not
+// return its objects: the caller keeps the UIDs of the finished ones for Want.Delete.
 //
 // Between the polls call [Set.Show] for each event of a watch. A program without a watch calls
-// [Set.Replace] before each poll instead. After an edit of the owner call [Set.Stop]. When the
-// process gives up the lease in order, [Set.Settled] of all sets is what the next term gets as
-// [Options].Clean.
+// [Set.Replace] before each poll instead. If a watch was cut, or a read of all objects is asked
+// for ([Request.All]), pass a list to Replace and watch from there: another watch may be behind
+// the list. After an edit of the owner call [Set.Stop]. When the process gives up the lease in
+// order, [Set.Settled] of all sets is what the next term gets as Options.Clean.
 //
 // # Duties of the caller
 //
 //   - A request has a timeout, which the server knows as well, such as from the parameter of
-//     client-go's rest.Config.Timeout. [Options].Late is twice as long.
+//     client-go's rest.Config.Timeout. [Options].Late is twice as long. A watch needs a client
+//     without that timeout, which would cut it.
 //   - The lease is checked right before each request. If it has ended, the request is not sent: call
 //     [Set.Stop], and the result is [None]; of a Read it is [Unanswered].
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
-//     Refused connections and answers such as 429 are [None]; 403 and 422 are [Refused].
+//     Refused connections, 401 and 429 are [None]; other answers of 400 to 499 are [Refused].
 //   - A create stores the owner and, if keyed, the whole key and the attempt in the object. Its
 //     name is the owner's name and [Slot.Name]. The server refuses a second object with a name; a cloud
 //     may have a token for that. If the name exists, the caller reads its object. It is [Done] if
-//     that is the owner's, has the same key and attempt, and is unfinished, and else [Taken]. It is
-//     [None] if there is no object any more, and [Unanswered] if the read failed.
+//     that is the owner's, has the same key and attempt, and is unfinished, even if it is being
+//     deleted, and else [Taken]; both have its UID. It is [None] if there is no object any more, and [Unanswered] if the read failed.
 //   - A [Read] without an answer is [Unanswered], also if it was refused.
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
 //     had not finished, the delete also names the version that was observed. It is [Done] if the object is
@@ -65,7 +71,9 @@
 //   - A read of all objects ([Request.All]) and a [Mark] are [Done] or [None].
 //   - While the objects cannot be listed, a program without a watch does not poll.
 //   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
-//     resourceVersion of a list empty.
+//     resourceVersion of a list empty. If a list may be older by D, pass its start less D to
+//     Replace. Keep an object that was shown until a list lacks it that began D after the last
+//     list with it, and keep it finished if it was.
 //   - All objects of an owner are shown in one order, such as that of one watch. A shared informer
 //     keeps the order of each object only: 2 objects at a maximum of 1 are then possible.
 //   - The source's lists are complete, and no older than their request. A list that failed or
@@ -85,10 +93,12 @@
 //     request may cost a batch above Max, or create an object of an item again.
 //   - A finished numbered object that somebody else deletes while a create is under way, or
 //     that a finalizer held, may cost an object above Max. So does a delete of a process
-//     that has ended, if two restarts follow within 2 L. With [Options].Wait neither happens
-//     (TestEveryTermWaits), and a program whose terms all wait may answer [Mark] with Done without
-//     a lease. But after a kill, numbered objects are then created L later: with Kubernetes'
+//     that has ended, if two restarts follow within 2 L. If [Options].Aside is always
+//     set, neither happens (TestEveryTermWaits), and no mark is needed. But after a kill, numbered objects are then created L later: with Kubernetes'
 //     lease and the default timeout of adapter, 45 s after it instead of 15 s.
+//   - A keyed term creates nothing for L, unless the term before ended in order. If each term is killed
+//     within L, nothing is created.
+//   - At most 64 numbers are set aside. An owner with more refused numbers waits for one of them.
 //   - An object that is deleted by hand, or by a time to live, while its item is listed is
 //     created again.
 //
@@ -98,7 +108,7 @@
 //     flight, or if the server has answered that its object has finished or is not ours.
 //     Objects are created on the lowest free numbers.
 //  2. An answered create is in flight until the observation shows its UID. If it does not
-//     within 4 L, the object is read.
+//     within L, the object is read.
 //  3. A create that was not answered is never sent again. At L after its call returned, the
 //     object is read. Until then the create takes capacity.
 //  4. Only objects that are shown are deleted. Finished ones are deleted last in a poll, not within L
@@ -111,7 +121,7 @@
 //     L, has read its objects since, and has written a mark to the lease ([Mark]). Then the
 //     number is set aside. A term that finds the mark ([Options].Aside) creates nothing until
 //     L has passed and it has read again. A term that ends in order, after L and settled ([Set.Settled]),
-//     removes the mark.
+//     removes the mark. In each poll one number is tried again.
 //
 // # Rules of keyed objects
 //
@@ -122,7 +132,7 @@
 //     lease removes that mark.
 //  3. Unfinished objects that are shown take capacity, and each create until its UID is shown.
 //  4. A finished object is deleted only when a list that began after its end was shown lacks
-//     its key.
+//     its key. A delete that failed is tried again later, alone.
 //  5. Objects are created from the newest list only, and only if no object or create of the
 //     key has been known since that list began.
 //  6. Keys with creates that were refused or not answered come last.
@@ -131,11 +141,14 @@
 //
 //	every order of the events of a small cluster, with faults that stay   TestModel
 //	each rule is needed                                                    TestBrokenRules
+//	two causes that stay cost nothing but their own objects                TestAlive
+//	a refused item does not cost the next term its wait                    TestSettled
 //	what a term that always waits saves                                    TestEveryTermWaits
+//	lists that are older than their request                                TestStaleLists
 //	lists that break the contract of a source                              TestSourceContract
 //	only what is shown is deleted                                          TestDeletesWhatIsShown
 //	what the answer to a read means                                        TestReads, TestReadsOfDeleted
 //	requests and lists of another term                                     TestAnotherTerm
 //
-// Package slotstest explores the loop of any controller in the same way.
+// Package slots/slotstest explores the loop of any controller in the same way.
 package slots

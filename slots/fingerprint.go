@@ -16,7 +16,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		if t.IsZero() {
 			return -1
 		}
-		return int64(min(max(s.options.Late, s.options.Unshown), now.Sub(t)))
+		return int64(min(s.options.Late, now.Sub(t)))
 	}
 	left := func(b backoff) list { return list{b.n, max(0, b.until.Sub(now))} }
 	requests := func(all []Request) (is list) {
@@ -35,7 +35,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		mapped(s.deletes, func(d *doubt) any { return list{age(d.sent), age(d.at), d.unsure} }),
 		mapped(s.held, func(b backoff) any { return left(b) }), mapped(s.refused, func(b backoff) any { return left(b) }),
 		s.items, mapped(s.known, func(at int64) any { return rank(at) }),
-		w.stage, w.stopped, w.size, w.max, w.left, w.passed, w.made, w.items, requests(s.out),
+		w.stage, w.stopped, w.size, w.max, w.left, w.passed, w.made, w.again, w.items, requests(s.out),
 	}
 	for _, queue := range w.queues {
 		is = append(is, requests(queue))

@@ -11,7 +11,7 @@ import (
 //	newTerm     a create of an earlier term may still arrive
 //	pruned      a pruned object is still shown, or its delete is in doubt
 //	draining    the history waits for creates in doubt
-//	backedOff   the last creates failed
+//	backedOff   the last creates had no effect, or 64 in a poll were refused
 //	blocked     the lowest free number is refused, and may not be set aside yet
 //	inDoubt     creates that were not answered take capacity
 //	setAside    slots whose creates are refused are skipped
@@ -155,11 +155,8 @@ func (s *Set) NextCheck(now time.Time) (next time.Time) {
 		}
 	}
 	for _, f := range s.flights {
-		switch f.state {
-		case unanswered, taken:
+		if f.state > sending {
 			at(f.at.Add(s.options.Late))
-		case accepted:
-			at(f.at.Add(s.options.Unshown))
 		}
 	}
 	for _, d := range s.deletes {

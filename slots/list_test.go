@@ -180,6 +180,23 @@ func TestAnotherTerm(t *testing.T) {
 	require.Zero(t, s.Unfinished())
 }
 
+// A refused item does not keep a term from ending in order, but a refused number does.
+func TestSettled(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, keyed := range []bool{false, true} {
+		s := slots.New(slots.Options{Late: time.Minute, Start: now, Keyed: keyed, Clean: true})
+		s.Replace(nil, now)
+		w := s.Ask()
+		w.Create, w.Max, w.Items = 1, 1, []slots.Slot{{Key: "a"}}
+		s.Want(w, now)
+		sent := s.Next(now)
+		require.Len(t, sent, 1)
+		require.False(t, s.Settled(), "a create is under way")
+		s.Answer(sent[0], slots.Refused, "", now)
+		require.Equal(t, keyed, s.Settled())
+	}
+}
+
 // A read that is refused says nothing about the create that was not answered.
 func TestReads(t *testing.T) {
 	s, poll := polled(t)

@@ -38,7 +38,7 @@ func persistent() (all []slotstest.Config) {
 			Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 8, Initial: [][]slotstest.Held{nil, {slotstest.Ended}, {slotstest.Ended, slotstest.Ended}},
 			Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1},
 		}
-		keyed := slotstest.Config{Keyed: true, Items: 3, Max: []int64{2}, Depth: 12, Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1}}
+		keyed := slotstest.Config{Keyed: true, Items: 3, Max: []int64{2}, Depth: 12, Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1, End: 1}}
 		add := func(c slotstest.Config, what string, faults ...F) {
 			c.Name, c.Faults = what+" "+name, faults
 			all = append(all, c)
@@ -47,8 +47,11 @@ func persistent() (all []slotstest.Config) {
 		add(one, "delete of 1", F{Kind: slots.Delete, Number: 1, Result: result})
 		add(one, "create of 1", F{Kind: slots.Create, Number: 1, Result: result})
 		add(one, "create of 1 and deletes", F{Kind: slots.Create, Number: 1, Result: result}, F{Kind: slots.Delete, Result: result})
+		add(one, "delete of 1 never answered, create of 2", F{Kind: slots.Delete, Number: 1, Result: slots.Unanswered}, F{Kind: slots.Create, Number: 2, Result: result})
 		add(keyed, "keyed: create of a", F{Kind: slots.Create, Number: 1, Result: result})
 		add(keyed, "keyed: deletes", F{Kind: slots.Delete, Result: result})
+		add(keyed, "keyed: create of a, not answered of b, and deletes", F{Kind: slots.Create, Number: 1, Result: slots.Refused},
+			F{Kind: slots.Create, Number: 2, Result: slots.Unanswered}, F{Kind: slots.Delete, Result: result})
 		if result == slots.Unanswered {
 			add(one, "reads", F{Kind: slots.Read, Result: result})
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // A Slot is the place of one object. Numbered slots have a Number from 1 and no Key. Keyed
-// slots have a Key, and the attempt as Number. The zero value is no slot: an object without
+// slots have a Key, and the attempt as Number, such as 0 for the first one. The zero value is no slot: an object without
 // a slot counts if it is unfinished, and takes no number.
 type Slot struct {
 	Key    string
@@ -19,11 +19,12 @@ type Slot struct {
 // Name returns the name of the slot's object without the owner's name: the number, or 128
 // bits of SHA-256 over the owner's UID, the key and the attempt, in hexadecimal digits.
 // Store the key in the object as well, and compare it: see the package's rules.
-func (s Slot) Name(owner string) string {
+// The UID is any text that no other owner has had.
+func (s Slot) Name(uid string) string {
 	if s.Key == "" {
 		return itoa(s.Number)
 	}
-	sum := sha256.Sum256([]byte(itoa(int64(len(owner))) + "/" + owner + "/" + itoa(s.Number) + "/" + s.Key))
+	sum := sha256.Sum256([]byte(itoa(int64(len(uid))) + "/" + uid + "/" + itoa(s.Number) + "/" + s.Key))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -42,17 +43,14 @@ type Object struct {
 type Options struct {
 	// Late is L, the time after which a request can no longer have an effect, counted from
 	// the return of its call: twice the request timeout, which the API server must know.
-	Late time.Duration
-	// Unshown is the time after which an answered create that no observation shows is read;
-	// 0 means 4 Late.
-	Unshown time.Duration
-	Keyed   bool // objects are named from keys instead of numbers
+	Late  time.Duration
+	Keyed bool // objects are named from keys instead of numbers
 	// Start is when the term began, Clean and Aside are the lease's mark: see the rules of
-	// terms. Without a mark both are false.
+	// terms. Without a mark both are false. A term with Aside waits, also without a mark: see
+	// the package's limits.
 	Start time.Time
 	Clean bool          // the term before ended in order, with nothing in doubt
 	Aside bool          // a term before set a number aside
-	Wait  bool          // nothing is created until L has passed, unless Clean: see the package's limits
 	Rest  time.Duration // pause between two deletes in doubt, doubling; 0 means 20 Late
 }
 
@@ -159,9 +157,6 @@ const (
 // is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
 // to it, requests and lists of this Set are nothing.
 func New(o Options) *Set {
-	if o.Unshown == 0 {
-		o.Unshown = 4 * o.Late
-	}
 	if o.Rest == 0 {
 		o.Rest = 20 * o.Late
 	}
@@ -309,11 +304,11 @@ func (s *Set) doubts(from state) (n int) {
 	return n
 }
 
-// Settled reports whether the lease's mark may say that the term ended in order: nothing
+// Settled reports whether the lease's mark may say that the term ended in order: no number
 // was set aside, and no request is under way or in doubt. A keyed set has read its objects
 // after its wait as well.
 func (s *Set) Settled() bool {
-	return len(s.out) == 0 && s.doubts(sending) == 0 && len(s.deletes) == 0 && len(s.refused) == 0 && (s.reads == 0 || s.fresh())
+	return len(s.out) == 0 && s.doubts(sending) == 0 && len(s.deletes) == 0 && (s.options.Keyed || len(s.refused) == 0) && (s.reads == 0 || s.fresh())
 }
 
 // fresh reports whether the newest read is late enough for this term.
@@ -330,7 +325,7 @@ func (s *Set) ready() time.Time {
 
 // waits reports whether the term creates nothing until L has passed.
 func (s *Set) waits() bool {
-	return s.options.Aside || s.options.Wait || s.options.Keyed && !s.options.Clean
+	return s.options.Aside || s.options.Keyed && !s.options.Clean
 }
 
 // past returns when no request of an earlier term can have an effect any more.
@@ -361,7 +356,7 @@ func (s *Set) Stop() (dropped bool) {
 // are no objects, and no creates that may still make one.
 func (s *Set) Empty(now time.Time) bool {
 	for _, f := range s.flights {
-		if f.state == sending || now.Sub(f.at) < max(s.options.Late, s.options.Unshown) {
+		if f.state == sending || now.Sub(f.at) < s.options.Late {
 			return false
 		}
 	}

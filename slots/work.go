@@ -90,6 +90,7 @@ type work struct {
 	items   []Slot
 	passed  int  // slots that were taken by others
 	made    bool // the batch under way has made an object
+	again   bool // a number that was set aside has been tried again: one in each poll
 	queues  [over][]Request
 }
 
@@ -311,26 +312,46 @@ func (s *Set) fly(slot Slot) Request {
 
 // numbers returns creates on the lowest free numbers.
 func (s *Set) numbers(n int64, now time.Time) (batch []Request) {
-	busy := make(map[int64]bool, len(s.objects))
+	busy := make(map[int64]bool, len(s.objects)+len(s.flights))
 	for _, o := range s.objects {
 		busy[o.Number] = true
 	}
-	for k := int64(1); int64(len(batch)) < n; k++ {
+	for slot := range s.flights {
+		busy[slot.Number] = true
+	}
+	aside, again, last := s.mayAside(), s.again(busy, now), int64(math.MaxInt64)
+	full := len(s.refused) >= mostAside // no others are tried
+	if full {
+		last = again
+	}
+	for k := int64(1); k <= last && int64(len(batch)) < n; k++ {
 		slot := Slot{Number: k}
-		if busy[k] || s.flights[slot] != nil {
+		switch r, refused := s.refused[slot]; {
+		case busy[k], full && !refused, aside && refused && k != again:
 			continue
+		case !aside && refused && now.Before(r.soon()):
+			return batch
 		}
-		if r, is := s.refused[slot]; is && now.Before(r.until) {
-			if s.mayAside() && len(s.refused) < mostAside {
-				continue
-			}
-			if now.Before(r.soon()) {
-				break
-			}
-		}
+		s.work.again = s.work.again || k == again
 		batch = append(batch, s.fly(slot))
 	}
 	return batch
+}
+
+// again returns the refused number that is tried again in this poll: the one with the fewest
+// failures, so that each is in its turn. It returns 0 if there is none.
+func (s *Set) again(busy map[int64]bool, now time.Time) (number int64) {
+	for slot, r := range s.refused {
+		at := r.until
+		if len(s.refused) >= mostAside {
+			at = r.soon()
+		}
+		least := s.refused[Slot{Number: number}].n
+		if !s.work.again && !busy[slot.Number] && !now.Before(at) && (number == 0 || r.n < least || r.n == least && slot.Number < number) {
+			number = slot.Number
+		}
+	}
+	return number
 }
 
 // keys returns creates for the first items that have no object. Those that failed come last.
@@ -413,11 +434,7 @@ func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.at, w.R
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {
 	for slot, f := range s.flights {
-		wait := s.options.Late
-		if f.state == accepted {
-			wait = s.options.Unshown
-		}
-		if f.state != sending && now.Sub(f.at) >= wait {
+		if f.state != sending && now.Sub(f.at) >= s.options.Late {
 			due = append(due, Request{Kind: Read, Slot: slot, id: f.id})
 		}
 	}
@@ -478,10 +495,14 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 	}
 }
 
-// progress counts the reply to a create in the work, and backs off after failures.
+// progress counts the reply to a create in the work, and backs off after failures. A refused
+// create says nothing about other slots: the next one takes its place.
 func (s *Set) progress(q Request, r Result, now time.Time) {
 	w := &s.work
 	mine := q.round == w.round
+	if mine && (r == Taken || r == Refused) {
+		w.passed++
+	}
 	switch {
 	case r == Done:
 		s.retry = backoff{}
@@ -489,9 +510,8 @@ func (s *Set) progress(q Request, r Result, now time.Time) {
 			w.left, w.made = w.left-1, true
 		}
 	case r == Taken:
-		if mine { // the next slot takes its place
-			w.passed, w.made = w.passed+1, true
-		}
+		w.made = w.made || mine
+	case r == Refused && w.passed != maxBatch:
 	case mine && (w.made || w.stopped): // others of the batch succeed, or the caller did not send it
 	default:
 		s.retry = s.retry.fail(firstRetry, min(mostRetry, max(firstRetry, s.options.Late)), now)
@@ -534,7 +554,7 @@ func (s *Set) created(q Request, r Result, uid string, now time.Time) {
 func (s *Set) pruned(q Request, r Result, now time.Time) {
 	d := s.deletes[q.UID]
 	switch {
-	case r == Refused && s.objects[q.UID] != nil:
+	case (r == Refused || r == Unanswered && s.options.Keyed) && s.objects[q.UID] != nil:
 		put(&s.held, q.UID, s.held[q.UID].fail(firstRetry, mostAsideRetry, now))
 	case r == Done && q.Finished:
 		s.resting.n = 0
