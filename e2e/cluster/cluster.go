@@ -174,6 +174,9 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}
+	if err := c.bind(ctx); err != nil {
+		return err
+	}
 	c.manager = c.process(bin, "kube-controller-manager", "--kubeconfig", c.file("manager.kubeconfig"), "--leader-elect=false",
 		"--controllers="+strings.Join(o.controllers, ","),
 		"--service-account-private-key-file", c.file("key"), fmt.Sprintf("--secure-port=%d", ports[3]), "--bind-address=127.0.0.1",

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,10 +22,12 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/secret"
 )
 
-// Who makes the requests of the cluster itself; the audit policy leaves them out.
+// Who makes the requests of the cluster itself; the audit policy leaves them out. They may do
+// everything, but have no group whose requests the API server never lets wait.
 const (
 	managerUser = "system:kube-controller-manager"
 	kubeletUser = "kubelet-stand-in"
+	selfGroup   = "cluster-itself"
 )
 
 type tokens struct{ admin, manager, kubelet string }
@@ -60,6 +65,19 @@ func (c *Cluster) Client(t testing.TB) *kubernetes.Clientset {
 	return client
 }
 
+// bind lets the cluster itself do everything.
+func (c *Cluster) bind(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: selfGroup}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: selfGroup}},
+	}, metav1.CreateOptions{})
+	return err
+}
+
 func (c *Cluster) withToken(token string) *rest.Config {
 	return &rest.Config{
 		Host: c.host, BearerToken: token, QPS: -1,
@@ -79,8 +97,8 @@ func (c *Cluster) prepare(port int) error {
 	}
 	block := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	users := c.tokens.admin + ",admin,1,system:masters\n" +
-		c.tokens.manager + "," + managerUser + ",2,system:masters\n" +
-		c.tokens.kubelet + "," + kubeletUser + ",3,system:masters\n"
+		c.tokens.manager + "," + managerUser + ",2," + selfGroup + "\n" +
+		c.tokens.kubelet + "," + kubeletUser + ",3," + selfGroup + "\n"
 	return errors.Join(
 		os.WriteFile(c.file("key"), block, 0o600),
 		os.WriteFile(c.file("tokens"), []byte(users), 0o600),

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -86,30 +88,34 @@ func established(crd *unstructured.Unstructured) bool {
 }
 
 // Served returns an error if the cluster lacks a custom resource, because a watch of it
-// would be tried for ever. It waits 5 s for an overloaded API server, and for new resources,
+// would be tried for ever. It waits while the API server is overloaded, and 5 s for new resources,
 // which the API server serves somewhat later than it has accepted them.
 func Served(ctx context.Context, client discovery.DiscoveryInterface, resources ...schema.GroupVersionResource) error {
 	var lacks error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+	var overloaded bool
+	var answered time.Time
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		var err error
-		lacks, err = missing(client, resources)
-		return lacks == nil, err
+		if lacks, err = missing(client, resources); apierrors.IsTooManyRequests(err) {
+			if !overloaded {
+				klog.ErrorS(err, "The API server is overloaded; waiting for it")
+			}
+			overloaded = true
+			return false, nil
+		}
+		if answered.IsZero() {
+			answered = time.Now()
+		}
+		return lacks == nil || time.Since(answered) > 5*time.Second, err
 	})
-	if wait.Interrupted(err) {
-		return lacks
-	}
-	return err
+	return cmp.Or(lacks, err)
 }
 
-// missing lists the resources that the cluster lacks, or returns err if that is unknown. An API
-// server that is overloaded is asked again.
+// missing lists the resources that the cluster lacks, or returns err if that is unknown.
 func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
 	var problems []error
 	for _, r := range resources {
 		known, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
-		if apierrors.IsTooManyRequests(err) {
-			return err, nil
-		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
