@@ -86,6 +86,7 @@ type server struct {
 	most, inFlight, refused int           // requests at once; 0 does not limit
 	queue                   chan struct{} // in which requests wait; nil refuses those above most
 	service                 time.Duration // of a create
+	travel                  time.Duration // of an answer, while the server has room for another request
 }
 
 // busy reports whether the server has too many requests, and counts another one if it has not.
@@ -107,8 +108,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer func() {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.inFlight--
+		s.mu.Unlock()
+		time.Sleep(s.travel)
 	}()
 	s.mu.Lock()
 	queue := s.queue
@@ -347,7 +349,7 @@ func TestOverloadedServer(t *testing.T) {
 		}
 		p.run(t, 0, func(s *server, _ *loop.Loop) {
 			s.mu.Lock()
-			if s.most = most; most < 0 {
+			if s.most, s.travel = most, serviceTime; most < 0 {
 				s.most, s.queue, s.service = -most, make(chan struct{}, -most), 100*time.Millisecond
 			}
 			s.mu.Unlock()

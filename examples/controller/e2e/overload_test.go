@@ -27,7 +27,7 @@ import (
 
 var overload = flag.Int("overload", 0, "ScaledJobs of TestOverload, which want ten Jobs each; at 0 it is skipped")
 
-// refusing is a priority level without a queue for the controller.
+// refusing is a priority level without a queue for the controller, with two of all twelve seats.
 const refusing = `
 apiVersion: flowcontrol.apiserver.k8s.io/v1
 kind: PriorityLevelConfiguration
@@ -62,11 +62,13 @@ func TestOverload(t *testing.T) {
 	binary := process.Build(t, "..")
 	n := 10 * *overload
 	for _, answers := range []string{"waits", "refuses"} {
-		rate := s.rate(t, "ideal-"+answers, min(n, 3000))
+		clients := 32
 		if answers == "refuses" {
+			clients = 2
 			s.apply(t, refusing)
 			time.Sleep(2 * time.Second)
 		}
+		rate := s.rate(t, "ideal-"+answers, min(n, 3000), clients)
 		s.want(t, answers)
 		time.Sleep(30 * time.Second) // until the API server has taken back the seats that it lent to an administrator's requests
 		before, begin := s.stored(t), time.Now()
@@ -100,8 +102,9 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// rate returns how many creates of Jobs a second the API server answers the controller's account.
-func (s *stand) rate(t *testing.T, namespace string, n int) float64 {
+// rate returns how many creates of Jobs a second the API server answers the controller's account,
+// of so many clients that it refuses none.
+func (s *stand) rate(t *testing.T, namespace string, n, clients int) float64 {
 	s.namespace(t, namespace)
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	require.NoError(t, err)
@@ -112,7 +115,7 @@ func (s *stand) rate(t *testing.T, namespace string, n int) float64 {
 	var next, refused atomic.Int64
 	var all sync.WaitGroup
 	begin := time.Now()
-	for range 32 {
+	for range clients {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
 				j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("job-", i)}, Spec: batchv1.JobSpec{Suspend: new(true), Template: template}}
