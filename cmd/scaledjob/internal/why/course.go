@@ -14,6 +14,7 @@ import (
 const (
 	maxSlots = 50_000
 	maxWork  = 200_000 // in Jobs
+	maxDelay = 24 * time.Hour
 )
 
 // A course is the work of a ScaledJob in a run of the operator. Its unit is the work of one Job.
@@ -54,6 +55,9 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 	if c.interval == 0 {
 		c.interval = j.interval(s)
 	}
+	if c.interval <= 0 || c.interval > maxDelay {
+		return nil
+	}
 	var last *Verdict
 	var asked int64
 	first := 0 // the oldest Job that has not ended
@@ -71,6 +75,11 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 		before := asked
 		var exact bool
 		asked, exact = j.askedOf(v, asked)
+		for _, n := range []int64{*v.Running, *v.Pending, *v.Jobs, asked, int64(len(c.lives))} {
+			if n < 0 || n > maxWork {
+				return nil
+			}
+		}
 		c.exact = c.exact && exact
 		arrived := asked
 		if last == nil {
@@ -99,9 +108,6 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 		c.polls = append(append(c.polls, make([]*Verdict, at-len(c.polls))...), v)
 		c.arrived = append(append(c.arrived, make([]int64, at-len(c.arrived))...), max(0, arrived))
 		c.lives = append(c.lives, slices.Repeat([]life{{born: at}}, int(*v.Jobs))...)
-		if len(c.lives) > maxWork || asked > maxWork {
-			return nil
-		}
 		last = v
 		c.count++
 	}
@@ -159,7 +165,7 @@ func (c *course) work(live *Live) {
 		c.took = slices.Sorted(slices.Values(all))[len(all)/2].Round(time.Second)
 	}
 	if births > 0 && c.pending > 0 { // polls see a pod that starts within an interval once less
-		c.startup = time.Duration(c.pending)*c.interval/time.Duration(births) + c.interval/2
+		c.startup = time.Duration(min(float64(c.pending)/float64(births), maxSlots)*float64(c.interval)) + c.interval/2
 	}
 	c.lead = 1 + int((c.startup+c.interval-1)/c.interval)
 	n := 0

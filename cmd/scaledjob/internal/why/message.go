@@ -29,10 +29,9 @@ const (
 	unpruned
 	failed // error during scaling; since 2.20
 	rollout
-	gradual
+	mentioned // the ScaledJob exists
 	paused
 	unpaused
-	reconciled
 	invalid // the ScaledJob is not polled
 	looped
 	version
@@ -43,7 +42,6 @@ const (
 	unleased // the lease could not be read or renewed; the operator tries again
 	denied   // the operator cannot read the cluster
 	absent   // a TriggerAuthentication is missing
-	unsaved  // the status could not be written
 	scaler   // an error of a scaler
 	deleted
 	other   // another component of KEDA starts; its version follows
@@ -80,7 +78,7 @@ var messages = []struct {
 	{"Remove a job by reaching the historyLimit", pruned, ""},
 	{"Failed to cleanUp jobs", unpruned, ""},
 	{"error during scaling", failed, ""},
-	{"RolloutStrategy: gradual", gradual, ""},
+	{"RolloutStrategy: gradual", mentioned, ""},
 	{"eleting jobs owned by the previous version", rollout, ""},
 	{"error getting triggerAuth", absent, ""},
 	{"Failed to get TriggerAuthentication", absent, ""},
@@ -94,7 +92,7 @@ var messages = []struct {
 	{"Reconciler error", invalid, ""},
 	{"Error getting scalers", invalid, ""},
 	{"is paused, skipping reconcile loop", paused, ""},
-	{"Reconciling ScaledJob", reconciled, ""},
+	{"Reconciling ScaledJob", mentioned, ""},
 	{"Successfully finalized ScaledJob", deleted, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
 	{anotherText, another, ""},
@@ -117,7 +115,7 @@ var messages = []struct {
 	{"if kind is a CRD, it should be installed", denied, ""},
 	{"panic: ", stopped, atBegin},
 	{"fatal error: ", stopped, atBegin},
-	{"failed to update status", unsaved, ""},
+	{"failed to update status", mentioned, ""},
 	{"Number of jobs", wanted, "Number of jobs"},
 	{`"maxValue"`, checked, "maxValue"},
 }

@@ -75,6 +75,21 @@ func TestPlay(t *testing.T) {
 	require.Empty(t, withPast(t, pending, Question{Simulate: true}, nil).Played, "no Job has a running pod")
 }
 
+// TestPlayOfWrongNumbers has numbers that no log of KEDA has.
+func TestPlayOfWrongNumbers(t *testing.T) {
+	spec := manifest.Objects([]byte(pastScaledJob))[0].ScaledJob
+	j := &judge{spec: spec, keda: spec.KEDA()}
+	for n, played := range map[int64]bool{-1: false, 0: true, 7: true, math.MaxInt64: false} {
+		for _, p := range []*Poll{{Running: &n, Pending: new(int64)}, {Running: new(int64), Pending: &n}} {
+			require.Equal(t, played, j.course([]*Verdict{{Poll: p, Jobs: new(int64)}}, &Subject{}, true) != nil, n)
+		}
+		require.Equal(t, played, j.course([]*Verdict{{Poll: &Poll{Running: new(int64), Pending: new(int64)}, Jobs: &n}}, &Subject{}, true) != nil, n)
+	}
+	forever := int32(math.MaxInt32)
+	j.keda.Spec.PollingInterval = &forever
+	require.Nil(t, j.course([]*Verdict{{Poll: &Poll{Running: new(int64), Pending: new(int64)}, Jobs: new(int64)}}, &Subject{}, true))
+}
+
 // TestHigherMaximum has maxima of which the double is too much.
 func TestHigherMaximum(t *testing.T) {
 	for most, want := range map[int64]string{5: "maxReplicaCount 10", 6000: "maxReplicaCount 10000", 20000: "maxReplicaCount 20001", math.MaxInt32: ""} {

@@ -19,19 +19,22 @@ const status = `(?:status|code|exception|error|response|http)\W{0,4}(?:code\W{0,
 
 // readErrors are the errors of scalers.
 var readErrors = []plainError{
-	{regexp.MustCompile(`(?i)no such host|server misbehaving`), "no such host", "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
+	{regexp.MustCompile(`(?i)lookup \S+.*(?:i/o timeout|connection refused)|server misbehaving`), "server misbehaving", "the DNS of the cluster does not answer", "check CoreDNS, and network policies between KEDA's namespace and it"},
+	{regexp.MustCompile(`(?i)no such host`), "no such host", "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
 	{regexp.MustCompile(`(?i)connection refused`), "connection refused", "nothing listens at the address", "correct host and port, or start the server"},
+	{regexp.MustCompile(`(?i)does not look like a TLS handshake|HTTP response to HTTPS client|malformed HTTP`), "does not look like a TLS handshake", "the server does not speak TLS at this port, or only TLS", "correct the protocol, the port or the trigger's tls"},
 	{regexp.MustCompile(`(?i)x509|certificate|tls:`), "certificate", "the certificate is not accepted", "give the CA in the TriggerAuthentication, or correct the host"},
 	{regexp.MustCompile(`(?i)` + status + `429|throttl|rate limit|rate exceeded|too many requests`), "too many requests", "the server limits requests", "use a longer pollingInterval, or read less in the trigger, such as fewer repositories"},
-	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue|` + status + `404\b`), "queue not found", "the queue does not exist", "correct its name, or create the queue"},
+	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue`), "queue not found", "the queue does not exist", "correct its name, or create the queue"},
 	{regexp.MustCompile(`(?i)(?:secret|configmap).*not found|secrets? ".*" (?:not found|is forbidden)`), "secret not found", "the Secret does not exist, or KEDA may not read it", "create the Secret in the ScaledJob's namespace"},
 	{regexp.MustCompile(`(?i)` + status + `40[13]\b|\b40[13] (?:unauthorized|forbidden)|unauthori[sz]ed|not authorized|forbidden|permission ?denied|ACCESS_REFUSED|WRONGPASS|NOAUTH|access ?denied|invalid (?:password|token|credential)|authentication failed|login (?:was )?refused|expired ?token|AADSTS|InvalidIdentityToken|NoCredentialProviders|(?:get|retrieve|find|acquire)[a-z ]*(?:credentials|token)`), "unauthorized", "the server rejects the credentials", "correct the Secret, the TriggerAuthentication or the rights of the identity; environment variables are read from the Job's container and never from the operator"},
 	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout|server selection error|no route to host`), "timeout", "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
 	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "triggerauthentication not found", "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
-	{regexp.MustCompile(`(?i)does not exist|doesn't exist|unknown (?:database|topic|column)|invalid object name|no such (?:table|column)`), "does not exist", "the server has nothing of this name", "correct the table, database, topic or stream that the trigger names, or create it"},
+	{regexp.MustCompile(`(?i)` + status + `404\b|404 not found|does not exist|doesn't exist|unknown (?:database|topic|column)|invalid object name|no such (?:table|column)`), "does not exist", "the server has nothing of this name", "correct the table, database, topic, stream or path that the trigger names, or create it"},
 	{regexp.MustCompile(`(?i)result is empty`), "result is empty", "the query has no result", "correct the query, or set ignoreNullValues to true if no result means 0"},
 	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "error parsing", "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
 	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "no scaler found", "KEDA has no scaler of this type", "correct the type of the trigger"},
+	{regexp.MustCompile(`(?i)context canceled`), "context canceled", "KEDA ended the poll, because the ScaledJob was changed or the operator stopped", "nothing has to be done: the next poll reads it again"},
 	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open|run out of available brokers`), "EOF", "the server closes the connection", "check the protocol, TLS, SASL and the port"},
 }
 

@@ -359,6 +359,10 @@ func TestPlain(t *testing.T) {
 		`AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist\n\tstatus code: 400`:           "queue does not exist",
 		`DefaultAzureCredential: failed to acquire a token`:                                                         "rejects the credentials",
 		`kafka: client has run out of available brokers to talk to (Is your cluster reachable?)`:                    "closes the connection",
+		`error requesting metrics endpoint: "http://api/x": api returned status 404`:                                "nothing of this name",
+		`dial: tls: first record does not look like a TLS handshake`:                                                "does not speak TLS",
+		`Get "http://prometheus/api": context canceled`:                                                             "KEDA ended the poll",
+		`lookup redis.shop.svc on 10.96.0.10:53: read udp 10.1.2.3:42->10.96.0.10:53: i/o timeout`:                  "DNS of the cluster",
 		`prometheus metrics 'prometheus' target may be lost, the result is empty`:                                   "no result",
 		`error requesting metrics endpoint: 401 Unauthorized`:                                                       "rejects the credentials",
 	} {
@@ -449,9 +453,16 @@ func TestManyLines(t *testing.T) {
 // FuzzRead reads any text.
 func FuzzRead(f *testing.F) {
 	f.Add(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
+	f.Add(strings.Join(slices.Concat(maximumReached(0), maximumReached(30)), "\n"))
+	f.Add(strings.ReplaceAll(strings.Join(maximumReached(0), "\n"), `Jobs": 5`, `Jobs": 9e18`))
+	f.Add(strings.ReplaceAll(strings.Join(maximumReached(0), "\n"), `Jobs": 5`, `Jobs": -5`))
+	spec := manifest.Objects([]byte(pastScaledJob))[0].ScaledJob
 	f.Fuzz(func(t *testing.T, text string) {
 		var b strings.Builder
 		Explain(Read(text), Question{}).Print(&b)
+		Explain(Read(text), Question{Manifests: []*manifest.ScaledJob{spec}, Simulate: true}).Print(&b)
+		_, _, err := Files(Read(text), Question{})
+		require.NoError(t, err)
 	})
 }
 
