@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,8 +19,9 @@ const (
 	manyDeaths = 3
 )
 
-// A blame remembers which owners were read while a worker ended. The key is an owner's kind,
-// namespace and name: a new UID is not a new beginning.
+// A blame remembers which owners were read while a worker ended. The key is an owner's
+// namespace and name: a new UID is not a new beginning. A namespace is a key as well: if three of
+// its owners have ended workers alone, all of them are read alone, so that new names are none either.
 type blame struct {
 	mu     sync.Mutex
 	owners map[string]*suspect
@@ -67,6 +69,12 @@ func (b *blame) ended(key string, killed bool, now time.Time) {
 		return
 	}
 	s.isolate(now)
+	if s.pause == 0 {
+		of := b.suspect(namespaceOf(key), now)
+		if of.deaths++; of.deaths >= manyDeaths {
+			of.isolate(now)
+		}
+	}
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.paused = now.Add(s.pause)
 }
@@ -75,14 +83,19 @@ func (b *blame) ended(key string, killed bool, now time.Time) {
 func (b *blame) alone(key string, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.owners[key]
+	of, s := b.owners[namespaceOf(key)], b.owners[key]
 	if s == nil {
-		return false, nil
+		s = &suspect{}
 	}
 	if now.Before(s.paused) {
 		return true, fmt.Errorf("reading the triggers has ended a worker; the next read is at %s", s.paused.UTC().Format(time.TimeOnly))
 	}
-	return s.once || now.Before(s.alone), nil
+	return s.once || now.Before(s.alone) || of != nil && now.Before(of.alone), nil
+}
+
+func namespaceOf(key string) string {
+	namespace, _, _ := strings.Cut(key, "/")
+	return namespace
 }
 
 func (b *blame) suspect(key string, now time.Time) *suspect {
@@ -90,7 +103,7 @@ func (b *blame) suspect(key string, now time.Time) *suspect {
 		b.owners = map[string]*suspect{}
 	}
 	for other, s := range b.owners {
-		if now.Sub(s.last) > longestAlone {
+		if now.Sub(s.last) > 2*max(aloneFor, s.term) {
 			delete(b.owners, other)
 		}
 	}

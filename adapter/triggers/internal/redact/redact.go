@@ -16,6 +16,9 @@ const (
 	mark  = "[redacted]"
 	short = 6    // a secret with fewer characters replaces the whole text
 	most  = 1024 // bytes of a text
+	// longest and longestSum are the most bytes of a text that is searched, and of the secrets that are searched
+	// for: a tenant chooses both.
+	longest, longestSum = 4 << 10, 32 << 10
 )
 
 // Secrets are values that no text may contain. The zero value has none.
@@ -23,6 +26,7 @@ type Secrets struct {
 	whole map[string]bool // the values; true for credentials, of which short pieces count too
 	forms []string        // lower case, long before short; nil until they are needed
 	brief []string
+	sum   int // bytes of the values
 }
 
 // Add adds a value that the reader of Kubernetes served, or that was resolved for a parameter.
@@ -45,6 +49,9 @@ func (s *Secrets) add(value string, credential bool) {
 	}
 	if s.whole == nil {
 		s.whole = map[string]bool{}
+	}
+	if _, known := s.whole[value]; !known {
+		s.sum += len(value)
 	}
 	s.whole[value] = credential
 	s.forms, s.brief = nil, nil
@@ -143,20 +150,24 @@ func (s *Secrets) build() {
 }
 
 // Text returns text without the secrets. A text that contains a secret of fewer than six
-// characters, as a word, is replaced by what [Withheld] returns.
+// characters, as a word, is replaced by what [Withheld] returns. So is a long text, and each if
+// the secrets are long.
 func (s *Secrets) Text(text string) string {
 	if len(s.whole) == 0 {
 		return clean(text)
 	}
+	if s.sum > longestSum || len(text) > longest {
+		return Withheld(text)
+	}
 	s.build()
 	kept := text
-	if len(text) > 64<<10 {
-		text = text[:64<<10]
-	}
-	for _, form := range s.forms {
-		text = replace(text, form)
-	}
 	lower := strings.ToLower(text)
+	for _, form := range s.forms {
+		if strings.Contains(lower, form) {
+			text = replace(text, form)
+			lower = strings.ToLower(text)
+		}
+	}
 	decoded := escapes.ReplaceAllStringFunc(lower, func(e string) string {
 		plain, _ := url.PathUnescape(e) // e is valid
 		return plain
@@ -217,6 +228,7 @@ var known = []string{
 
 // Withheld returns a text that replaces text, with the known phrases that text contains.
 func Withheld(text string) string {
+	text = text[:min(len(text), 64<<10)]
 	lower := strings.ToLower(text)
 	var about []string
 	for _, phrase := range known {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -57,4 +58,28 @@ func TestBasicAuthentication(t *testing.T) {
 	var s Secrets
 	s.AddPair("user", "correct horse")
 	require.NotContains(t, s.Text("you sent Authorization: Basic dXNlcjpjb3JyZWN0IGhvcnNl"), "dXNlcjpjb3")
+}
+
+// However long a tenant's values and a server's texts are, a text takes little time; it took minutes.
+func TestLongValues(t *testing.T) {
+	for name, of := range map[string]func(i int) string{
+		"words":   func(i int) string { return fmt.Sprintf("%06x ", i) },
+		"escapes": func(i int) string { return fmt.Sprintf("%%%06x/", i) },
+		"quotes":  func(i int) string { return fmt.Sprintf("\"\\%06x\x01", i) },
+		"short":   func(i int) string { return fmt.Sprintf("%x ", i) },
+		"one":     func(i int) string { return "x" },
+	} {
+		var secrets Secrets
+		var b strings.Builder
+		for i := 0; b.Len() < longestSum; i++ {
+			b.WriteString(of(i))
+		}
+		secrets.Add(b.String()[:longestSum])
+		begin := time.Now()
+		secrets.Text(strings.Repeat("0000000a É", longest/11))
+		t.Logf("%s: %s", name, time.Since(begin))
+		require.Less(t, time.Since(begin), 3*time.Second, name)
+		secrets.Add(b.String()[:longestSum-1])
+		require.Equal(t, Withheld(""), secrets.Text("a text"), name)
+	}
 }
