@@ -107,7 +107,7 @@ func (w *watched) all() []cache.SharedIndexInformer {
 func (c *controller) watch() error {
 	w := &c.watched
 	return errors.Join(
-		w.scheduled.SetTransform(reads),
+		w.scheduled.SetTransform(reads), w.requests.SetTransform(slim), w.jobs.SetTransform(slim), w.templates.SetTransform(slim),
 		w.scheduled.AddIndexers(cache.Indexers{byAfter: after, byTemplate: template}),
 		w.requests.AddIndexers(cache.Indexers{byJob: requested}),
 		w.jobs.AddIndexers(cache.Indexers{byOwner: owner}),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +33,42 @@ func reads(object any) (any, error) {
 		return read(u), nil
 	}
 	return object, nil
+}
+
+// slim leaves of the other objects of informers what is read, because a tenant may create many that
+// are long. Of a Job that is some kilobytes, whatever is in it.
+func slim(object any) (any, error) {
+	switch o := object.(type) {
+	case *batchv1.Job:
+		m := metav1.ObjectMeta{
+			Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, CreationTimestamp: o.CreationTimestamp, DeletionTimestamp: o.DeletionTimestamp,
+			Labels: only(o.Labels, scheduledjob.LabelTag), Annotations: only(o.Annotations, scheduledjob.AnnotationTTL, scheduledjob.AnnotationDeletedBy),
+		}
+		if c := metav1.GetControllerOf(o); c != nil {
+			m.OwnerReferences = []metav1.OwnerReference{*c}
+		}
+		o.ObjectMeta, o.Spec.Template = m, corev1.PodTemplateSpec{}
+	case *corev1.PodTemplate:
+		o.ObjectMeta = metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion}
+		if o.Size() > longestSpec {
+			o.Template = corev1.PodTemplateSpec{} // which is invalid
+		}
+	case *unstructured.Unstructured:
+		o.SetManagedFields(nil)
+		o.SetAnnotations(nil)
+	}
+	return object, nil
+}
+
+// only returns the entries with short values of these keys.
+func only(of map[string]string, keys ...string) map[string]string {
+	left := map[string]string{}
+	for _, key := range keys {
+		if value, is := of[key]; is && len(value) <= 1<<10 {
+			left[key] = value
+		}
+	}
+	return left
 }
 
 // read rejects unknown fields, in the pod template too: the API server does not check the

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -106,4 +109,34 @@ func TestLongSpec(t *testing.T) {
 	require.ErrorContains(t, s.problem, "use at most 262144")
 	require.EqualValues(t, 3, s.Status.ActiveRuns)
 	require.Equal(t, "job", s.Name)
+}
+
+// Of long Jobs and RunRequests of a tenant little is kept, which is all that is read. Long PodTemplates are not.
+func TestLongObjects(t *testing.T) {
+	long := map[string]string{"a": strings.Repeat("a", 1<<20), scheduledjob.AnnotationDeletedBy: "x", scheduledjob.AnnotationTTL: strings.Repeat("1", 1<<18)}
+	meta := metav1.ObjectMeta{
+		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "5", Labels: map[string]string{scheduledjob.LabelTag: "tag"}, Annotations: long,
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long["a"]}}, Finalizers: []string{long["a"]},
+		OwnerReferences: []metav1.OwnerReference{{Name: long["a"]}, {Name: "job", UID: "owner", Controller: new(true)}},
+	}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Args: []string{long["a"]}}}}}
+	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{BackoffLimit: new(int32(3)), Template: template}, Status: batchv1.JobStatus{
+		Failed: 4, Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}},
+	}}
+	before := scheduledjob.Observe("owner", []batchv1.Job{*job.DeepCopy()}, nil)
+	require.Len(t, before, 1)
+	for _, object := range []interface {
+		runtime.Object
+		metav1.Object
+	}{job, &corev1.PodTemplate{ObjectMeta: meta, Template: template}, &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "a", "annotations": map[string]any{"a": long["a"]}, "managedFields": []any{map[string]any{"manager": long["a"]}}},
+	}}} {
+		kept, err := slim(object)
+		require.NoError(t, err)
+		data, err := json.Marshal(kept)
+		require.NoError(t, err)
+		require.Less(t, len(data), 2<<10, "%T", object)
+	}
+	require.Equal(t, before, scheduledjob.Observe("owner", []batchv1.Job{*job}, nil))
+	require.Equal(t, "x", job.Annotations[scheduledjob.AnnotationDeletedBy])
 }
