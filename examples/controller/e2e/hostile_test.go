@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,10 +64,42 @@ spec:
   after: [{job: a, outcome: any}]
   template: {spec: {containers: [{name: c, image: c, env: [{name: A, value: $(A)}]}]}}
 ---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  failedJobsHistoryLimit: 1
+  rolloutStrategy: gradual
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
+  triggers: [{type: cron, metricType: Value, useCachedMetrics: true, metadata: {timezone: Europe/Berlin, start: 0 0 * * *, end: 1 0 * * *, desiredReplicas: "1"}, authenticationRef: {name: a, kind: ClusterTriggerAuthentication}}]
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: ScheduledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  schedule: {cron: "* * * * *", timeZone: Europe/Berlin, endTime: "2030-01-01T00:00:00Z", jitterSeconds: 1, blockOnFailure: true, maxCatchUp: 1}
+  suspend: false
+  cancel: [a]
+  allowConcurrentRun: true
+  concurrencyPolicy: Allow
+  startingDeadlineSeconds: 10
+  activeDeadlineSeconds: 10
+  successfulJobsHistoryLimit: 1
+  failedJobsHistoryLimit: 1
+  ttlSecondsAfterFinished: 1
+  podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [1]}}]}
+  selector: {matchLabels: {a: b}}
+  templateRef: {apiVersion: v1, kind: PodTemplate, namespace: tenant, name: a}
+---
 apiVersion: scaledjob.github.io/v1alpha1
 kind: RunRequest
 metadata: {name: a, namespace: tenant}
 spec: {job: a}
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: RunRequest
+metadata: {name: a, namespace: tenant}
+spec: {job: a, backfill: {from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z", limit: 1, together: true}}
 ---
 apiVersion: batch.miracle.dev/v1
 kind: ScaledJob
@@ -93,6 +126,46 @@ spec:
     maxReplicaCount: 2
     jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
     triggers: [{type: redis, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}}]
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: a, namespace: tenant}
+spec:
+  memberClusters: [{name: member, maxJobs: 2, scheduling: {priority: 1}, podOverrides: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchFields: [{key: metadata.name, operator: In, values: [a]}]}}]}}}}]
+  clusterScheduling: {strategy: priority, workloadAffinity: {class: a, size: 1}}
+  scaledJobSpec:
+    failoverOverMax: 1
+    envSourceContainerName: c
+    successfulJobsHistoryLimit: 1
+    failedJobsHistoryLimit: 1
+    rolloutStrategy: gradual
+    rollout: {strategy: gradual, propagationPolicy: background}
+    scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 1, customScalingRunningJobPercentage: "0.5", multipleScalersCalculation: max, pendingPodConditions: [Ready]}
+    jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}
+    triggers: [{type: redis, name: a, metricType: AverageValue, useCachedMetrics: true, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}, authenticationRef: {name: a, kind: TriggerAuthentication}}]
+---
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledObject
+metadata: {name: a, namespace: tenant}
+spec:
+  memberClusters: [{name: member}]
+  rebalancingPolicy: {maxSurge: 1, progressDeadline: 1s}
+  scaledObjectSpec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}
+    idleReplicaCount: 0
+    minReplicaCount: 1
+    maxReplicaCount: 2
+    cooldownPeriod: 1
+    initialCooldownPeriod: 1
+    fallback: {failureThreshold: 1, replicas: 1, behavior: static}
+    advanced:
+      horizontalPodAutoscalerConfig:
+        name: a
+        behavior:
+          scaleDown: {stabilizationWindowSeconds: 1, selectPolicy: Max, tolerance: "0.1", policies: [{type: Pods, value: 1, periodSeconds: 1}]}
+          scaleUp: {stabilizationWindowSeconds: 1, selectPolicy: Max, tolerance: "0.1", policies: [{type: Pods, value: 1, periodSeconds: 1}]}
+      scalingModifiers: {formula: a + 1, target: "1", activationTarget: "1", metricType: AverageValue}
+    triggers: [{type: redis, name: a, metricType: AverageValue, useCachedMetrics: true, metadata: {address: "127.0.0.1:1", listName: a, listLength: "1"}, authenticationRef: {name: a, kind: TriggerAuthentication}}]
 ---
 apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
@@ -201,6 +274,66 @@ metadata: {name: kedify-agent-multicluster-kubeconfigs, namespace: keda}
 data: {member.kubeconfig: %s, jobs.key: a2V5}
 `
 
+// The attacker reaches every field of the resources but those of pods, of which he has some.
+func TestHostileReachesEveryField(t *testing.T) {
+	has := map[string][]any{}
+	for _, u := range manifest.Objects(t, valid) {
+		kind := u.GroupVersionKind().GroupKind().String()
+		has[kind] = append(has[kind], u.Object["spec"])
+	}
+	var missing []string
+	var walk func(at string, schema map[string]any, values []any)
+	walk = func(at string, schema map[string]any, values []any) {
+		if items, is := schema["items"].(map[string]any); is {
+			var all []any
+			for _, value := range values {
+				all = append(all, value.([]any)...)
+			}
+			schema, values = items, all
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for name, inner := range properties {
+			var there []any
+			for _, value := range values {
+				if field, is := value.(map[string]any)[name]; is {
+					there = append(there, field)
+				}
+			}
+			if len(there) == 0 {
+				missing = append(missing, at+"."+name)
+			} else if name != "template" && name != "jobTemplate" {
+				walk(at+"."+name, inner.(map[string]any), there)
+			}
+		}
+	}
+	for _, file := range crds(t) {
+		for _, u := range manifest.Objects(t, manifest.Read(t, file)) {
+			group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+			versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+			spec, found, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec")
+			if values := has[kind+"."+group]; values != nil {
+				require.True(t, found, file)
+				walk(kind, spec, values)
+				delete(has, kind+"."+group)
+			}
+		}
+	}
+	slices.Sort(missing)
+	require.Empty(t, missing)
+	require.Empty(t, has, "resources without a schema")
+}
+
+// crds returns the files with the schemas of the controllers' resources.
+func crds(t *testing.T) (all []string) {
+	for _, dir := range []string{"../manifests/crds", "../../scheduled/manifests/crds", "../../redis-operator/config/crd", "../../multicluster/manifests/crds"} {
+		files, err := filepath.Glob(dir + "/*s.yaml")
+		require.NoError(t, err)
+		all = append(all, files...)
+	}
+	return all
+}
+
 // A tenant creates, edits and deletes hostile resources. The controllers live on within a bound of
 // memory, and the Jobs of another tenant stay the same.
 func TestHostileTenant(t *testing.T) {
@@ -214,12 +347,8 @@ func TestHostileTenant(t *testing.T) {
 		}
 		return cluster.Run{Work: time.Second}
 	})
-	for _, dir := range []string{"../manifests/crds", "../../scheduled/manifests/crds", "../../redis-operator/config/crd", "../../multicluster/manifests/crds"} {
-		files, err := filepath.Glob(dir + "/*s.yaml")
-		require.NoError(t, err)
-		for _, file := range files {
-			manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
-		}
+	for _, file := range crds(t) {
+		manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, file))...)
 	}
 	manifest.Apply(t, c.Config(), manifest.Objects(t, victims(t, c))...)
 	start := func(dir string, flags ...string) *process.Process {
