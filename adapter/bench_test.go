@@ -238,7 +238,8 @@ func numberOf(name string) int64 {
 // requireNoDoubt checks that every request of newTarget's owner has shown its effect.
 func requireNoDoubt(t require.TestingT, w *writer) {
 	o := w.owners[ownerUID]
-	require.True(t, o.set.Settled())
+	require.True(t, o.set.Settled(w.now().Add(late)))
+	require.False(t, o.held("pruned"))
 	require.Zero(t, o.flying())
 	o.land()
 	require.Empty(t, o.sent)

@@ -178,7 +178,7 @@ func (t *Tracker) settled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, o := range t.owners {
-		if o.set != nil && !o.set.Settled() {
+		if o.set != nil && !o.set.Settled(t.now()) {
 			return false
 		}
 	}

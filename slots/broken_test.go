@@ -20,6 +20,7 @@ type broken struct {
 	replaced func(*broken)                            // after a list
 	reply    func(slots.Request, slots.Result) slots.Result
 	settled  bool
+	early    bool // the mark of an orderly end does not wait for L
 
 	now time.Time
 }
@@ -67,7 +68,12 @@ func (b *broken) Replace(objects []slots.Object, began time.Time) {
 	}
 }
 
-func (b *broken) Settled() bool { return b.settled || b.Plain.Settled() }
+func (b *broken) Settled(now time.Time) bool {
+	if b.early {
+		now = now.Add(time.Hour)
+	}
+	return b.settled || b.Plain.Settled(now)
+}
 
 func (b *broken) Clone() slotstest.Loop {
 	c := *b
@@ -127,6 +133,7 @@ func rules() []rule {
 		{name: "a marked term creates at once", config: aside, options: func(o *slots.Options) { o.Aside = false }},
 		{name: "a finished object is deleted from outside", config: strict(B{Finish: 2, Fault: 1, Restart: 1, External: 1})},
 		{name: "a delete of an earlier process arrives", config: strict(B{Finish: 2, Fault: 2, Restart: 2})},
+		{name: "the mark of an orderly end within L of the start", config: orderly(), loop: broken{early: true}},
 		{name: "keyed: no wait", config: keyed, started: (*slots.Set).NoWait},
 		{name: "keyed: one read, before the wait", config: keyed, loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
 			b.AnyRead()

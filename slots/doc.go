@@ -120,8 +120,8 @@
 //  6. A number that is refused blocks the higher numbers, until the term is older than
 //     L, has read its objects since, and has written a mark to the lease ([Mark]). Then the
 //     number is set aside. A term that finds the mark ([Options].Aside) creates nothing until
-//     L has passed and it has read again. A term that ends in order, after L and settled ([Set.Settled]),
-//     removes the mark. In each poll one number is tried again.
+//     L has passed and it has read again. A term that ends in order and settled ([Set.Settled]) removes
+//     the mark. In each poll one number is tried again.
 //
 // # Rules of keyed objects
 //
@@ -142,7 +142,7 @@
 //	every order of the events of a small cluster, with faults that stay   TestModel
 //	each rule is needed                                                    TestBrokenRules
 //	two causes that stay cost nothing but their own objects                TestAlive
-//	a refused item does not cost the next term its wait                    TestSettled
+//	a refused item does not cost the next term its wait                    TestSettled, TestSettledAfterDelete
 //	what a term that always waits saves                                    TestEveryTermWaits
 //	lists that are older than their request                                TestStaleLists
 //	lists that break the contract of a source                              TestSourceContract

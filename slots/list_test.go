@@ -191,9 +191,19 @@ func TestSettled(t *testing.T) {
 		s.Want(w, now)
 		sent := s.Next(now)
 		require.Len(t, sent, 1)
-		require.False(t, s.Settled(), "a create is under way")
+		require.False(t, s.Settled(now), "a create is under way")
 		s.Answer(sent[0], slots.Refused, "", now)
-		require.Equal(t, keyed, s.Settled())
+		require.Equal(t, keyed, s.Settled(now))
+	}
+}
+
+// A delete that was answered does not keep a term from ending in order before it is shown.
+func TestSettledAfterDelete(t *testing.T) {
+	for _, r := range []slots.Result{slots.Done, slots.Unanswered} {
+		s, poll := polled(t)
+		poll(slots.Want{Delete: []string{"x"}}, slots.Delete, r, "")
+		require.Equal(t, r == slots.Done, s.Settled(noon.Add(time.Minute)))
+		require.False(t, s.Settled(noon), "a create of an earlier term may still arrive")
 	}
 }
 

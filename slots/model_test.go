@@ -20,12 +20,21 @@ func configs() []slotstest.Config {
 		{Name: "half of L", Max: []int64{1}, Demands: []uint8{1, 0}, Ticks: 2, Depth: 11, Initial: starts, Budget: B{Finish: 1, Fault: 2, Restart: 1, Relist: 1}},
 		{Name: "two", Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 9, Initial: [][]slotstest.Held{nil, {ended}, {ended, ended}}, Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1}},
 		{Name: "terms", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 11, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Warm: 1, End: 1, Relist: 1}},
+		orderly(),
 		{Name: "deletions by others", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 10, Initial: [][]slotstest.Held{nil, {ended}, {foreign}}, Budget: B{Finish: 2, Fault: 1, Restart: 1, Stop: 1, External: 1, Hold: 1, Relist: 1}},
 		{Name: "edits", Max: []int64{2, 1, 3}, Demands: []uint8{3}, Depth: 9, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 2}},
 		{Name: "two writers", Writers: 2, Max: []int64{2, 1}, Demands: []uint8{2}, Depth: 7, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 1}},
 		{Name: "keyed", Keyed: true, Items: 2, Max: []int64{1}, Depth: 19, Budget: B{Finish: 2, Fault: 2, Restart: 1, End: 1, Warm: 1, Relist: 1, Return: 1}},
 		{Name: "keyed, a retry", Keyed: true, Items: 2, Retries: 1, Max: []int64{1}, Depth: 18, Budget: B{Finish: 2, Fault: 1, Restart: 1, Relist: 1}},
 		{Name: "keyed, two at once", Keyed: true, Items: 3, Max: []int64{2}, Depth: 18, Budget: B{Finish: 2, Fault: 2, Restart: 2, External: 1}},
+	}
+}
+
+// A term ends in order soon after another was killed.
+func orderly() slotstest.Config {
+	return slotstest.Config{
+		Name: "orderly ends", Max: []int64{1}, Demands: []uint8{1}, Depth: 14, Initial: [][]slotstest.Held{{slotstest.Ended}},
+		Budget: slotstest.Budget{Finish: 1, Restart: 1, End: 1},
 	}
 }
 

@@ -305,10 +305,15 @@ func (s *Set) doubts(from state) (n int) {
 }
 
 // Settled reports whether the lease's mark may say that the term ended in order: no number
-// was set aside, and no request is under way or in doubt. A keyed set has read its objects
-// after its wait as well.
-func (s *Set) Settled() bool {
-	return len(s.out) == 0 && s.doubts(sending) == 0 && len(s.deletes) == 0 && (s.options.Keyed || len(s.refused) == 0) && (s.reads == 0 || s.fresh())
+// was set aside, no request is under way or in doubt, and none of an earlier term may still
+// have an effect. A keyed set has read its objects after its wait as well.
+func (s *Set) Settled(now time.Time) bool {
+	for _, d := range s.deletes {
+		if d.unsure {
+			return false
+		}
+	}
+	return !now.Before(s.past()) && len(s.out) == 0 && s.doubts(sending) == 0 && (s.options.Keyed || len(s.refused) == 0) && (s.reads == 0 || s.fresh())
 }
 
 // fresh reports whether the newest read is late enough for this term.

@@ -154,7 +154,7 @@ func (m *model) eachRestart(from *world, i uint8, try try) {
 		try(event{kind: ends, writer: i}, func(w *world) bool {
 			w.left.End--
 			settled := m.lives.settled[w.lives[i]]
-			w.aside = w.aside && !(settled && m.lives.all[w.lives[i]].ticks >= m.ticks())
+			w.aside = w.aside && !settled
 			w.clean = settled && !w.aside
 			return m.restart(w, i, orphan, false)
 		})

@@ -94,7 +94,7 @@ func (l *lives) intern(x *life) int32 {
 	id, ok := l.byKey[key]
 	if !ok {
 		id = int32(len(l.all))
-		l.all, l.settled, l.byKey[key] = append(l.all, x), append(l.settled, x.loop.Settled()), id
+		l.all, l.settled, l.byKey[key] = append(l.all, x), append(l.settled, x.loop.Settled(x.now())), id
 	}
 	return id
 }

@@ -22,7 +22,7 @@ type Loop interface {
 	Poll(Poll, time.Time) []slots.Request
 	Answer(q slots.Request, r slots.Result, uid string, now time.Time) []slots.Request
 	// Settled reports whether the lease's mark would say that the term ended in order.
-	Settled() bool
+	Settled(now time.Time) bool
 	// Clone returns a copy that shares nothing. Fingerprint returns everything that the
 	// loop's future depends on.
 	Clone() Loop
