@@ -438,6 +438,17 @@ func TestMoment(t *testing.T) {
 	}
 }
 
+// TestGap has no poll for a while, in which the operator worked on others, or shows nothing of it.
+func TestGap(t *testing.T) {
+	const of = "E0102 10:03:00.000000       1 leaderelection.go:332] error retrieving resource lock keda/operator.keda.sh: EOF"
+	q := Question{Name: "orders", Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(pastScaledJob))[0].ScaledJob}}
+	for _, other := range []string{"orders", "mails"} {
+		lines := slices.Concat(pollLines(0, "orders", 1, 0, 0), []string{of}, pollLines(200, other, 1, 0, 0), pollLines(400, "orders", 1, 0, 0))
+		answer := Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer
+		require.Equal(t, other == "mails", strings.Contains(answer, "No poll from 10:00:00 to 10:06:40, although the operator worked"), answer)
+	}
+}
+
 // TestManyLines reads objects of many lines without a copy for each line.
 func TestManyLines(t *testing.T) {
 	text := strings.Repeat("{\n"+strings.Repeat(",\n", maxObject-1), 2)
