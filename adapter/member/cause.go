@@ -34,7 +34,7 @@ func (c *causes) add(text string) {
 // maxCauses is the number of causes that are worded.
 const maxCauses = 3
 
-// String words the most frequent causes, each with the number of its pods.
+// String words the most frequent causes, each with the number of its pods, or of its Jobs without a pod.
 func (c *causes) String() string {
 	slices.SortFunc(c.texts, func(a, b string) int {
 		if n := c.counts[b] - c.counts[a]; n != 0 {
@@ -145,10 +145,16 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 			}
 			continue
 		}
+		newest := map[string]*corev1.Event{} // by Job, which has an event for each attempt
 		for i := range events.Items {
-			if e := &events.Items[i]; e.Reason == "FailedCreate" && slices.Contains(names, e.InvolvedObject.Name) {
-				causes.add(short("without a pod: " + rejection(e.Message)))
+			e := &events.Items[i]
+			before := newest[e.InvolvedObject.Name]
+			if e.Reason == "FailedCreate" && slices.Contains(names, e.InvolvedObject.Name) && (before == nil || before.LastTimestamp.Before(&e.LastTimestamp)) {
+				newest[e.InvolvedObject.Name] = e
 			}
+		}
+		for _, e := range newest {
+			causes.add(short("without a pod: " + rejection(e.Message)))
 		}
 	}
 	return causes.String()

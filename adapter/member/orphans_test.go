@@ -3,6 +3,8 @@ package member_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,9 +83,11 @@ func TestCauses(t *testing.T) {
 		_, err := w.sites["a"].CoreV1().Pods("shop").Create(t.Context(), p, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	for i, message := range []string{`Error creating: pods "x-1" is forbidden: exceeded quota: pods`, `Error creating: pods "x-2" is forbidden: exceeded quota: pods`, "of another"} {
-		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}, Reason: "FailedCreate", Message: message}
-		if e.InvolvedObject.Name = name("b", i%2); i == 2 {
+	quota := `Error creating: pods "x-%d" is forbidden: exceeded quota: pods`
+	for i, message := range []string{quota, quota, quota, "an older reason", "of another"} { // each attempt for a Job has an event
+		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}, Reason: "FailedCreate", Message: strings.ReplaceAll(message, "%d", fmt.Sprint(i))}
+		e.LastTimestamp = metav1.NewTime(time.Unix(int64(1000-i), 0))
+		if e.InvolvedObject.Name = name("b", i%2); i == 4 {
 			e.InvolvedObject.Name = "another"
 		}
 		_, err := w.sites["b"].CoreV1().Events("shop").Create(t.Context(), e, metav1.CreateOptions{})
