@@ -11,10 +11,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 )
 
 // Run watches until the context ends, and is called once. While a list fails, HasSynced is
@@ -67,12 +72,16 @@ func (t *Tracker) watch(client Client) {
 	if len(namespaces) == 0 {
 		namespaces = []string{t.options.Namespace}
 	}
+	pods := batchv1.JobNameLabel
+	if home := t.options.hub.Home; home != "" { // others may have many pods there
+		pods = labels.Set{hub.LabelHome: home}.String()
+	}
 	for _, n := range namespaces {
 		f := &feed{Tracker: t, namespace: n}
 		f.reflect(client, &batchv1.Job{}, source(f, client.BatchV1().Jobs(n), t.selector.String()))
 		if t.options.Pods {
 			f = &feed{Tracker: t, namespace: n, ofPods: true}
-			f.reflect(client, &corev1.Pod{}, source(f, client.CoreV1().Pods(n), batchv1.JobNameLabel))
+			f.reflect(client, &corev1.Pod{}, source(f, client.CoreV1().Pods(n), pods))
 		}
 	}
 }
@@ -93,23 +102,44 @@ type feed struct {
 	again   func()    // reads anew; nil if that has begun
 }
 
+// pageSize is the most objects of a page of a list. The API server bounds an object to some
+// MiB, so that a page of anybody's objects fits into memory.
+const pageSize = 100
+
 // source returns the calls of a client with a selector. Each list is a consistent
-// read: a list from the API server's cache may be older than the creates of another leader.
+// read: a list from the API server's cache may be older than the creates of another leader. It
+// is read by pages, of which only compact objects are kept.
 func source[L runtime.Object](f *feed, client interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }, selector string) *cache.ListWatch {
 	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			f.begins(o.Continue == "")
-			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
-			list, err := client.List(ctx, o)
-			f.failed(err)
-			return list, err
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			f.begins()
+			all := &metainternalversion.List{}
+			o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+			for {
+				page, err := client.List(ctx, o)
+				if f.failed(err); err != nil {
+					return nil, err
+				}
+				_ = meta.EachListItem(page, func(object runtime.Object) error { // a list has items
+					all.Items = append(all.Items, f.compact(object))
+					return nil
+				})
+				read, err := meta.ListAccessor(page)
+				if err != nil {
+					return nil, err
+				}
+				if o.Continue = read.GetContinue(); o.Continue == "" {
+					all.ResourceVersion = read.GetResourceVersion()
+					return all, nil
+				}
+			}
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
-				f.begins(true)
+				f.begins()
 				o.ResourceVersion = ""
 			}
 			watch, err := client.Watch(ctx, o)
@@ -155,13 +185,11 @@ func (t *Tracker) relist() (can bool) {
 	return can
 }
 
-// begins notes that a consistent read begins, unless it is only continued.
-func (f *feed) begins(is bool) {
+// begins notes that a consistent read begins.
+func (f *feed) begins() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if is {
-		f.listing = f.now()
-	}
+	f.listing = f.now()
 }
 
 // failed notes why the last list or watch failed. Owners elsewhere do not wait for a namespace
@@ -244,15 +272,15 @@ func (f *feed) known() (all []any) {
 	return all
 }
 
-// compact returns the tracker's form of an object.
-func (t *Tracker) compact(object any) any {
+// compact returns the tracker's form of an object, which it may be.
+func (t *Tracker) compact(object any) runtime.Object {
 	switch o := object.(type) {
 	case *batchv1.Job:
 		return newJob(o, &t.options)
 	case *corev1.Pod:
 		return newPod(o)
 	}
-	return object
+	return object.(runtime.Object)
 }
 
 // show takes over a compact object as the cache shows it, or that it is gone.

@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// Where pods are watched, Jobs are pending as their conditions say.
+// Where pods are watched, Jobs are pending as their conditions say. Pods of others' Jobs do not count.
 func TestPods(t *testing.T) {
 	w := newWorld(t, member.Options{Pods: true}, "a").ready()
 	w.target.PendingPodConditions = []string{"example.com/Consumed"}
@@ -25,7 +26,7 @@ func TestPods(t *testing.T) {
 	j := w.jobs("a")[0]
 	pods := w.sites["a"].CoreV1().Pods(j.Namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "pod", Labels: map[string]string{"batch.kubernetes.io/job-name": j.Name},
+		Name: "pod", Labels: j.Spec.Template.Labels,
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: j.Name, UID: j.UID, Controller: new(true)}},
 	}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
@@ -36,6 +37,15 @@ func TestPods(t *testing.T) {
 	_, err = pods.Update(t.Context(), pod, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	w.eventually("it runs", func() bool { return phase() == jobs.Running })
+	selectors := 0
+	for _, action := range w.sites["a"].Actions() { // the fake's watches heed no selector
+		if list, is := action.(ktesting.ListAction); is && list.GetResource().Resource == "pods" {
+			require.Equal(t, member.LabelHome+"="+home, list.GetListRestrictions().Labels.String())
+			selectors++
+		}
+	}
+	require.Positive(t, selectors)
+	require.Equal(t, home, pod.Labels[member.LabelHome])
 }
 
 // Dialing makes no request, and a member that is away is not reachable.

@@ -1,7 +1,7 @@
 // Package hub is the seam between adapter and adapter/member: Jobs of owners in another cluster.
 package hub
 
-// LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster.
+// LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster and their pods.
 const LabelHome = "scaledjob.github.io/home"
 
 // A Place is a cluster that is not the owner's. The zero value is the owner's cluster. Jobs in
