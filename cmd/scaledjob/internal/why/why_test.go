@@ -445,7 +445,7 @@ func TestGap(t *testing.T) {
 	for _, other := range []string{"orders", "mails"} {
 		lines := slices.Concat(pollLines(0, "orders", 1, 0, 0), []string{of}, pollLines(200, other, 1, 0, 0), pollLines(400, "orders", 1, 0, 0))
 		answer := Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer
-		require.Equal(t, other == "mails", strings.Contains(answer, "No poll from 10:00:00 to 10:06:40, although the operator worked"), answer)
+		require.Equal(t, other == "mails", strings.Contains(answer, "although the operator worked"), answer)
 	}
 }
 
