@@ -65,8 +65,8 @@ func WithoutOutdated(err error) error {
 
 // Apply carries a plan out with a client whose timeout is Options.Timeout. Each request has
 // that deadline in any case, but only a client of adapter/client tells it the API server. Apply reads the
-// Jobs of earlier requests that were not answered, or not shown by the cache, for twice the
-// timeout. Then it deletes unfinished Jobs, creates Jobs, and
+// Jobs of earlier requests that were not answered for twice the timeout, or not shown by the
+// cache for eight times the timeout. Then it deletes unfinished Jobs, creates Jobs, and
 // deletes finished Jobs, in batches that double from 1 to 64. Apply a plan once: a second
 // call creates further Jobs, up to the maximum.
 //

@@ -120,7 +120,7 @@ func rules() []rule {
 		{name: "a create that was not answered is never asked for", config: served, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.DropReads(false) }}},
 		{name: "a prune that was not answered is never asked for", config: served, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.DropReads(true) }}},
 		{name: "pruning while a create is unanswered", config: one, loop: broken{around: func(b *broken) func() { return b.PretendAnswered() }}},
-		{name: "L is too short", config: with(one, func(c *slotstest.Config) { c.Ticks = 2 }), options: func(o *slots.Options) { o.Late /= 2 }},
+		{name: "L is too short", config: with(one, func(c *slotstest.Config) { c.Ticks = 2 }), options: func(o *slots.Options) { o.Late, o.Unshown = o.Late/2, o.Late/2 }},
 		{name: "pruning within L of the start", config: one, started: (*slots.Set).NoStart},
 		{name: "creating while a pruned object is shown", config: one, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.ForgetPruned() }}},
 		{name: "a list forgets flights", config: with(one, func(c *slotstest.Config) { c.Budget = B{Finish: 1, Fault: 1, Restart: 1, Relist: 2} }), loop: broken{replaced: func(b *broken) { b.ForgetFlights() }}},

@@ -108,7 +108,7 @@
 //     flight, or if the server has answered that its object has finished or is not ours.
 //     Objects are created on the lowest free numbers.
 //  2. An answered create is in flight until the observation shows its UID. If it does not
-//     within L, the object is read.
+//     within 4 L, the object is read.
 //  3. A create that was not answered is never sent again. At L after its call returned, the
 //     object is read. Until then the create takes capacity.
 //  4. Only objects that are shown are deleted. Finished ones are deleted last in a poll, not within L

@@ -16,7 +16,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		if t.IsZero() {
 			return -1
 		}
-		return int64(min(s.options.Late, now.Sub(t)))
+		return int64(min(max(s.options.Late, s.options.Unshown), now.Sub(t)))
 	}
 	left := func(b backoff) list { return list{b.n, max(0, b.until.Sub(now))} }
 	requests := func(all []Request) (is list) {

@@ -155,8 +155,11 @@ func (s *Set) NextCheck(now time.Time) (next time.Time) {
 		}
 	}
 	for _, f := range s.flights {
-		if f.state > sending {
+		switch f.state {
+		case unanswered, taken:
 			at(f.at.Add(s.options.Late))
+		case accepted:
+			at(f.at.Add(s.options.Unshown))
 		}
 	}
 	for _, d := range s.deletes {

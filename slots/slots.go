@@ -43,8 +43,11 @@ type Object struct {
 type Options struct {
 	// Late is L, the time after which a request can no longer have an effect, counted from
 	// the return of its call: twice the request timeout, which the API server must know.
-	Late  time.Duration
-	Keyed bool // objects are named from keys instead of numbers
+	Late time.Duration
+	// Unshown is the time after which an answered create that no observation shows is read; 0
+	// means 4 Late. A busy server's watch may be minutes behind, and each read is another request.
+	Unshown time.Duration
+	Keyed   bool // objects are named from keys instead of numbers
 	// Start is when the term began, Clean and Aside are the lease's mark: see the rules of
 	// terms. Without a mark both are false. A term with Aside waits, also without a mark: see
 	// the package's limits.
@@ -157,6 +160,9 @@ const (
 // is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
 // to it, requests and lists of this Set are nothing.
 func New(o Options) *Set {
+	if o.Unshown == 0 {
+		o.Unshown = 4 * o.Late
+	}
 	if o.Rest == 0 {
 		o.Rest = 20 * o.Late
 	}
@@ -361,7 +367,7 @@ func (s *Set) Stop() (dropped bool) {
 // are no objects, and no creates that may still make one.
 func (s *Set) Empty(now time.Time) bool {
 	for _, f := range s.flights {
-		if f.state == sending || now.Sub(f.at) < s.options.Late {
+		if f.state == sending || now.Sub(f.at) < max(s.options.Late, s.options.Unshown) {
 			return false
 		}
 	}

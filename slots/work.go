@@ -434,7 +434,11 @@ func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.at, w.R
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {
 	for slot, f := range s.flights {
-		if f.state != sending && now.Sub(f.at) >= s.options.Late {
+		wait := s.options.Late
+		if f.state == accepted {
+			wait = s.options.Unshown
+		}
+		if f.state != sending && now.Sub(f.at) >= wait {
 			due = append(due, Request{Kind: Read, Slot: slot, id: f.id})
 		}
 	}

@@ -143,7 +143,7 @@ func (l *lives) start(x *life, in input) {
 		began = began.Add(-unit)
 	}
 	x.loop = l.model.new(slots.Options{
-		Late: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
+		Late: c.late(), Unshown: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
 	}, c.Max[in.spec])
 	l.replace(x, in.list, began)
 }
