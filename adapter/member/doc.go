@@ -25,7 +25,7 @@
 // The API server of a member is not trusted. [Dial] decodes of its Jobs, pods, events and namespaces
 // only the fields that are read, of each part of an object 64 fields and 16 KiB at most, and of
 // each text 1 KiB. Lists have pages of 100 objects, and objects at most 4 MiB as they are
-// sent; a long one is read at a time. Other answers, such as scales, have at most 256 KiB. An answer that breaks a
+// sent; long objects are read in turn. Other answers, such as scales, have at most 256 KiB. An answer that breaks a
 // bound, or is no protobuf, is an error, and the member is unreachable. What is kept of Options.MaxJobs Jobs and
 // pods is about 1 KB each.
 //

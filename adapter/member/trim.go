@@ -30,7 +30,7 @@ const (
 )
 
 // A shape has the fields of a message in protobuf that are decoded, by number. The shape of a
-// field is nil if it is no message, or a small one.
+// field is nil if it is no message, or small.
 type shape map[uint64]shape
 
 var (
@@ -213,7 +213,7 @@ func (m *memory) trim(in *bufio.Reader, most int) (trimmed []byte, err error) {
 	return appendObject(kind, trimmed), err
 }
 
-// kindOf returns the version and the kind that an answer says it is of.
+// kindOf returns the version and the kind of an answer, as its member gives them.
 func kindOf(message []byte) string {
 	var parts [3]string
 	for len(message) > 0 {
@@ -256,7 +256,7 @@ func (m *memory) list(of shape, in *bufio.Reader, most int) (trimmed []byte, err
 	}
 }
 
-// A memory is that of an answer. Of all answers of a member, one at a time has a long part in memory.
+// A memory holds the part of an answer that is being read. Long parts of all answers of a member are read in turn.
 type memory struct {
 	long  *sync.Mutex
 	short []byte

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -177,6 +178,9 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	}
 	if len(files) == 0 && len(sources) > 0 {
 		return input.Outcome(invalid, problems)
+	}
+	if l.Repository.Unrendered() && !slices.ContainsFunc(files, func(f lint.File) bool { return input.KedaPattern.Match(f.Data) }) {
+		files = nil // such as the values of a chart
 	}
 	found, err := l.check(files, profiles, severity)
 	if err != nil {

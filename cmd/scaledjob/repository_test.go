@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,24 @@ func TestRepositories(t *testing.T) {
 			require.Contains(t, out, want.text)
 		})
 	}
+}
+
+// A repository with a chart alone, or overlays alone, has no ScaledJob to check, which is no finding.
+func TestOnlyUnrendered(t *testing.T) {
+	chart := map[string]string{"Chart.yaml": "apiVersion: v2\nname: orders\n", "values.yaml": "max: 5\n"}
+	for name, want := range map[string]string{"charts/orders/templates/job.yaml": "skipped 1 Helm template;", "overlays/big/less.yaml": "skipped 1 Kustomize patch;"} {
+		files := maps.Clone(chart)
+		files[name] = repositoryFiles[name]
+		tree(t, files)
+		status, out, said := call(t, "lint", "")
+		require.Equal(t, success, status, out+said)
+		require.Contains(t, out, want)
+		require.NotContains(t, out, "nothing to lint")
+	}
+	tree(t, chart)
+	status, out, _ := call(t, "lint", "")
+	require.Equal(t, found, status)
+	require.Contains(t, out, "nothing to lint")
 }
 
 // The settings of a repository count unless a flag says otherwise, and run no program.

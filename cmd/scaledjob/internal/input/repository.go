@@ -134,6 +134,9 @@ func (r *Repository) Skips(s Source) bool {
 	return true
 }
 
+// Unrendered reports whether skipped files may have ScaledJobs when they are rendered.
+func (r *Repository) Unrendered() bool { return r.skipped[skippedTemplate]+r.skipped[skippedPatch] > 0 }
+
 // Summary counts the skipped files and explains how to check them. It is empty without any.
 func (r *Repository) Summary(out io.Writer) {
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {

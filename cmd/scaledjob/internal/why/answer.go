@@ -51,7 +51,7 @@ func (a *Account) addOthers() {
 		if strings.Contains(a.Answer, c.Fix) {
 			c.Fix = ""
 		}
-		a.Answer += " " + upper(c.told(""))
+		a.Answer += " " + upper(c.phrase(""))
 	}
 }
 
@@ -190,14 +190,14 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	}
 	switch {
 	case len(a.Causes) > 0:
-		a.Answer = a.Causes[0].told("No poll" + since + ": ")
+		a.Answer = a.Causes[0].phrase("No poll" + since + ": ")
 		for _, c := range a.Causes[1:] {
 			a.Answer += " " + sentence(c.Text)
 		}
 		a.addOthers()
 	case last != nil && len(last.Causes) > 0:
 		a.Causes, a.State = last.Causes, last.Causes[0].ID
-		a.Answer = a.Causes[0].told("The log cuts the poll, but shows this: ")
+		a.Answer = a.Causes[0].phrase("The log cuts the poll, but shows this: ")
 	case last != nil && last.Created != nil:
 		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*last.Created), "Job"))
 	case last != nil:
@@ -257,7 +257,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		}
 		a.Answer = strings.TrimSuffix(a.Answer, ";") + "."
 	}
-	a.Answer += strings.TrimPrefix((&Cause{Basis: cause.Basis, Fix: cause.Fix, Decide: cause.Decide}).told(""), ".")
+	a.Answer += strings.TrimPrefix((&Cause{Basis: cause.Basis, Fix: cause.Fix, Decide: cause.Decide}).phrase(""), ".")
 	if cause.ID == "empty" || cause.ID == "running-deducted" {
 		a.State = "idle"
 	}
@@ -286,7 +286,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 			a.Answer += ", because " + c.Text
 			continue
 		}
-		others += " " + upper(c.told(""))
+		others += " " + upper(c.phrase(""))
 		if Urgency(c.ID) < Urgency(a.State) {
 			a.State = c.ID
 		}

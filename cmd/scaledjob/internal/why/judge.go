@@ -32,8 +32,8 @@ type Cause struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// told returns the cause after a beginning, its fix, and what decides whether it is this cause.
-func (c *Cause) told(begin string) string {
+// phrase returns the cause after a beginning, its fix, and what decides whether it is this cause.
+func (c *Cause) phrase(begin string) string {
 	text := begin + c.Text + "."
 	if c.Fix != "" {
 		text += " " + sentence(c.Fix)

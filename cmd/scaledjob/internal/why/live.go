@@ -114,7 +114,7 @@ func (j *judge) live(a *Account, l *Live) {
 				a.State = c.ID
 			}
 			if a.Complete > 0 {
-				a.Answer += " " + upper(c.told(""))
+				a.Answer += " " + upper(c.phrase(""))
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (j *judge) live(a *Account, l *Live) {
 	}
 	if len(found) > 0 {
 		a.Causes, a.State = found, found[0].ID
-		a.Answer = upper(found[0].told(""))
+		a.Answer = upper(found[0].phrase(""))
 		return
 	}
 	if j.answerNow(a, l) {

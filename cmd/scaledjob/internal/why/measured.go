@@ -111,6 +111,6 @@ func (j *judge) answerNow(a *Account, l *Live) bool {
 	if value(v.Jobs) > 0 {
 		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", report.Plural(int(*v.Jobs), "Job"))
 	}
-	a.Answer = v.Causes[0].told(does)
+	a.Answer = v.Causes[0].phrase(does)
 	return true
 }

@@ -70,7 +70,7 @@ func (j *judge) play(a *Account, s *Subject, live *Live, at time.Time) {
 		spec := j.keda.Spec
 		change.apply(&spec)
 		if o, err := c.run(j.profile, spec); err == nil {
-			a.Played = append(a.Played, c.told(change.text, o))
+			a.Played = append(a.Played, c.phrase(change.text, o))
 		}
 	}
 	a.Played = append(a.Played, c.basis())
@@ -113,8 +113,8 @@ type outcome struct {
 	total, most, left int64
 }
 
-// told compares a change with the simulation without it.
-func (c *course) told(change string, o outcome) string {
+// phrase compares a change with the simulation without it.
+func (c *course) phrase(change string, o outcome) string {
 	when := ""
 	if last := c.polls[len(c.polls)-1]; !c.polls[0].At.IsZero() {
 		when = fmt.Sprintf(" from %s to %s", clockOf(c.polls[0].At, false), clockOf(last.At, false))
@@ -130,7 +130,7 @@ func (c *course) told(change string, o outcome) string {
 		report.Plural(int(o.total), "Job"), c.before.total, o.most, c.before.most, report.Plural(int(o.left), "Job"), c.before.left)
 }
 
-// basis says what of the plays is seen, computed and assumed.
+// basis has what of the plays is seen, computed and assumed.
 func (c *course) basis() string {
 	asked, took, metric := "T", "", "counts in-progress items"
 	if !c.exact {
