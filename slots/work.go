@@ -500,7 +500,7 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 }
 
 // progress counts the reply to a create in the work, and backs off after failures. A refused
-// create says nothing about other slots: the next one takes its place.
+// create is no evidence about other slots: the next one takes its place.
 func (s *Set) progress(q Request, r Result, now time.Time) {
 	w := &s.work
 	mine := q.round == w.round

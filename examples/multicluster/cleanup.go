@@ -129,7 +129,7 @@ func (p *poller) tellOnce(before *string, reason string, problems []error, what 
 	*before = text
 }
 
-// toAbandon says how to let the object go without a member.
+// toAbandon explains how to let the object go without a member.
 func toAbandon(what string) string {
 	return "\nTo " + what + ", name the member in the annotation " + annotationAbandon
 }

@@ -131,7 +131,7 @@ type source struct {
 	items [most]bool
 }
 
-// changed tells each observation about an object. It returns false if a bound is exceeded.
+// changed passes an object on to each observation. It returns false if a bound is exceeded.
 func (w *world) changed(number uint8, is object, gone bool) bool {
 	for i := range w.notices {
 		if w.lives[i] == 0 || is.foreign {

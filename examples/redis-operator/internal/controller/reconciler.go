@@ -1,5 +1,5 @@
 // Package controller creates Jobs while items wait in a queue. [Reconciler.poll] reads the
-// queue, and [Reconciler.report] tells the result. Package adapter/runtime has the steps around
+// queue, and [Reconciler.report] reports the result. Package adapter/runtime has the steps around
 // them: it tracks the Jobs of a ScaledJob, and creates those that package scaling asks for.
 package controller
 
