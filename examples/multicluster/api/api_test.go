@@ -223,6 +223,20 @@ spec:
 	require.NotNil(t, d)
 }
 
+// A long spec takes seconds to decode, for which other objects wait.
+func TestLongSpec(t *testing.T) {
+	triggers := make([]any, 100_000)
+	for i := range triggers {
+		triggers[i] = map[string]any{"type": "redis"}
+	}
+	begin := time.Now()
+	_, meta, err := Read[DistributedScaledObject](&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "work"}, "spec": map[string]any{"scaledObjectSpec": map[string]any{"triggers": triggers}}}})
+	t.Log("read within", time.Since(begin))
+	require.ErrorContains(t, err, "the spec has 1700035 bytes; use at most 262144")
+	require.Equal(t, "work", meta.Name)
+}
+
 // A quantity that takes hours to decode is a problem, wherever it is.
 func TestQuantity(t *testing.T) {
 	for path, spec := range map[string]map[string]any{

@@ -30,14 +30,24 @@ type Meta struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
+// longestSpec bounds the time of a read, for which other objects wait: a megabyte takes seconds.
+const longestSpec = 256 << 10
+
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
-// nothing else checks a Job template or a pod override before.
+// nothing else checks a Job template or a pod override before. So is a spec of more than 256 KiB.
 func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &m.ObjectMeta); err != nil {
 		return new(T), m, err
+	}
+	spec, err := json.Marshal(u.Object["spec"])
+	if err != nil {
+		return new(T), m, err
+	}
+	if n := len(spec); n > longestSpec {
+		return new(T), m, fmt.Errorf("the spec has %d bytes; use at most %d", n, longestSpec)
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
