@@ -43,7 +43,7 @@ var (
 	shapes = map[string]shape{
 		"batch/v1 Job": {1: metadata, 2: {8: nil, 10: nil}, 3: {1: conditions, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 9: nil, 11: nil}},
 		"v1 Pod":       {1: metadata, 2: {10: nil}, 3: {1: nil, 2: conditions, 3: nil, 4: nil, 8: waiting, 10: waiting}},
-		"v1 Event":     {2: {1: nil, 2: nil, 3: nil}, 3: nil, 4: nil, 7: nil},
+		"v1 Event":     {2: {1: nil, 2: nil, 3: nil}, 3: nil, 4: nil},
 		"v1 Namespace": {1: metadata},
 		"v1 Status":    {1: {2: nil}, 2: nil, 3: nil, 4: nil, 5: {1: nil, 3: nil, 5: nil, 6: nil}, 6: nil},
 	}
