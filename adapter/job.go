@@ -10,8 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
@@ -167,15 +165,6 @@ func brief(text string) string {
 func (j *job) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name}
 }
-
-// GetObjectKind and DeepCopyObject let a list have compact objects, which are never copied.
-func (*job) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-func (j *job) DeepCopyObject() runtime.Object { return j }
-
-func (*pod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-func (p *pod) DeepCopyObject() runtime.Object { return p }
 
 // uidOf returns the UID of a Job. client-go's fake clientset gives none.
 func uidOf(j *batchv1.Job) types.UID { return cmp.Or(j.UID, types.UID(j.Name)) }

@@ -11,8 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -102,44 +100,23 @@ type feed struct {
 	again   func()    // reads anew; nil if that has begun
 }
 
-// pageSize is the most objects of a page of a list. The API server bounds an object to some
-// MiB, so that a page of anybody's objects fits into memory.
-const pageSize = 100
-
 // source returns the calls of a client with a selector. Each list is a consistent
-// read: a list from the API server's cache may be older than the creates of another leader. It
-// is read by pages, of which only compact objects are kept.
+// read: a list from the API server's cache may be older than the creates of another leader.
 func source[L runtime.Object](f *feed, client interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }, selector string) *cache.ListWatch {
 	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			f.begins()
-			all := &metainternalversion.List{}
-			o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-			for {
-				page, err := client.List(ctx, o)
-				if f.failed(err); err != nil {
-					return nil, err
-				}
-				_ = meta.EachListItem(page, func(object runtime.Object) error { // a list has items
-					all.Items = append(all.Items, f.compact(object))
-					return nil
-				})
-				read, err := meta.ListAccessor(page)
-				if err != nil {
-					return nil, err
-				}
-				if o.Continue = read.GetContinue(); o.Continue == "" {
-					all.ResourceVersion = read.GetResourceVersion()
-					return all, nil
-				}
-			}
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			f.begins(o.Continue == "")
+			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
+			list, err := client.List(ctx, o)
+			f.failed(err)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
-				f.begins()
+				f.begins(true)
 				o.ResourceVersion = ""
 			}
 			watch, err := client.Watch(ctx, o)
@@ -185,11 +162,13 @@ func (t *Tracker) relist() (can bool) {
 	return can
 }
 
-// begins notes that a consistent read begins.
-func (f *feed) begins() {
+// begins notes that a consistent read begins, unless it is only continued.
+func (f *feed) begins(is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listing = f.now()
+	if is {
+		f.listing = f.now()
+	}
 }
 
 // failed notes why the last list or watch failed. Owners elsewhere do not wait for a namespace
@@ -272,15 +251,15 @@ func (f *feed) known() (all []any) {
 	return all
 }
 
-// compact returns the tracker's form of an object, which it may be.
-func (t *Tracker) compact(object any) runtime.Object {
+// compact returns the tracker's form of an object.
+func (t *Tracker) compact(object any) any {
 	switch o := object.(type) {
 	case *batchv1.Job:
 		return newJob(o, &t.options)
 	case *corev1.Pod:
 		return newPod(o)
 	}
-	return object.(runtime.Object)
+	return object
 }
 
 // show takes over a compact object as the cache shows it, or that it is gone.

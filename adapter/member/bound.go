@@ -12,7 +12,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,17 +31,10 @@ type bound struct {
 
 // A shown holds what the present list of a namespace, and its watch, have shown.
 type shown struct {
-	there map[uint64]held // by the hash of namespace and name
+	there map[uint64]*Owned // by the hash of namespace and name
 	owned map[types.UID]*Owned
-	size  int // of those there
 	read  int // objects of the list, and empty pages
 	empty int // pages without an object of ours
-}
-
-// A held object counts as one, and once more for each KB that a tracker keeps of it.
-type held struct {
-	of   *Owned
-	size int
 }
 
 // An Owned holds the number of Jobs on a member that this hub created for an owner, with
@@ -57,7 +49,7 @@ var seed = maphash.MakeSeed()
 
 // begin begins a list of a namespace.
 func (b *bound) begin(namespace string) {
-	b.in[namespace] = &shown{there: map[uint64]held{}, owned: map[types.UID]*Owned{}}
+	b.in[namespace] = &shown{there: map[uint64]*Owned{}, owned: map[types.UID]*Owned{}}
 }
 
 // of returns what is shown of a namespace.
@@ -102,30 +94,18 @@ func (s *shown) show(object metav1.Object) {
 		s.owned[uid] = of
 	}
 	of.Jobs++
-	s.there[key] = held{of, sizeOf(object)}
-	s.size += sizeOf(object)
-}
-
-func sizeOf(object metav1.Object) int {
-	bytes := len(object.GetName()) + len(object.GetNamespace()) + len(object.GetUID())
-	if p, is := object.(*corev1.Pod); is {
-		for i := range p.Status.Conditions {
-			bytes += len(p.Status.Conditions[i].Type)
-		}
-	}
-	return 1 + bytes/1024
+	s.there[key] = of
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
 func (s *shown) hide(key uint64) bool {
-	h, is := s.there[key]
-	if !is {
+	of := s.there[key]
+	if of == nil {
 		return false
 	}
-	if h.of.Jobs--; h.of.Jobs == 0 {
-		delete(s.owned, h.of.Owner)
+	if of.Jobs--; of.Jobs == 0 {
+		delete(s.owned, of.Owner)
 	}
-	s.size -= h.size
 	delete(s.there, key)
 	return true
 }
@@ -140,7 +120,7 @@ const foreign = 4
 func (b *bound) check() error {
 	most, there, read := b.cluster.options.MaxJobs, 0, 0
 	for _, s := range b.in {
-		there, read = there+s.size+s.empty, read+s.read
+		there, read = there+len(s.there)+s.empty, read+s.read
 	}
 	if there <= most && read <= foreign*most {
 		return nil

@@ -126,7 +126,7 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 		var events *corev1.EventList
 		err := s.send(ctx, func(ctx context.Context) (err error) {
 			selector := batchv1.JobNameLabel + " in (" + strings.Join(names, ",") + ")"
-			pods, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: pageSize})
+			pods, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 100})
 			return err
 		})
 		if err == nil {
@@ -137,7 +137,7 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 			}
 		}
 		if err := s.send(ctx, func(ctx context.Context) (err error) {
-			events, err = c.clients.Requests.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 5 * pageSize})
+			events, err = c.clients.Requests.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
 			return err
 		}); err != nil {
 			if apierrors.IsForbidden(err) && len(causes.texts) == 0 {

@@ -81,13 +81,13 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 // pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page.
 func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobInterface, of labels.Set, take func([]batchv1.Job)) error {
 	of[LabelHome] = c.options.Home
-	o := metav1.ListOptions{Limit: pageSize, LabelSelector: of.String()}
+	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
 	for pages := 1; ; pages++ {
 		page, err := client.List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}
-		if pageSize*pages > c.options.MaxJobs+1000 {
+		if len(page.Items)+500*pages > c.options.MaxJobs+1000 {
 			return fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs)
 		}
 		take(slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil }))

@@ -20,15 +20,6 @@
 // Apply does not wait for slow members. An owner may have as many Jobs on a member as remain
 // free of Options.MaxJobs, so that no owner uses up what the others have.
 //
-// # Answers
-//
-// The API server of a member is not trusted. [Dial] decodes of its Jobs, pods, events and namespaces
-// only the fields that are read, of each part of an object 64 fields and 16 KiB at most, and of
-// each text 1 KiB. Lists have pages of 100 objects, and objects at most 4 MiB as they are
-// sent; long objects are read in turn. Other answers, such as scales, have at most 256 KiB. An answer that breaks a
-// bound, or is no protobuf, is an error, and the member is unreachable. What is kept of Options.MaxJobs Jobs and
-// pods is about 1 KB each.
-//
 // # Ownership
 //
 // A Job on a member has no owner reference: its owner does not exist there, and the
@@ -112,9 +103,8 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	whatever a member answers needs little memory                         TestMemoryOfAnswers, TestTrimmedObjects
-//	pods of others' Jobs do not count                                     TestPods
 //	no owner uses up what the others have                                 TestShareOfBound
+//	pods of others' Jobs do not count                                     TestPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence
 //	a forbidden namespace concerns its owners only                        TestForbiddenNamespace

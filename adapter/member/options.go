@@ -8,18 +8,17 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
@@ -62,7 +61,7 @@ type Options struct {
 
 	Registered time.Time // decides which of two members with one UID is used
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
-	// is unreachable for a minute. 0 means 120,000.
+	// is unreachable for a minute. 0 means 200,000.
 	MaxJobs int
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
@@ -74,7 +73,7 @@ func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(max(0, o.Deadline), 10*time.Second)
 	o.Interval = cmp.Or(max(0, o.Interval), 10*time.Second)
 	o.QPS = cmp.Or(o.QPS, 100)
-	o.MaxJobs = cmp.Or(max(0, o.MaxJobs), 120_000)
+	o.MaxJobs = cmp.Or(max(0, o.MaxJobs), 200_000)
 	o.Burst = cmp.Or(max(0, o.Burst), max(1, int(2*o.QPS)))
 	return o
 }
@@ -115,8 +114,7 @@ func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 
 func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
 	config = rest.CopyConfig(config)
-	long := new(sync.Mutex)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return closed{trimmer{next, long}} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return closed{next} })
 	connected, err := client.Connect(config, timeout, nil)
 	if err != nil {
 		return c, err
@@ -128,48 +126,9 @@ func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.Mapper = &mapper{DefaultRESTMapper: meta.NewDefaultRESTMapper(nil), kinds: kinds}
+	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
 	c.Scales, err = scale.NewForConfig(config, c.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(kinds))
 	return c, err
-}
-
-// A mapper finds the resources of kinds, and asks the member only about the group of a kind that it
-// does not know: the lists of all groups may be long.
-type mapper struct {
-	mu sync.Mutex
-	*meta.DefaultRESTMapper
-	kinds discovery.ServerResourcesInterface
-}
-
-// RESTMapping returns the resource of a kind.
-func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, err := m.DefaultRESTMapper.RESTMapping(kind, versions...)
-	if !meta.IsNoMatchError(err) || len(versions) == 0 {
-		return known, err
-	}
-	version := schema.GroupVersion{Group: kind.Group, Version: versions[0]}
-	there, failed := m.kinds.ServerResourcesForGroupVersion(version.String())
-	if failed != nil && !apierrors.IsNotFound(failed) {
-		return nil, failed
-	}
-	if failed != nil {
-		return nil, err
-	}
-	for _, r := range there.APIResources {
-		if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
-			m.AddSpecific(version.WithKind(kind.Kind), version.WithResource(r.Name), version.WithResource(r.SingularName), meta.RESTScopeNamespace)
-		}
-	}
-	return m.DefaultRESTMapper.RESTMapping(kind, versions...)
-}
-
-// ResourceFor returns the version of a resource that was found.
-func (m *mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.DefaultRESTMapper.ResourceFor(resource)
 }
 
 // A closed words the error of a connection that the member closes. client-go would repeat a

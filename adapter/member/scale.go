@@ -118,7 +118,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, seen *replicas.Cluster) error {
 	var ready int32
 	var causes causes
-	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+	o := metav1.ListOptions{LabelSelector: selector, Limit: 500}
 	s := c.sender(ctx, time.Now())
 	for pages := 0; ready < seen.Replicas; pages++ {
 		if pages == maxPages {
@@ -146,8 +146,8 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	return nil
 }
 
-// maxPages bounds the pages of a list.
-const maxPages = 1000
+// maxPages bounds the pages of a list, each of 500 objects.
+const maxPages = 200
 
 // A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {

@@ -9,12 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/scaledjob/scaledjob/examples/internal/apiserver"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
@@ -26,18 +21,17 @@ import (
 func hubWith(t *testing.T, registration string) (hub, member string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
-		var answer runtime.Object
+		w.Header().Set("Content-Type", "application/json")
+		answer := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not here"}`
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
-			answer = &corev1.Namespace{TypeMeta: metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{UID: "one"}}
+			answer = `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "one"}}`
 		case strings.HasPrefix(r.URL.Path, "/apis/batch/v1/namespaces/shop/"):
-			answer = &batchv1.JobList{TypeMeta: metav1.TypeMeta{Kind: "JobList", APIVersion: "batch/v1"}}
+			answer = `{"kind": "JobList", "apiVersion": "batch/v1", "metadata": {"resourceVersion": "1"}, "items": []}`
 		default:
-			answer = &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: 403, Message: "not here"}
 			w.WriteHeader(http.StatusForbidden)
 		}
-		_ = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(answer, w) // a client that has gone
+		_, _ = w.Write([]byte(answer))
 	}))
 	t.Cleanup(server.Close)
 	member = apiserver.Kubeconfig(t, server.URL)

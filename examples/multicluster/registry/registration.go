@@ -28,8 +28,7 @@ type Registration struct {
 	// Registered decides which of two members with the same UID is older, and used.
 	Registered time.Time `json:"registered,omitzero"`
 	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
-	// answer as its API server sends it, of which package member decodes a part. A member that exceeds
-	// them is unreachable.
+	// answer of its API server. A member that exceeds them is unreachable.
 	MaxJobs  int   `json:"maxJobs,omitempty"`  // 0 means the default of member.Options
 	MaxBytes int64 `json:"maxBytes,omitempty"` // 0 means 256 MiB
 }
