@@ -71,9 +71,9 @@ func WithoutOutdated(err error) error {
 // call creates further Jobs, up to the maximum.
 //
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
-// It stops with [ErrOutdated] before a request if the plan is outdated. It stops creating
-// after a batch in which no create succeeded, and returns a [*CreateError]. A create that the
-// API server refuses lets the next Job take its place, as package slots allows. Errors of
+// It stops with [ErrOutdated] before a request if the plan is outdated. If a create
+// is refused, or its name is taken, the next Job takes its place, as package slots allows. It stops creating
+// after a batch in which no create succeeded and one failed for another reason, and returns a [*CreateError]. Errors of
 // deletes are joined. A Job that is deleted already counts as deleted; a Job that has changed
 // is left to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {

@@ -226,10 +226,11 @@ func causes() []cause {
 	}
 }
 
+func never(*plant, slots.Request, time.Time) (slots.Result, bool) { return 0, false }
+
 // Whatever two causes stay for ever, the other objects are created: 20 minutes later, they are
 // nearly as many as without the causes.
 func TestAlive(t *testing.T) {
-	never := func(*plant, slots.Request, time.Time) (slots.Result, bool) { return 0, false }
 	for _, keyed := range []bool{false, true} {
 		without := situation{keyed: keyed, most: 10, fault: never}.run().creates
 		require.Greater(t, without, 150)
@@ -262,19 +263,29 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// When creates are no longer refused, such as by a full quota, the objects are as many as before.
+// While all creates are refused, such as by a full quota, a poll has few of them. When they are no
+// longer refused, the objects are as many as before.
 func TestQuota(t *testing.T) {
 	for _, keyed := range []bool{false, true} {
-		calls := 0
-		p := situation{keyed: keyed, most: 10, fault: func(_ *plant, q slots.Request, now time.Time) (slots.Result, bool) {
-			full := q.Kind == slots.Create && now.Before(noon.Add(half))
-			if full {
-				calls++
+		for _, most := range []int64{10, 200} {
+			calls, polls := 0, map[time.Time]int{}
+			p := situation{keyed: keyed, most: most, fault: func(_ *plant, q slots.Request, now time.Time) (slots.Result, bool) {
+				full := q.Kind == slots.Create && now.Before(noon.Add(half))
+				if full {
+					calls++
+					polls[now]++
+				}
+				return slots.Refused, full
+			}}.run()
+			t.Logf("keyed %v, most %d: %d refused in %d polls, then %d objects", keyed, most, calls, len(polls), p.creates)
+			require.Less(t, calls, 1200)
+			for at, n := range polls {
+				require.LessOrEqual(t, n, 64)
+				require.True(t, n <= 8 || at.Before(noon.Add(5*time.Minute)), "%d at %s", n, at)
 			}
-			return slots.Refused, full
-		}}.run()
-		require.Less(t, calls, 2000)
-		require.Greater(t, p.creates, 150)
+			without := situation{keyed: keyed, most: most, fault: never}.run().creates
+			require.GreaterOrEqual(t, float64(p.creates), 0.85*float64(without))
+		}
 	}
 }
 
@@ -294,6 +305,7 @@ func TestStaleLists(t *testing.T) {
 			}}.run()
 			require.LessOrEqual(t, p.peak, 3)
 			require.Zero(t, p.twice)
+			require.Positive(t, p.creates)
 		}
 	}
 }

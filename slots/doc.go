@@ -58,7 +58,8 @@
 //     [Set.Stop], and the result is [None]; of a Read it is [Unanswered].
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
-//     Refused connections, 401 and 429 are [None]; other answers of 400 to 499 are [Refused].
+//     Refused connections, 401 and 429 are [None]; other answers of 400 to 499 are [Refused], unless
+//     a duty below has another result.
 //   - A create stores the owner and, if keyed, the whole key and the attempt in the object. Its
 //     name is the owner's name and [Slot.Name]. The server refuses a second object with a name; a cloud
 //     may have a token for that. If the name exists, the caller reads its object. It is [Done] if

@@ -35,7 +35,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		mapped(s.deletes, func(d *doubt) any { return list{age(d.sent), age(d.at), d.unsure} }),
 		mapped(s.held, func(b backoff) any { return left(b) }), mapped(s.refused, func(b backoff) any { return left(b) }),
 		s.items, mapped(s.known, func(at int64) any { return rank(at) }),
-		w.stage, w.stopped, w.size, w.max, w.left, w.passed, w.made, w.again, w.items, requests(s.out),
+		w.stage, w.stopped, w.size, w.max, w.left, w.passed, w.made, w.some, s.tired, w.again, w.items, requests(s.out),
 	}
 	for _, queue := range w.queues {
 		is = append(is, requests(queue))

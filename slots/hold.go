@@ -11,8 +11,8 @@ import (
 //	newTerm     a create of an earlier term may still arrive
 //	pruned      a pruned object is still shown, or its delete is in doubt
 //	draining    the history waits for creates in doubt
-//	backedOff   the last creates had no effect, or 64 in a poll were refused
-//	blocked     the lowest free number is refused, and may not be set aside yet
+//	backedOff   the last creates had no effect, or the refused ones were as many as a poll may have
+//	blocked     the lowest free number is refused, and may not be set aside yet; or 64 numbers are
 //	inDoubt     creates that were not answered take capacity
 //	setAside    slots whose creates are refused are skipped
 //	noList      keyed: no list of items was given
@@ -89,10 +89,15 @@ func (s *Set) holdsOfRefused(holds []Hold, now time.Time) []Hold {
 	case s.options.Keyed || s.mayAside() && n < mostAside:
 		return append(holds, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", n), false})
 	}
+	due := false
 	for _, r := range s.refused {
-		if !now.Before(r.soon()) {
-			return holds
-		}
+		due = due || !now.Before(r.soon())
+	}
+	switch n := len(s.refused); {
+	case n >= mostAside:
+		return append(holds, Hold{"blocked", fmt.Sprintf("%d numbers are refused; one is tried again in each poll", n), !due})
+	case due:
+		return holds
 	}
 	return append(holds, Hold{"blocked", "the create of the lowest free number is refused", true})
 }

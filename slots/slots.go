@@ -86,6 +86,7 @@ type Set struct {
 	marked  bool      // the lease says that a number may be set aside
 	resting backoff   // of deletes
 	retry   backoff   // of creates
+	tired   int       // polls in a row with refused creates alone, at least leastTries
 	blocked time.Time // since when creates in doubt prevent deletes; zero if they do not
 	unread  bool      // the last read of an object failed
 
@@ -152,8 +153,9 @@ const (
 	mostAsideRetry = 5 * time.Minute // of what blocks nothing
 	firstRetry     = time.Second
 	mostRetry      = 16 * time.Second // of creates: below a usual polling interval
-	mostAside      = 64               // refused creates that are remembered
-	maxBatch       = 64
+	mostAside      = 64               // refused numbers
+	maxBatch       = 64               // also of refused creates in a poll
+	leastTries     = 8                // of refused creates in a poll, after polls with nothing else
 )
 
 // New returns the set of an owner in a term. Nothing is created, and nothing that has finished
@@ -312,7 +314,7 @@ func (s *Set) doubts(from state) (n int) {
 
 // Settled reports whether the lease's mark may say that the term ended in order: no number
 // was set aside, no request is under way or in doubt, and none of an earlier term may still
-// have an effect. A keyed set has read its objects after its wait as well.
+// have an effect. If it has read its objects, it did so after its wait.
 func (s *Set) Settled(now time.Time) bool {
 	for _, d := range s.deletes {
 		if d.unsure {

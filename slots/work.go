@@ -88,8 +88,9 @@ type work struct {
 	max     int64
 	left    int64 // objects to create
 	items   []Slot
-	passed  int  // slots that were taken by others
+	passed  int  // slots of this poll that were taken or refused
 	made    bool // the batch under way has made an object
+	some    bool // the poll has made an object, or counts as tired
 	again   bool // a number that was set aside has been tried again: one in each poll
 	queues  [over][]Request
 }
@@ -286,21 +287,27 @@ func (s *Set) drains(now time.Time) bool {
 		!now.Before(s.resting.until) && len(s.work.queues[pruning]) > 0
 }
 
-// creates returns creates on free slots: at most the next batch, and within the maximum.
-func (s *Set) creates(now time.Time) []Request {
+// creates returns creates on free slots: at most the next batch, and within the maximum. After
+// polls with refused creates alone it returns fewer.
+func (s *Set) creates(now time.Time) (batch []Request) {
 	w := &s.work
 	w.made = false
-	if w.passed >= maxBatch || len(s.gates(now)) > 0 {
-		return nil
+	tries := max(leastTries, maxBatch>>min(s.tired, 6))
+	n := min(int64(w.size), int64(tries-w.passed), w.left, max(0, w.max)-s.Unfinished())
+	switch {
+	case n <= 0 || len(s.gates(now)) > 0:
+	case s.options.Keyed:
+		batch = s.keys(n, now)
+	default:
+		batch = s.numbers(n, now)
 	}
-	n := min(int64(w.size), w.left, max(0, w.max)-s.Unfinished())
-	if n <= 0 {
-		return nil
+	if len(batch) == 0 && w.passed >= leastTries && !w.some {
+		w.some, s.tired = true, s.tired+1
+		if w.passed >= tries {
+			s.backOff(now)
+		}
 	}
-	if s.options.Keyed {
-		return s.keys(n, now)
-	}
-	return s.numbers(n, now)
+	return batch
 }
 
 // fly begins a flight.
@@ -312,6 +319,7 @@ func (s *Set) fly(slot Slot) Request {
 
 // numbers returns creates on the lowest free numbers.
 func (s *Set) numbers(n int64, now time.Time) (batch []Request) {
+	n = min(n, int64(max(1, mostAside-len(s.refused)))) // which may all be refused
 	busy := make(map[int64]bool, len(s.objects)+len(s.flights))
 	for _, o := range s.objects {
 		busy[o.Number] = true
@@ -509,17 +517,22 @@ func (s *Set) progress(q Request, r Result, now time.Time) {
 	}
 	switch {
 	case r == Done:
-		s.retry = backoff{}
+		s.retry, s.tired = backoff{}, 0
 		if mine {
-			w.left, w.made = w.left-1, true
+			w.left, w.made, w.some = w.left-1, true, true
 		}
 	case r == Taken:
 		w.made = w.made || mine
-	case r == Refused && w.passed != maxBatch:
+	case r == Refused:
 	case mine && (w.made || w.stopped): // others of the batch succeed, or the caller did not send it
 	default:
-		s.retry = s.retry.fail(firstRetry, min(mostRetry, max(firstRetry, s.options.Late)), now)
+		s.backOff(now)
 	}
+}
+
+// backOff lets all creates wait.
+func (s *Set) backOff(now time.Time) {
+	s.retry = s.retry.fail(firstRetry, min(mostRetry, max(firstRetry, s.options.Late)), now)
 }
 
 // created takes over what is known about a create.
