@@ -105,7 +105,7 @@ func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
 		}
 	}
 	if e := j.log.stopped; e != nil && !later(e) && !(e.kind == waits && j.polledLately(s, e.at)) {
-		found = &stop{e, whyStopped(e, j.log.unleased)}
+		found = &stop{e, whyStopped(e)}
 	}
 	return found
 }
@@ -134,13 +134,17 @@ func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
 	if compare(j.profile.Release(), "2.20") >= 0 {
 		how = "paused, of which the log has no line since 2.20, deleted"
 	}
-	event := &Event{entry{line: line{number: last.Line, at: last.until.Add(1)}}, last.Run}
+	event := &Event{entry: entry{line: line{number: last.Line, at: last.until.Add(1)}}, Run: last.Run}
+	if n := value(last.Wanted); n > 0 && last.Created == nil {
+		return &stop{event, Cause{ID: "slow-poll", Basis: Inferred, Fix: fasterCreates,
+			Text: fmt.Sprintf("the poll that creates %s has not ended at %s", report.Plural(int(n), "Job"), clockOf(until, false))}}
+	}
 	return &stop{event, Cause{ID: "not-polled", Basis: Inferred, Decide: j.kubectl("get scaledjob %s") + " shows whether it exists, is ready and is paused",
 		Text: fmt.Sprintf("the operator works on other ScaledJobs until %s: this one is %s, or a trigger does not answer", clockOf(until, false), how)}}
 }
 
 // whyStopped returns the cause for an operator that polls nothing.
-func whyStopped(e *Event, lease string) Cause {
+func whyStopped(e *Event) Cause {
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
@@ -149,7 +153,7 @@ func whyStopped(e *Event, lease string) Cause {
 			c.Fix = cmp.Or(c.Fix, operatorFix)
 			break
 		}
-		c.renewal(lease)
+		c.renewal(e.lease)
 	case waits:
 		c.Text, c.Fix = "this operator waits for the lease, which another one holds", "Give the log of the pod that holds the lease"
 		c.Decide = "kubectl -n keda get lease operator.keda.sh -o jsonpath={.spec.holderIdentity}"
@@ -333,14 +337,14 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 			}
 		}
 	}
-	all = append(all, j.twoOperators(s)...)
-	all = append(all, j.restarts(l)...)
+	all = append(all, j.two...)
+	all = append(all, restarts(l, s)...)
 	all = append(all, j.gaps(l, s, interval)...)
 	return append(all, j.tooMany(verdicts)...)
 }
 
 // twoOperators finds pods of the operator that poll in turn: after a change of the leader, only one polls.
-func (j *judge) twoOperators(s *Subject) []Cause {
+func twoOperators(s *Subject) []Cause {
 	var turns []string
 	polls := slices.Clone(s.Polls)
 	slices.SortStableFunc(polls, func(p, q *Poll) int { return p.At.Compare(q.At) })
@@ -360,22 +364,30 @@ func (j *judge) twoOperators(s *Subject) []Cause {
 const (
 	operatorCommand = "kubectl -n keda get pods -l app=keda-operator; kubectl -n keda logs deploy/keda-operator --previous"
 	operatorFix     = "Look for the reason in the end of the previous log: memory, probes, or the API server"
+	fasterCreates   = "KEDA creates Jobs one after the other: raise --kube-api-qps and --kube-api-burst of the operator, or remove slow admission webhooks"
 )
 
 // restarts finds starts of the operator, and the loss of its lease.
-func (j *judge) restarts(l *Log) []Cause {
+func restarts(l *Log, s *Subject) []Cause {
 	var starts []string
-	lost := ""
+	lost, lease := "", ""
+	var last time.Time
 	for _, e := range l.Operator {
 		switch e.kind {
 		case version, started:
+			last = e.at
 			starts = append(starts, clockOf(e.at, false))
 		case stopped:
-			lost = "stopped or lost its lease at " + clockOf(e.at, false)
+			last = e.at
+			lost, lease = "stopped or lost its lease at "+clockOf(e.at, false), e.lease
 		}
 	}
 	if len(starts) < 2 && lost == "" {
 		return nil
+	}
+	polled := "nothing is polled until an operator leads again"
+	if slices.ContainsFunc(s.Polls, func(p *Poll) bool { return !last.IsZero() && p.At.After(last) }) {
+		polled = "nothing was polled until it led again"
 	}
 	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix}
 	if len(starts) > 0 {
@@ -384,10 +396,8 @@ func (j *judge) restarts(l *Log) []Cause {
 			c.Text += ", and "
 		}
 	}
-	c.Text = "the operator " + c.Text + lost + ": nothing is polled until an operator leads again"
-	if lost != "" {
-		c.renewal(l.unleased)
-	}
+	c.Text = "the operator " + c.Text + lost + ": " + polled
+	c.renewal(lease)
 	return []Cause{c}
 }
 
@@ -406,7 +416,7 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 		case took > interval && value(before.Wanted) > 0:
 			all = append(all, Cause{ID: "slow-poll", Basis: Seen,
 				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.At, false), took.Round(time.Second), value(before.Wanted), interval),
-				Fix:  "KEDA creates Jobs one after the other: raise --kube-api-qps and --kube-api-burst of the operator, or remove slow admission webhooks"})
+				Fix:  fasterCreates})
 		case l.last(p.Run, s, p.At.Add(-settled)).Sub(before.until) > settled:
 			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
@@ -439,7 +449,7 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 	case name == "custom" && most > limit:
 		all = append(all, Cause{ID: "above-maximum", Basis: Seen, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d: custom holds each poll to maxReplicaCount, and not the total", most, limit),
 			Fix: "Use default or accurate if the total must not exceed maxReplicaCount"})
-	case name != "custom" && running > limit:
+	case name != "custom" && running > limit && j.two == nil:
 		all = append(all, j.foreign(running))
 	}
 	how, trigger, _ := j.counting()

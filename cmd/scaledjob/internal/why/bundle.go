@@ -50,7 +50,11 @@ func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 	var b bytes.Buffer
 	var pods []string
 	var last time.Time
+	paste := 0
 	for _, e := range l.entries {
+		if e.paste != paste {
+			paste, last = e.paste, time.Time{}
+		}
 		unclear := q.Namespace != "" && e.namespace == "" && slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == e.name && s.Mixed })
 		if !e.kind.ofOperator() && (unclear || !q.asks(e.name, e.namespace)) {
 			if e.at.Sub(last) < settled {
@@ -140,8 +144,8 @@ func (e *entry) said() string {
 	switch {
 	case e.kind == version:
 		return versionText.FindString(e.text)
-	case strings.HasSuffix(e.message, ": "): // a crash, whose text is at the begin of a line
-		return leaseLost
+	case e.crash():
+		return e.message
 	}
 	longest := strings.Trim(e.message, `"`)
 	for _, s := range signs {

@@ -85,7 +85,8 @@ type judge struct {
 	profile  keda.Profile
 	bounds   keda.Replicas
 	name, ns string
-	sure     bool // the release is given, or the log says it
+	sure     bool    // the release is given, or the log says it
+	two      []Cause // of operators that poll at the same time
 }
 
 func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile) *judge {

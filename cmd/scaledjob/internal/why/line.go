@@ -89,8 +89,10 @@ var (
 
 var (
 	podName = regexp.MustCompile(`^\s*\[?(?:pod/)?(keda-operator-[a-z0-9-]+)|"(keda-operator-[a-z0-9]+-[a-z0-9]+)"`)
-	// ofOthers matches lines that name another component of KEDA.
-	ofOthers = regexp.MustCompile(`keda-(?:operator-)?metrics-apiserver|keda-admission`)
+	// podOf matches the pod in the fields that a collector of logs adds.
+	podOf = regexp.MustCompile(`"pod_name"\s*:\s*"([^"]*)"`)
+	// ofOthers matches lines of another component of KEDA, by their prefix, a field of a collector or the last column.
+	ofOthers = regexp.MustCompile(`(?:^\s*\[?(?:pod/)?|(?:pod|pod_?[nN]ame|app|container|container_name)"?\s*[:=]\s*"|,"?)[\w-]*(?:keda-(?:operator-)?metrics-apiserver|keda-admission)`)
 	field    = regexp.MustCompile(`"([A-Za-z0-9_.:/% -]+?)\s*"\s*:\s*("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|-?[0-9][0-9.eE+-]*|true|false|null)`)
 	// inJSON matches a string of JSON that is a line of the operator.
 	inJSON = regexp.MustCompile(`[:,\[]\s*("(?:[^"\\]|\\.)*?(?:\\"(?:msg|ts|logger|scaledJob\.Name|ScaledJob|ScaledJob\.Name|controllerKind)\\"\s*:|\\"type\\"\s*:\s*\\"Scaled)(?:[^"\\]|\\.)*"?)`)
@@ -104,7 +106,11 @@ func unwrap(raw string) line {
 	}
 	whole := l.text
 	pod, prefixed := strings.CutPrefix(whole, "[pod/")
-	l.others = ofOthers.MatchString(whole) || prefixed && !strings.HasPrefix(pod, "keda")
+	pod, _, _ = strings.Cut(pod, "]")
+	if m := podOf.FindStringSubmatch(whole); m != nil {
+		pod, prefixed = m[1], true
+	}
+	l.others = ofOthers.MatchString(whole) || prefixed && !strings.Contains(pod, "keda")
 	if m := podName.FindStringSubmatch(whole); m != nil {
 		l.source = cmp.Or(m[1], m[2])
 	}

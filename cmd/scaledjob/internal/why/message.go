@@ -128,7 +128,10 @@ const (
 // atBegin is the key of messages that lines begin with, after the operator's pod and a time.
 const atBegin = "^"
 
-var beforeCrash = regexp.MustCompile(`^(?:\S*keda-operator\S*\s+|` + stamp + `\s+|std(?:out|err) F )*$`)
+var beforeCrash = regexp.MustCompile(`^(?:\S*keda-operator\S*\s+|` + stamp + `\s+|std(?:out|err) F |\{"(?:log|msg)":"|\["\d+",")*$`)
+
+// crash reports whether the line is the text of a crash, which has no time.
+func (e *entry) crash() bool { return strings.HasSuffix(e.message, ": ") }
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {

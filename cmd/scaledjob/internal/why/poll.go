@@ -48,7 +48,8 @@ type Trigger struct {
 // An Event is a line about a ScaledJob or the operator outside of polls.
 type Event struct {
 	entry
-	Run int
+	Run   int
+	lease string // of a stop: the error about the lease right before it
 }
 
 // A Subject is a ScaledJob in the log.
@@ -77,7 +78,7 @@ type Log struct {
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
 	stopped     *Event   // why the operator does not poll at the end of the log
-	unleased    string   // the last error about the lease
+	unleased    *Event   // the last error about the lease, if the operator neither led nor polled since
 	times       []moment // of all dated lines, in their order
 	entries     []entry
 }
@@ -108,6 +109,7 @@ func Read(texts ...string) *Log {
 			case ok && e.kind == version && others:
 				others = false
 			case ok:
+				others = others && e.kind != started
 				entries = append(entries, e)
 			}
 		}
@@ -247,7 +249,8 @@ func (l *Log) join(entries []entry) {
 	for i, e := range entries {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
 		start := e.kind == version || e.kind == started
-		if start && (starting(entries[:i], e) || e.at.IsZero() && dated) { // or a report's field
+		prose := dated && e.at.IsZero() && e.kind.ofOperator() && !e.crash()
+		if prose || start && starting(entries[:i], e) {
 			continue
 		}
 		restarted := i > 0 && start
@@ -310,16 +313,11 @@ func (l *Log) see(e entry, run int) {
 			l.To = e.at
 		}
 	}
-	event := Event{e, run}
+	event := Event{entry: e, Run: run}
 	switch {
 	case e.kind.ofOperator():
+		l.operate(&event)
 		l.Operator = append(l.Operator, event)
-		switch l.stopped = nil; e.kind {
-		case stopped, waits, denied:
-			l.stopped = &event
-		case unleased:
-			l.unleased = cmp.Or(e.fields["error"], e.text)
-		}
 		l.times = append(l.times, moment{e.at, run, nil})
 		return
 	}
@@ -335,8 +333,38 @@ func (l *Log) see(e entry, run int) {
 		return
 	}
 	s.add(e, run)
-	if l.stopped != nil && l.stopped.kind != stopped { // it polls
-		l.stopped = nil
+	if l.stopped == nil || l.stopped.kind != stopped { // it polls
+		l.stopped, l.unleased = nil, nil
+	}
+}
+
+// renewing is more than the time for which the operator tries to renew its lease.
+const renewing = time.Minute
+
+// operate notes what an event says about the operator's lease and polling.
+func (l *Log) operate(e *Event) {
+	before := l.stopped
+	if before != nil && (before.kind != stopped || before.Run != e.Run) {
+		before = nil
+	}
+	l.stopped = nil
+	switch u := l.unleased; {
+	case e.kind == waits && before != nil: // after its stop
+		l.stopped = before
+	case e.kind == stopped:
+		l.stopped = e
+		if before != nil { // another line of the same stop
+			e.lease = before.lease
+		}
+		if u != nil && u.Run == e.Run && e.at.Sub(u.at) < renewing && !e.crash() {
+			e.lease = cmp.Or(u.fields["error"], u.text)
+		}
+	case e.kind == waits || e.kind == denied:
+		l.stopped = e
+	case e.kind == unleased:
+		l.unleased = e
+	case e.kind == leads:
+		l.unleased = nil
 	}
 }
 

@@ -222,6 +222,7 @@ func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
 // account judges the polls of a ScaledJob, and answers.
 func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account {
 	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
+	j.two = twoOperators(s)
 	for _, p := range s.Polls {
 		v := j.verdict(p)
 		a.verdicts = append(a.verdicts, v)

@@ -208,8 +208,12 @@ func TestForms(t *testing.T) {
 		"nano": each(lines, func(i int, l string) string {
 			return regexp.MustCompile(`"ts":"[^"]*"`).ReplaceAllString(toJSON(0, l), fmt.Sprintf(`"ts":%d`, (1767348000+int64(i/6)*30)*1e9))
 		}),
-		"report": slices.Concat([]string{"The ScaledJob is paused? No. Created jobs are missing.", "KEDA Version: 2.17.0", "```"}, lines, []string{"```", "No need to create jobs is strange.", "KEDA Version: 2.17.0"}),
+		"report":             slices.Concat([]string{"The ScaledJob is paused? No. Created jobs are missing.", "KEDA Version: 2.17.0", "```"}, lines, []string{"```", "No need to create jobs is strange.", "KEDA Version: 2.17.0"}),
+		"a renamed operator": each(lines, func(_ int, l string) string { return "[pod/acme-keda-operator-6d5c-x2x/keda-operator] " + l }),
 		"other pods": slices.Concat([]string{
+			`{"log":"panic: runtime error\n","kubernetes":{"pod_name":"orders-1-x"}}`,
+			`{"level":"info","ts":"2026-01-02T10:00:00Z","msg":"KEDA Version: 2.17.0","pod_name":"keda-operator-metrics-apiserver-7d-x"}`,
+			"[pod/acme-keda-operator-metrics-apiserver-7d-x/keda] 2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0",
 			"[pod/keda-operator-metrics-apiserver-7d-x/keda-operator-metrics-apiserver] 2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0",
 			"[pod/orders-1-x/worker] " + lines[0], "orders-1-x worker panic: runtime error: index out of range", "2026-01-02T10:00:00Z\tINFO\tsetup\tStarting admission webhooks",
 			"2026-01-02T10:00:00Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, lines),
@@ -246,6 +250,8 @@ func TestPasted(t *testing.T) {
 		parsing = "2026-01-02T10:00:01Z\tERROR\tReconciler error\t" + `{"controllerKind": "ScaledJob", "ScaledJob": {"name":"a","namespace":"shop"}, "namespace": "shop", "name": "a", "error": "error parsing rabbitmq metadata: no host setting given"}`
 		klogged = "0102 10:00:25.123456       1 leaderelection.go:297] "
 
+		leaseError = "E" + klogged + `error retrieving resource lock keda/operator.keda.sh: Get "https://10.0.0.1:443/apis": EOF`
+
 		forbidden = `failed to list *v1.Job: jobs.batch is forbidden: User "system:serviceaccount:keda:keda-operator" cannot list resource "jobs"`
 		unreached = `failed to list *v1.Pod: Get "https://10.96.0.1:443/api/v1/pods?limit=500": dial tcp 10.96.0.1:443: connect: connection refused`
 	)
@@ -268,7 +274,7 @@ func TestPasted(t *testing.T) {
 		"no API server":      {"", "restart", "the API server does not answer", []string{"W" + klogged + unreached}},
 		"no kind":            {"", "restart", "the API server does not know the kind", []string{"W" + klogged + "failed to list *v1alpha1.ScaledJob: the server could not find the requested resource"}},
 		"panic":              {"", "restart", "the operator stopped", append(open[:2:2], "panic: runtime error: invalid memory address or nil pointer dereference")},
-		"panic after klog":   {"", "restart", "the operator stopped", append(open[:2:2], "E"+klogged+"error retrieving resource lock keda/operator.keda.sh: EOF", "panic: runtime error: invalid memory address or nil pointer dereference")},
+		"panic after klog":   {"", "restart", "the operator stopped or lost its lease, and the log shows no other that leads. Look for", append(open[:2:2], leaseError, "panic: runtime error: invalid memory address or nil pointer dereference")},
 		"one of two fails":   {"", "unreadable", "because the metric cannot be read: the name of the host does not exist", append([]string{failing}, polls(1, 0, 0, 0)...)},
 		"creates, one fails": {"", "unreadable", "created 2 Jobs, because the queue asks for T=3, R=1, P=0, strategy default. The metric cannot be read", append([]string{failing}, polls(1, 0, 2, 0)...)},
 		"some creates fail":  {"", "create-failed", "The last poll at 10:00:00 created 1 Job, because the queue asks for T=2, R=0, P=0, strategy default. 1 create failed: a ResourceQuota", refusals(polls(0, 0, 2, 0), "forbidden: exceeded quota: jobs")},
@@ -295,12 +301,29 @@ func TestPasted(t *testing.T) {
 		"others are polled":     {"", "not-polled", "No poll since 10:00:00: the operator works on other ScaledJobs until 10:05:00", append(polls(1, 0, 0, 0), pollLines(300, "b", 0, 0, 0)...)},
 		"other manifest":        {"maxReplicaCount: 3, ", "creating", "The last poll at 10:00:00 created 9 Jobs. No queue length explains it", polls(0, 0, 9, 0)},
 		"filtered":              {"", "unknown", "Give more lines around it, all that name the ScaledJob, without a filter", each(polls(1, 0, 0, 0, 30, 60), func(i int, l string) string { return []string{l, "", ""}[i%3] })},
-		"started twice": {"", "idle", "The operator started at 10:00:10, 10:01:00: nothing is polled", slices.Concat(
+		"started twice": {"", "idle", "The operator started at 10:00:10, 10:01:00: nothing was polled until it led again", slices.Concat(
 			polls(1, 0, 0, 0), []string{"2026-01-02T10:00:10Z\tINFO\tsetup\tStarting manager", "2026-01-02T10:00:11Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 30),
 			[]string{"2026-01-02T10:01:00Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 95))},
-		"lease lost and back": {"", "idle", "stopped or lost its lease at 10:00:25: nothing is polled until an operator leads again: it could not renew the lease, because the API server does not answer", slices.Concat(
+		"started, not polled yet": {"", "idle", "The operator started at 10:00:10, 10:01:00: nothing is polled until an operator leads again", slices.Concat(
+			polls(1, 0, 0, 0), []string{"2026-01-02T10:00:10Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 30), []string{"2026-01-02T10:01:00Z\tINFO\tsetup\tKEDA Version: 2.17.0"})},
+		"lease lost and back": {"", "idle", "stopped or lost its lease at 10:00:25: nothing was polled until it led again: it could not renew the lease, because the API server does not answer", slices.Concat(
 			open[:2], []string{"E" + klogged + "error retrieving resource lock keda/operator.keda.sh: Get \"https://10.0.0.1:443/apis\": context deadline exceeded", "I" + klogged + "failed to renew lease keda/operator.keda.sh",
 				"2026-01-02T10:00:40Z\tINFO\tsetup\tKEDA Version: 2.17.0"}, polls(1, 0, 0, 60))},
+		"old lease error": {"", "restart", "the operator stopped or lost its lease, and the log shows no other that leads. Look for", slices.Concat(
+			open[:2], []string{leaseError}, polls(1, 0, 0, 30, 60, 90), []string{"I0102 10:01:50.000000       1 leaderelection.go:297] failed to renew lease keda/operator.keda.sh"})},
+		"lease error that a poll follows": {"", "restart", "the operator stopped or lost its lease, and the log shows no other that leads. Look for", slices.Concat(
+			open[:2], []string{leaseError}, polls(1, 0, 0, 30), []string{"I0102 10:00:50.000000       1 leaderelection.go:297] failed to renew lease keda/operator.keda.sh"})},
+		"lease lost, then the end": {"", "restart", "it could not renew the lease, because the API server does not answer", append(open[:2:2], leaseError,
+			"I"+klogged+"failed to renew lease keda/operator.keda.sh", "2026-01-02T10:00:26Z\tERROR\tsetup\tproblem running manager\t"+`{"error": "leader election lost"}`)},
+		"stopped before it waits": {"", "restart", "No poll since 10:00:25: the operator stopped or lost its lease", append(polls(1, 0, 0, 0), "I"+klogged+"failed to renew lease keda/operator.keda.sh",
+			"I0102 10:00:31.000000       1 leaderelection.go:297] attempting to acquire leader lease keda/operator.keda.sh...")},
+		"still creating":                   {"", "slow-poll", "No poll since 10:00:00: the poll that creates 2000 Jobs has not ended at 10:05:00. KEDA creates Jobs one after the other", append(polls(0, 0, 2000, 0)[:4], pollLines(300, "b", 0, 0, 0)...)},
+		"prose about a stop":               {"", "idle", "No Job was created since 10:00:00 (2 polls)", append(polls(1, 0, 0, 0, 30), "Could it be leader election lost?")},
+		"panic in Docker's JSON":           {"", "restart", "the operator stopped", append(open[:2:2], `{"log":"panic: runtime error: index out of range\n","stream":"stderr","time":"2026-01-02T10:00:20Z"}`)},
+		"panic in Loki's API":              {"", "restart", "the operator stopped", append(open[:2:2], `["1767348020000000000","panic: runtime error: index out of range"],`)},
+		"fails through the metrics server": {"", "unreadable", "nothing listens at the address", append([]string{strings.Replace(failing, "dial tcp: lookup redis: no such host", "Get http://keda-operator-metrics-apiserver.keda:8080: connection refused", 1)}, polls(1, 0, 0, 0)...)},
+		"canceled":                         {"", "canceled", "KEDA ended the poll", append([]string{strings.Replace(failing, "dial tcp: lookup redis: no such host", "context canceled", 1)}, polls(1, 0, 0, 0)...)},
+		"above the maximum":                {"maxReplicaCount: 3, ", "foreign-jobs", "maxReplicaCount was lowered, or KEDA ended a create whose Job exists", polls(4, 0, 0, 0)},
 		"zone": {"", "restart", "No poll since 15:30:25: ", append(each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, "T10:00:00Z", "T15:30:00+0530", 1) }),
 			"I0102 15:30:25.000000       1 leaderelection.go:297] failed to renew lease keda/operator.keda.sh: timed out")},
 		"two operators": {"", "idle", "No Job was created since 10:10:00 because", append(append([]string{"```"}, each(polls(1, 0, 0, 0), func(_ int, l string) string { return strings.Replace(l, `Jobs"`, `Jobs "`, 1) })...), append([]string{"```", "and", "```"}, polls(1, 0, 0, 600)...)...)},
@@ -351,7 +374,13 @@ func TestPlain(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`error returned. url: https://api.github.com/x status: 403 response: {"message":"API rate limit exceeded"}`: "limits requests",
-		`dial tcp 10.240.40.12:5403: i/o timeout`: "answer in time",
+		`dial tcp 10.240.40.12:5403: i/o timeout`:                                                                   "answer in time",
+		`ManagedIdentityCredential: failed to acquire a token: dial tcp 169.254.169.254:80: i/o timeout`:            "answer in time",
+		`error parsing response: cannot find next page token`:                                                       "metadata of the trigger",
+		`client rate limiter Wait returned an error: context deadline exceeded`:                                     "its own limit of requests",
+		`lookup kafka-0 on 10.96.0.10:53: no such host, dial tcp 10.0.0.7:9092: connect: connection refused`:        "name of the host",
+		`dial tcp: lookup redis on 10.96.0.10:53: dial tcp 10.96.0.10:53: connect: connection refused`:              "DNS of the cluster",
+		`dial tcp: lookup redis: i/o timeout`:                                                                       "DNS of the cluster",
 		`https response error StatusCode: 403, RequestID: 9c-404-1, api error AccessDenied: User is not authorized`: "rejects the credentials",
 		`could not query postgreSQL: ERROR: relation "tasks" does not exist (SQLSTATE 42P01)`:                       "nothing of this name",
 		`Exception (404) Reason: "NOT_FOUND - no queue 'orders' in vhost '/'"`:                                      "queue does not exist",
@@ -369,6 +398,25 @@ func TestPlain(t *testing.T) {
 		means, _ := in(readErrors, text)
 		require.Contains(t, means, want, text)
 	}
+	for text, want := range map[string]bool{
+		`Get "https://10.0.0.1:443/api": tls: failed to verify certificate: x509: unknown authority`: false,
+		`Get "https://10.0.0.1:443/api": Unauthorized`:                                               false,
+		`Get "https://10.0.0.1:443/api": net/http: TLS handshake timeout`:                            true,
+		`dial tcp 10.0.0.1:443: connect: no route to host`:                                           true,
+	} {
+		means, _ := in(listErrors, text)
+		require.Equal(t, want, means == "the API server does not answer", text)
+	}
+}
+
+// TestUpgrade has starts of two releases, and the line about the metrics server that each start of the operator has.
+func TestUpgrade(t *testing.T) {
+	start := func(hour int, release string) []string {
+		at := fmt.Sprintf("2026-01-02T%02d:00:00Z\tINFO\t", hour)
+		return []string{at + "setup\tStarting manager", at + "setup\tKEDA Version: " + release, at + "controller-runtime.metrics\tStarting metrics server"}
+	}
+	l := Read(strings.Join(slices.Concat(start(9, "2.14.0"), pollLines(0, "a", 1, 0, 0), start(11, "2.21.0")), "\n"))
+	require.Equal(t, "2.21.0", Explain(l, Question{}).Release)
 }
 
 // TestCut has polls that the log begins or ends within.
@@ -557,6 +605,10 @@ func TestBundleOfOne(t *testing.T) {
 	log, _, err := Files(l, Question{})
 	require.NoError(t, err)
 	require.Contains(t, string(log), "bank")
+	overlapping := strings.Join(lines, "\n")
+	log, _, err = Files(Read(overlapping, overlapping), Question{Name: "orders", Namespace: "shop", Live: map[string]*Live{"orders": {}}})
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(log), anotherText+`","ts":"2026-01-02T10:00:05`), "the lines about others of each file")
 }
 
 // TestWrongBundle reads archives that no bundle is.
@@ -630,6 +682,8 @@ func TestTwoOperators(t *testing.T) {
 	bundled, _, err := Files(Read(strings.Join(both, "\n")), q)
 	require.NoError(t, err)
 	require.Contains(t, answer([]string{string(bundled)}), "The pods keda-operator-pod-1 and keda-operator-pod-2")
+	many := each(both, func(_ int, l string) string { return strings.Replace(l, `running Jobs": 0`, `running Jobs": 900`, 1) })
+	require.NotContains(t, answer(many), "made by hand")
 	byPod := slices.Concat(by("x", 0), by("x", 30), by("y", 5), by("y", 35)) // kubectl logs prints one pod after the other
 	require.Contains(t, answer(byPod), "at the same time")
 	require.NotContains(t, answer(slices.Concat(by("x", 0), by("x", 30), by("y", 60), by("y", 90))), "at the same time")

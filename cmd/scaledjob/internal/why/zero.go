@@ -69,6 +69,9 @@ func distinct(texts []string) []string {
 
 func (j *judge) unreadable(text string) Cause {
 	c := Cause{ID: "unreadable", Basis: Seen}
+	if means, _ := in(readErrors, text); means == canceled {
+		c.ID = "canceled"
+	}
 	if c.Text, c.Fix = plainly("the metric cannot be read: ", readErrors, text); c.Fix == "" {
 		c.Fix, c.Decide = "Correct the trigger or its TriggerAuthentication, as the error says", j.kubectl("describe scaledjob %s")
 	}
@@ -113,7 +116,7 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 	switch name := j.strategyOf(v.Poll); {
 	case m == 0 && r < most && v.MaxValue == nil && v.T != nil && v.T.Max != nil && *v.T.Max == 0 && (name == "eager" || r == 0):
 		all = append(all, j.otherManifest(fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name)))
-	case j.spec != nil && r > m+most && name != "custom":
+	case j.spec != nil && r > m+most && name != "custom" && j.two == nil:
 		all = append(all, j.foreign(r))
 	case j.spec != nil && r >= m+most && name != "custom":
 		all = append(all, Cause{ID: "maximum", Basis: Computed,
@@ -144,7 +147,7 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 // foreign is the cause of more running Jobs than the maximum.
 func (j *judge) foreign(r int64) Cause {
 	return Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
-		Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, or maxReplicaCount was lowered", r, j.bounds.Min+j.bounds.QueueMax, j.name),
+		Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or KEDA ended a create whose Job exists", r, j.bounds.Min+j.bounds.QueueMax, j.name),
 		Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"}
 }
 
