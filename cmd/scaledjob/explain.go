@@ -31,6 +31,7 @@ type explainCommand struct {
 	dumps      []string
 	generation int64
 	past       string
+	log        *why.Log // the operator's, once it is read
 	output     input.Choice
 }
 
@@ -140,7 +141,14 @@ func (e *explainCommand) operator(ctx context.Context, names []string, manifests
 	if err != nil {
 		return nil // found has reported it
 	}
-	operator := cluster.FindOperator(ctx, client, "--queue")
+	var flags []string
+	if !e.releases.Given() {
+		flags = append(flags, "--release")
+	}
+	if e.Queue == "" {
+		flags = append(flags, "--queue")
+	}
+	operator := cluster.FindOperator(ctx, client, flags...)
 	if r, err := input.ParseRelease(operator.Release); err == nil && !e.releases.Given() {
 		e.releases.All = []input.Release{r}
 	}
@@ -191,7 +199,10 @@ func (e *explainCommand) values(ctx context.Context, client *cluster.Client, ope
 		}
 	}
 	operator.ReadLogs(ctx, client, recent)
-	return why.Read(operator.Logs...).Values(client.Namespace, name, triggers), "the operator's log"
+	if e.log == nil {
+		e.log = why.Read(operator.Logs...)
+	}
+	return e.log.Values(client.Namespace, name, triggers), "the operator's log"
 }
 
 // scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,

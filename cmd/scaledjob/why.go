@@ -231,7 +231,11 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 	if len(sources) == 0 {
 		return problems
 	}
-	operator := cluster.FindOperator(ctx, client, "--log")
+	flags := []string{"--log"}
+	if q.Release == "" {
+		flags = []string{"--release", "--log"}
+	}
+	operator := cluster.FindOperator(ctx, client, flags...)
 	operator.ReadLogs(ctx, client, w.since)
 	if q.Release == "" {
 		q.Release = operator.Release

@@ -122,6 +122,9 @@ func TestWhyStarting(t *testing.T) {
 		require.Contains(t, out.String(), "use --release and --log")
 		require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
 		require.Contains(t, problems.String(), "use --release and --queue")
+		problems.Reset()
+		run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config, "--release", "2.17"}, strings.NewReader(""), &out, &problems)
+		require.Contains(t, problems.String(), "use --queue")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +25,9 @@ var imageRelease = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)(?:[-@]|$)`)
 const logBytes = 64 << 20
 
 // FindOperator reads the release and the metrics of the operator. It asks for the Deployments of all
-// namespaces, and if they may not be listed for Deployments of the namespace keda. The flag gives what it
-// does not find.
-func FindOperator(ctx context.Context, c *Client, flag string) (o Operator) {
+// namespaces, and if they may not be listed for Deployments of the namespace keda. The flags, which the
+// caller's user has not given, give what it does not find.
+func FindOperator(ctx context.Context, c *Client, flags ...string) (o Operator) {
 	type deployment struct {
 		Metadata struct{ Name, Namespace string }
 		Spec     struct {
@@ -44,7 +45,7 @@ func FindOperator(ctx context.Context, c *Client, flag string) (o Operator) {
 	}
 	switch {
 	case err != nil:
-		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use --release and %s", err, flag))
+		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use %s", err, strings.Join(flags, " and ")))
 		return o
 	case len(all) == 0:
 		o.Missing = append(o.Missing, "no Deployment has the label app=keda-operator: KEDA's operator does not run in this cluster, or has other labels")
@@ -59,7 +60,7 @@ func FindOperator(ctx context.Context, c *Client, flag string) (o Operator) {
 			o.Release = m[1]
 		}
 	}
-	if o.Release == "" {
+	if o.Release == "" && slices.Contains(flags, "--release") {
 		o.Missing = append(o.Missing, "the operator's release: its image has no tag such as 2.21.0; use --release")
 	}
 	pods, err := List[struct{ Metadata struct{ Name string } }](ctx, c, "/api/v1/namespaces/"+d.Metadata.Namespace+"/pods", "labelSelector", selector)
