@@ -292,19 +292,21 @@ func TestQuota(t *testing.T) {
 // Lists that are older than their request become an observation by the rule of the page, also if
 // requests are lost and late, and processes are killed.
 func TestStaleLists(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
 	for _, keyed := range []bool{false, true} {
 		for range 20 {
 			p := situation{keyed: keyed, most: 3, term: 3 * time.Minute, stale: 25 * time.Second, fault: func(p *plant, q slots.Request, now time.Time) (slots.Result, bool) {
-				if q.Kind < slots.Create || rand.N(10) > 0 {
+				if q.Kind < slots.Create || random.IntN(10) > 0 {
 					return 0, false
 				}
-				if rand.N(3) > 0 {
-					p.late = append(p.late, arrival{now.Add(rand.N(late)), q})
+				if random.IntN(3) > 0 {
+					p.late = append(p.late, arrival{now.Add(time.Duration(random.Int64N(int64(late)))), q})
 				}
 				return slots.Unanswered, true
 			}}.run()
-			require.LessOrEqual(t, p.peak, 3)
-			require.Zero(t, p.twice)
+			require.LessOrEqual(t, p.peak, 3, "seed %d", seed)
+			require.Zero(t, p.twice, "seed %d", seed)
 			require.Positive(t, p.creates)
 		}
 	}

@@ -16,8 +16,8 @@
 // An owner that was being read when a worker ended is read alone once. If it ends a worker alone, or
 // was under way at three ends, it is read alone for an hour, and for twice as long each time; and after
 // ending a worker of its own, it is not read for a minute, and for twice as long each time, up to an
-// hour. An owner that is created again is the same by its name, and if three owners of a namespace have ended
-// workers alone within an hour, all of them are read alone. A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
+// hour. An owner that is created again is the same by its name, and after the third
+// owner of a namespace that has ended a worker alone, each within two hours of the last, all of them are read alone. A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
 // replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB.
 //
 // Owners are spread over several workers: each is filled to 500 triggers before another is started,

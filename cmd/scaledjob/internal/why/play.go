@@ -132,7 +132,8 @@ func (c *course) phrase(change string, o outcome) string {
 
 // basis has what of the plays is seen, computed and assumed.
 func (c *course) basis() string {
-	asked, took, metric := "T", "", "counts in-progress items"
+	asked, metric := "T", "counts in-progress items"
+	took := fmt.Sprintf("seen: a Job takes %s, the median of %s", c.took, c.tookOf)
 	if !c.exact {
 		asked = "T (the least that fits, if the log does not show it)"
 	}
@@ -142,11 +143,8 @@ func (c *course) basis() string {
 	if c.assumed {
 		metric += ", which fits best"
 	}
-	switch {
-	case c.took == 0:
+	if c.took == 0 {
 		took = "assumed: no Job ended in the log, so that none ends before its end"
-	default:
-		took = fmt.Sprintf("seen: a Job takes %s, the median of %s", c.took, c.tookOf)
 	}
 	return fmt.Sprintf("seen: R, P and the created Jobs; computed: when work arrives, from %s, R and P; %s; assumed: each Job does the work for which T asks one Job, and the metric %s. Without a change the simulation creates as many Jobs as the log in %d of %s",
 		asked, took, metric, c.agree, report.Plural(c.count, "poll"))
