@@ -59,7 +59,7 @@ func (r *actionRun) run(t *testing.T, env ...string) (status int, log []string) 
 // The files of the input reach the command, whatever they are called.
 func TestActionFiles(t *testing.T) {
 	r := newActionRun(t)
-	for _, name := range []string{"a b.yaml", "c.yaml", "--help", "x/d.yaml", "x/e.yaml"} {
+	for _, name := range []string{"a b.yaml", "c.yaml", "--help", "x/d.yaml", "x/e.yaml", "y/a/b.yml", "y/c.yml"} {
 		path := filepath.Join(r.dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -72,6 +72,7 @@ func TestActionFiles(t *testing.T) {
 		"a b.yaml":                    "a b.yaml",
 		"--help":                      "--help",
 		"x/*.yaml":                    "x/d.yaml|x/e.yaml",
+		"y/**/*.yml":                  "y/a/b.yml|y/c.yml",
 		"gone.yaml":                   "gone.yaml",
 	} {
 		status, log := r.run(t, "FILES="+files)
@@ -79,7 +80,7 @@ func TestActionFiles(t *testing.T) {
 		require.Equal(t, []string{"lint", "--fail-on", "error", "-o", "github", "--"}, log[:6], files)
 		require.Equal(t, want, strings.Join(log[6:], "|"), files)
 	}
-	status, log := r.run(t, "FILES=y/*.yaml")
+	status, log := r.run(t, "FILES=z/*.yaml")
 	require.Equal(t, 2, status)
 	require.Equal(t, []string{"::error::scaledjob: no file matches the input files"}, log)
 }

@@ -3,6 +3,7 @@
 # verified: it says which workflow of which repository built the archive, for which tag. Nothing
 # is run if that fails. SCALEDJOB names a command to run instead.
 set -euo pipefail
+shopt -s globstar
 
 repository=scaledjob/scaledjob
 base="${SCALEDJOB_RELEASES:-https://github.com/$repository/releases}"
@@ -90,8 +91,8 @@ mapfile -d '' files < <(names "${FILES:-.}" | inside)
 flags=(--fail-on "${FAIL_ON:-error}")
 if [[ -n "${RELEASE:-}" ]]; then flags+=(--release "$RELEASE"); fi
 if [[ "${CONFIG:-}" == base ]]; then # a pull request cannot change what is left out
-	git show "origin/${GITHUB_BASE_REF:?config: base needs a pull request}:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : >"$work/settings.yaml"
-	if [[ -s "$work/settings.yaml" ]]; then flags+=(--config "$work/settings.yaml"); else flags+=(--config ""); fi
+	git show "origin/${GITHUB_BASE_REF:?config: base needs a pull request}:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : # none: an empty file
+	flags+=(--config "$work/settings.yaml")
 elif [[ -f .scaledjob.yaml ]]; then
 	echo "The settings of .scaledjob.yaml count: exclude and ignore leave findings out."
 fi

@@ -28,6 +28,7 @@ type item struct {
 // A queueState is a queue in a run.
 type queueState struct {
 	*Queue
+	metric  string // of the policy, or else of the queue
 	source  *source
 	service sampler
 	coming  Arrival  // the next
@@ -128,7 +129,7 @@ func (w *world) forget(q *queueState) {
 
 // items is the metric as it is.
 func (q *queueState) items() int64 {
-	if q.Metric == waitingItems {
+	if q.metric == waitingItems {
 		return q.waiting
 	}
 	return q.waiting + q.unacknowledged

@@ -38,6 +38,9 @@ type Settings struct {
 	StuckAfter *Duration
 	// History limits the finished Jobs that each poll keeps.
 	History history.Limits
+	// Metrics select the items that each queue's metric counts under this policy, as Queue.Metric
+	// does; "" or no element means Queue.Metric.
+	Metrics []string
 	// Clusters reports whether Decide reads Poll.Clusters. A policy that does not read it
 	// works with one cluster.
 	Clusters bool
@@ -152,11 +155,13 @@ type KEDA struct {
 	// Spec is that of the ScaledJob. The simulation uses the polling interval, the replica
 	// counts, the history limits and the scaling strategy.
 	Spec keda.Spec
+	// Metrics are those of Settings: scalers of another release may count other items.
+	Metrics []string
 }
 
 // Settings returns the settings, with the bounds as KEDA documents them.
 func (p KEDA) Settings() Settings {
-	s := Settings{Name: p.Name, History: history.DefaultLimits()}
+	s := Settings{Name: p.Name, History: history.DefaultLimits(), Metrics: p.Metrics}
 	b := scaling.DefaultPolicy().Bounds
 	if n := p.Spec.PollingInterval; n != nil {
 		s.Interval = Duration(*n) * second

@@ -78,6 +78,24 @@ func TestListAgeOfEndedJobs(t *testing.T) {
 	require.Equal(t, []int64{1, 0, 1}, created(play(t, s), 3), "the list of 5s has the Job that ended at 10s")
 }
 
+// Each policy may have metrics of its own: the same queue is then shorter for one of them.
+func TestMetricsOfPolicies(t *testing.T) {
+	s := load("all", "default")
+	p := simulation.KEDA{}
+	s.Policy = p
+	whole := play(t, s)
+	p.Metrics = []string{"waiting"}
+	s.Policy = p
+	fewer := play(t, s)
+	s.Queues[0].Metric, p.Metrics = "waiting", []string{""}
+	s.Policy = p
+	require.Equal(t, fewer, play(t, s), "the queue's own")
+	require.Greater(t, fewer.Summary.Wait.P95, whole.Summary.Wait.P95)
+	p.Metrics = []string{"x"}
+	s.Policy = p
+	require.ErrorContains(t, s.Validate(), `policy.metrics[0]: found "x"; use all or waiting`)
+}
+
 // While a metric cannot be read, nothing is created for it.
 func TestMetricOutage(t *testing.T) {
 	for _, as := range []string{"spec", "placement", "2.21"} {

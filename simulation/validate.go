@@ -75,6 +75,9 @@ func (r *report) decisions(s *Scenario) {
 	if settings.StuckAfter != nil {
 		r.duration("policy.stuckAfter", *settings.StuckAfter)
 	}
+	for i, m := range settings.Metrics {
+		r.metric(fmt.Sprintf("policy.metrics[%d]", i), m)
+	}
 	r.Check(settings.Clusters || len(s.clusters()) == 1, "policy", settings.Name,
 		fmt.Sprintf("Placement, or another policy that reads Poll.Clusters, for %d clusters", len(s.Clusters)))
 	if known, ok := s.Policy.(interface{ check(*report, []Cluster) }); ok {
@@ -85,6 +88,10 @@ func (r *report) decisions(s *Scenario) {
 func (r *report) unique(path, name string, seen map[string]bool) {
 	r.Check(name == "" || !seen[name], path, name, "a name that no other has")
 	seen[name] = true
+}
+
+func (r *report) metric(path, counts string) {
+	r.Check(slices.Contains([]string{"", "all", waitingItems}, counts), path, counts, "all or waiting")
 }
 
 // queue checks a queue, and returns the number of items that may arrive.
@@ -107,7 +114,7 @@ func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64)
 	r.Check(q.Target >= 0 && q.Target <= math.MaxFloat64, path+"target", q.Target, "a finite number of 0 or more, where 0 means 1")
 	r.Check(q.ActivationThreshold >= 0 && q.ActivationThreshold <= math.MaxFloat64,
 		path+"activationThreshold", q.ActivationThreshold, "a finite number of 0 or more")
-	r.Check(slices.Contains([]string{"", "all", waitingItems}, q.Metric), path+"metric", q.Metric, "all or waiting")
+	r.metric(path+"metric", q.Metric)
 	r.duration(path+"staleness", q.Staleness)
 	r.outages(path, q.Outages)
 	for i, o := range q.Outages {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 )
@@ -69,8 +70,12 @@ func newWorld(s *Scenario, o Options) *world {
 	}
 	for i := range s.Queues {
 		q := &s.Queues[i]
+		metric := q.Metric
+		if i < len(w.polling.Metrics) {
+			metric = cmp.Or(w.polling.Metrics[i], metric)
+		}
 		w.queues = append(w.queues, queueState{
-			Queue: q, until: arrivals, source: newSource(q, s.stream(streamArrival+uint64(i))),
+			Queue: q, metric: metric, until: arrivals, source: newSource(q, s.stream(streamArrival+uint64(i))),
 			service: newSampler(q.Service, s.stream(streamService+uint64(i))),
 		})
 		w.put(i, q.Backlog, 0)

@@ -162,7 +162,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	}
 	sources, problems := l.inputs(c.Context(), args, stdin)
 	structured := l.output.Text == "json" || l.output.Text == "sarif"
-	if usage := (input.UsageError{}); len(sources) == 0 && (!structured || errors.As(problems, &usage)) {
+	if usage := (input.UsageError{}); len(sources) == 0 && problems != nil && (!structured || errors.As(problems, &usage)) {
 		return problems
 	}
 	var files []lint.File

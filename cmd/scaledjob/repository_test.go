@@ -37,17 +37,23 @@ var repositoryFiles = map[string]string{
 	"tsconfig.base.json":                 "{\"a\": 1,}\n// a comment\n",
 	"crds/other.yaml":                    "apiVersion: example.com/v1\nkind: Widget\nspec: {template: '{{ .name }}'}\n",
 	"vendor/broken.yaml":                 "kind: ScaledJob\nspec: [\n",
+	"overlays/small/Kustomization":       "patches:\n- path: max.yaml\n",
+	"overlays/small/max.yaml":            "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec: {maxReplicaCount: 3}\n",
+	"charts/orders/templates/call.yaml":  "kind: ScaledJob\nmetadata:\n  name: \"{{ printf \"a-%s\" .x }}\"\n",
+	"i18n/latin.yaml":                    "caf\xe9: 1\n",
 }
 
 // Lint without arguments works on a repository with manifests, overlays, charts and others.
 func TestRepository(t *testing.T) {
-	tree(t, repositoryFiles)
+	dir := tree(t, repositoryFiles)
 	status, out, said := call(t, "lint --exclude vendor/", "")
 	require.Equal(t, success, status, out+said)
 	require.Empty(t, said)
+	_, absolute, _ := call(t, "lint --exclude vendor/broken.yaml "+dir, "")
+	require.Equal(t, out, strings.ReplaceAll(absolute, dir+"/", ""))
 	require.Contains(t, out, " in 1 ScaledJob\n")
-	for _, line := range []string{"skipped 2 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 2 non-YAML files\n",
-		"skipped 2 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
+	for _, line := range []string{"skipped 3 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 3 non-YAML files\n",
+		"skipped 3 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
 		require.Contains(t, out, line)
 	}
 	status, out, _ = call(t, "lint", "")
@@ -65,8 +71,8 @@ func TestRepositories(t *testing.T) {
 		text   string
 	}{
 		"base/":     {success, " in 1 ScaledJob\n"},
-		"overlays/": {success, "skipped 2 Kustomize patches"},
-		"charts/":   {success, "skipped 2 Helm templates"},
+		"overlays/": {success, "skipped 3 Kustomize patches"},
+		"charts/":   {success, "skipped 3 Helm templates"},
 		"crds/":     {success, " in 1 ScaledJob\n"},
 		"vendor/":   {found, "broken YAML"},
 	} {
@@ -103,6 +109,9 @@ func TestOnlyUnrendered(t *testing.T) {
 	status, out, _ := call(t, "lint", "")
 	require.Equal(t, found, status)
 	require.Contains(t, out, "nothing to lint")
+	status, out, _ = call(t, "lint --exclude *", "")
+	require.Equal(t, success, status)
+	require.Contains(t, out, "skipped 2 excluded files\n")
 }
 
 // The settings of a repository count unless a flag says otherwise, and run no program.
@@ -117,6 +126,11 @@ func TestSettings(t *testing.T) {
 	status, out, _ = call(t, "lint --release 2.20 --ignore default-misses-unacknowledged", "")
 	require.Equal(t, success, status, out)
 	require.Contains(t, out, "checked for KEDA 2.20.2\n")
+	for _, text := range []string{"", "# exclude: [vendor/]\n"} {
+		write(text)
+		status, _, said = call(t, "lint --exclude vendor/", "")
+		require.Equal(t, success, status, said)
+	}
 	for text, want := range map[string]string{
 		"exlude: []\n":             `.scaledjob.yaml:1: exlude: found an unknown field; use exclude`,
 		"ignore: [nothing]\n":      "unknown rule",
@@ -131,6 +145,11 @@ func TestSettings(t *testing.T) {
 		require.Equal(t, trouble, status, text+out)
 		require.Contains(t, said, want)
 	}
+	require.NoError(t, os.Remove(input.SettingsFile))
+	require.NoError(t, os.Symlink("tsconfig.json", input.SettingsFile))
+	status, _, said = call(t, "lint", "")
+	require.Equal(t, trouble, status)
+	require.Equal(t, "scaledjob: .scaledjob.yaml: a link or not a file; use --config FILE\n", said)
 }
 
 // --kustomize and --helm run a program of the PATH, and say what it said.
@@ -163,4 +182,8 @@ func TestLongDocuments(t *testing.T) {
 	status, _, said = call(t, "lint", "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "keda.json:1: a document of more than 5 MiB")
+	require.NoError(t, os.WriteFile("keda.json", []byte(strings.Repeat("---\na: 1\n", input.MaxFile/9+1)), 0o600))
+	_, out, said = call(t, "lint", "")
+	require.Empty(t, said)
+	require.Contains(t, out, "skipped 2 oversized files\n")
 }

@@ -107,7 +107,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	policies, err := scenario.Compared(world.Policy, s.compare)
+	policies, err := s.Compared(world, s.compare)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,14 @@ func TestAssumptions(t *testing.T) {
 	_, out, _ = call(t, "simulate "+file+assumed+" --polling-interval 10s --release spec", "")
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "polling interval 10s given")
 	require.Contains(t, out, "default, every 10s")
-	_, _, said := call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
+	file = written(t, "m.yaml", trigger("azure-pipelines", `organizationURL: u, poolID: "1"`, ""))
+	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m", "")
+	require.Equal(t, success, status, said)
+	require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(out), " "), "azure-pipelines counts waiting items KEDA 2.20.2 --metric"))
+	require.Contains(t, out, "2.20 starves", "the same queue has another length")
+	_, out, _ = call(t, "simulate "+file+assumed+" --compare 2.20,2.21 --service 5m --metric all", "")
+	require.Contains(t, out, "2.21 same")
+	_, _, said = call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
 	require.Contains(t, said, "--polling-interval 1.5s: use whole seconds")
 }
 

@@ -14,9 +14,9 @@ const renderFirst = "Render first: helm template … | scaledjob lint -"
 var (
 	// actionPattern matches an action of a Helm template.
 	actionPattern = regexp.MustCompile(`\{\{-?\s*(/\*|\.(Values|Release|Chart|Capabilities|Files|Template)\b|\$|(include|if|else|end|range|with|define|template|toYaml|tpl|quote|default)\b)`)
-	// barePattern matches an action that stands alone as a value, which YAML reads as a map.
-	barePattern  = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{`)
-	quotePattern = regexp.MustCompile(`\{\{-?\s*(\$|(quote|default)\b)`) // also of other tools
+	// brokenPattern matches an action in text that is not YAML: alone as a value, or with an argument.
+	brokenPattern = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{|\{\{-?\s*\w+\s+["$.(]`)
+	quotePattern  = regexp.MustCompile(`\{\{-?\s*(\$|(quote|default)\b)`) // also of other tools
 )
 
 // Template reports whether a text is a template that Helm or Jinja renders.
@@ -36,7 +36,7 @@ func Template(data []byte) bool {
 
 // templated reports whether a part that is not YAML is a template.
 func templated(p tree.Part) bool {
-	return barePattern.MatchString(p.Text) || actionPattern.MatchString(p.Text)
+	return brokenPattern.MatchString(p.Text) || actionPattern.MatchString(p.Text)
 }
 
 // unrendered finds a document that is a template or that has a map as a key, and reports whether

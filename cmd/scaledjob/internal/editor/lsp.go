@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -181,11 +180,6 @@ func (s *Server) findings(open map[string]string) (found []lint.Finding, err err
 		name := uri
 		if u, err := url.Parse(uri); err == nil && u.Scheme == "file" {
 			name = u.Path
-			if dir, err := filepath.Abs("."); err == nil {
-				if relative, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(relative) {
-					name = relative
-				}
-			}
 		}
 		if s.Repository.Excluded(name) || s.Repository.Skips(input.Source{Name: name, Data: []byte(text)}) {
 			continue

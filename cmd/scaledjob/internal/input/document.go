@@ -75,10 +75,12 @@ func (s Source) document(help string) (*document, error) {
 		}
 	}
 	if d.root == nil {
-		return nil, fmt.Errorf("%s: empty; see scaledjob %s", s.Name, help)
+		return nil, fmt.Errorf("%s: %w; see scaledjob %s", s.Name, errEmpty, help)
 	}
 	return d, nil
 }
+
+var errEmpty = errors.New("empty")
 
 // wholeDocument is the path of the root in errors.
 const wholeDocument = "document"

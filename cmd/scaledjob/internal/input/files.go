@@ -111,7 +111,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 			}
 			seen[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
-			if walked && err == nil && f.Repository.Skips(s) {
+			if walked && f.Repository.Skips(s) {
 				continue
 			}
 			if err == nil {
@@ -130,9 +130,11 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 	return all, problems
 }
 
+const kustomization = "Kustomization" // a name without an extension
+
 // ManifestName and testName match the names of files in a directory.
 var (
-	ManifestName = regexp.MustCompile(`\.(?:yaml|yml|json)$`)
+	ManifestName = regexp.MustCompile(`(?:\.(?:yaml|yml|json)|^` + kustomization + `)$`)
 	testName     = regexp.MustCompile(`\.test\.(?:yaml|yml|json)$`)
 )
 
@@ -151,7 +153,7 @@ func (f *ManifestFlags) expand(name string) (files []string, problems error) {
 			return err
 		case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
-		case e.Type().IsRegular() && ManifestName.MatchString(path) && testName.MatchString(path) == f.Tests:
+		case e.Type().IsRegular() && ManifestName.MatchString(e.Name()) && testName.MatchString(path) == f.Tests:
 			files = append(files, path)
 		}
 		return nil
@@ -190,7 +192,7 @@ const (
 var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
 
 // ReadSource reads a file of at most so many bytes. The name - is standard input, unless
-// stdin is nil. With ErrNotText it returns the bytes too.
+// stdin is nil. With ErrNotText, and of a file that is too large, it returns the bytes too.
 func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) {
 	s.Name = name
 	if name == "-" && stdin != nil {
@@ -206,7 +208,7 @@ func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) 
 	s.Data, err = io.ReadAll(io.LimitReader(stdin, most+1))
 	switch {
 	case err != nil:
-		return s, FileError(s.Name, err)
+		return Source{Name: s.Name}, FileError(s.Name, err)
 	case int64(len(s.Data)) > most:
 		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.Name, most>>20)
 	}

@@ -66,8 +66,13 @@ func globOf(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`^` + e + `(?:/.*)?$`)
 }
 
-// Excluded reports whether a pattern excludes a file.
+// Excluded reports whether a pattern excludes a file. Patterns are relative to the working directory.
 func (r *Repository) Excluded(path string) bool {
+	if dir, err := os.Getwd(); err == nil && filepath.IsAbs(path) {
+		if relative, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(relative) {
+			path = relative
+		}
+	}
 	path = filepath.ToSlash(filepath.Clean(path))
 	return slices.ContainsFunc(r.exclude, func(e *regexp.Regexp) bool { return e.MatchString(path) })
 }
@@ -80,7 +85,7 @@ func (r *Repository) keep(files []string) (kept []string) {
 			continue
 		}
 		kept = append(kept, file)
-		if name := filepath.Base(file); name == "kustomization.yaml" || name == "kustomization.yml" {
+		if slices.Contains([]string{"kustomization.yaml", "kustomization.yml", kustomization}, filepath.Base(file)) {
 			r.kustomization(file)
 		}
 	}
@@ -115,7 +120,7 @@ var (
 
 // Skips reports whether a file of a walk is no manifest on its own, and counts it.
 func (r *Repository) Skips(s Source) bool {
-	reason, keda, long := "", KedaPattern.Match(s.Data), s.documents() != nil
+	reason, keda, long := "", KedaPattern.Match(s.Data), len(s.Data) > MaxFile || s.documents() != nil
 	switch {
 	case r.patches[filepath.Clean(s.Name)] || patchPattern.Match(s.Data):
 		reason = skippedPatch
@@ -193,14 +198,24 @@ type Settings struct {
 	Severities map[string]string `json:"severities"` // of rules
 }
 
-// ReadSettings reads the settings of a file, or none if there is no such file.
+// ReadSettings reads the settings of a file. There are none if the file is empty or is a missing
+// SettingsFile. As in a walk, a SettingsFile is no link: an error would print what it leads to.
 func ReadSettings(name string) (set Settings, err error) {
-	s, err := ReadSource(name, nil, MaxDocument)
-	if _, missing := os.Stat(name); errors.Is(missing, fs.ErrNotExist) && name == SettingsFile {
-		return set, nil
+	if name == SettingsFile {
+		info, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return set, nil
+		}
+		if err == nil && !info.Mode().IsRegular() {
+			return set, fmt.Errorf("%s: a link or not a file; use --config FILE", name)
+		}
 	}
+	s, err := ReadSource(name, nil, MaxDocument)
 	if err != nil {
 		return set, err
 	}
-	return set, Decode(s, &set, func() error { return nil }, "lint --help")
+	if err = Decode(s, &set, func() error { return nil }, "lint --help"); errors.Is(err, errEmpty) {
+		err = nil
+	}
+	return set, err
 }

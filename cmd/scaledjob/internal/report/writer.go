@@ -54,7 +54,7 @@ func visible(r rune, encoded []byte) []byte {
 // A Writer writes lines without characters that a terminal or a runner obeys:
 //
 //   - A control character other than a line break and a tab is written as an escape of JSON.
-//   - "##[" and a line that begins with "::" are commands of runners. An escape breaks them.
+//   - "##[", "##vso[" and a line that begins with "::" are commands of runners. An escape breaks them.
 //
 // The value of JSON stays the same. A Writer keeps the last line until it is complete: call
 // Flush at the end.
@@ -127,7 +127,7 @@ func (w *Writer) safe(line []byte) []byte {
 			out = append(out, line[i:i+size]...)
 		case start && !w.Commands && bytes.HasPrefix(line[i:], []byte("::")):
 			out = append(out, `\u003a`...)
-		case r == '[' && bytes.HasSuffix(out, []byte("##")):
+		case r == '[' && bytes.HasSuffix(bytes.TrimRight(out, "vsoVSO"), []byte("##")):
 			out = append(out, `\u005b`...)
 		default:
 			out = append(out, visible(r, char)...)

@@ -31,6 +31,7 @@ func TestWriter(t *testing.T) {
 		"a\xff\rb":                    "a\ufffd\\u000db",
 		"  ::error::x\n a :: b":       "  \\u003a:error::x\n a :: b",
 		"x ##[command]y ###[z":        `x ##\u005bcommand]y ###\u005bz`,
+		"x ##vso[task.complete]y":     `x ##vso\u005btask.complete]y`,
 		"\U000e0041 (a language tag)": `\udb40\udc41 (a language tag)`,
 	} {
 		require.Equal(t, want, written(t, in))

@@ -30,27 +30,59 @@ func (s *Flags) assume(name, value, source, flag string) {
 	if s.changed(flag) {
 		source = "given"
 	}
-	s.Assumptions = append(s.Assumptions, Assumption{name, report.Cut(value, 40), source, "--" + flag})
+	if a := (Assumption{name, report.Cut(value, 40), source, "--" + flag}); !slices.Contains(s.Assumptions, a) {
+		s.Assumptions = append(s.Assumptions, a)
+	}
 }
 
-// counts returns what the metric of a trigger counts.
-func (s *Flags) counts(m *input.ScaledJob, i int, t manifest.Trigger) string {
-	how, source := "all", fmt.Sprintf("assumed for %s", t.Type)
-	if s.metric != "" {
-		how = s.metric
-	} else {
-		switch counting, hidden := triggers.Counts(t.Type, s.release.One().Version(), TriggerInput(m, i)); {
-		case counting == triggers.LeavesOut:
-			how, source = "waiting", "trigger of type "+t.Type
-		case counting == triggers.Includes:
-			source = "trigger of type " + t.Type
-		case hidden:
-			source = "protocol not in the manifest"
+// itemsOf are the words for what a metric counts.
+var itemsOf = map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items"}
+
+// metrics returns what the metrics of the triggers count under the release of the policy. Without
+// a flag the policy says what they count under other releases.
+func (s *Flags) metrics(m *input.ScaledJob, all []manifest.Trigger, p *Policy) (metrics []string) {
+	for i, t := range all {
+		how, source := counted(m, i, p.Release)
+		if s.metric != "" {
+			how = s.metric
+		}
+		how = cmp.Or(how, "all")
+		s.assume(t.Name+" counts", cmp.Or(itemsOf[how], how), source, "metric")
+		metrics = append(metrics, how)
+	}
+	if s.metric == "" {
+		p.counts = func(r input.Release) (metrics []string) {
+			for i := range all {
+				how, _ := counted(m, i, r)
+				metrics = append(metrics, how)
+			}
+			return metrics
 		}
 	}
-	text := map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items"}[how]
-	s.assume(t.Name+" counts", cmp.Or(text, string(how)), source, "metric")
-	return how
+	return metrics
+}
+
+// counted returns what the metric of a trigger counts under a release, or "", and the source.
+func counted(m *input.ScaledJob, i int, r input.Release) (how, source string) {
+	kind := m.Spec.Spec.Triggers[i].Type
+	switch counting, hidden := triggers.Counts(kind, r.Version(), TriggerInput(m, i)); {
+	case counting == triggers.LeavesOut:
+		return "waiting", "trigger of type " + kind
+	case counting == triggers.Includes:
+		return "all", "trigger of type " + kind
+	case hidden:
+		return "", "protocol not in the manifest"
+	}
+	return "", "assumed for " + kind
+}
+
+// assumeMetrics adds what the metrics count under the release of a policy, if that differs.
+func (s *Flags) assumeMetrics(world *Scenario, p *Policy) {
+	for i, how := range p.metrics() {
+		if q := &world.Queues[i]; p.Release.Profile != nil && how != "" && how != q.Metric {
+			s.assume(q.Name+" counts", itemsOf[how], p.Release.String(), "metric")
+		}
+	}
 }
 
 // TriggerInput is a trigger with what the manifest alone shows of it.

@@ -98,10 +98,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	}
 	world := &Scenario{Policy: Policy{Release: f.release.One(), Spec: m.KEDA.Spec}}
 	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
-	metrics := make([]string, len(triggers))
-	for i, t := range triggers {
-		metrics[i] = f.counts(m, i, t)
-	}
+	metrics := f.metrics(m, triggers, &world.Policy)
 	items := f.perJob(triggers)
 	world.Jobs = simulation.JobBehavior{Acknowledge: f.ack, ItemsPerJob: items, DrainQueue: items == 0}
 	if err := f.readTimes(m, items, stdin); err != nil {

@@ -31,6 +31,17 @@ type Policy struct {
 	MinAsFloor      bool                 `json:"minAsFloor,omitempty"`
 	StuckAfter      *simulation.Duration `json:"stuckAfter,omitempty"`
 	Placement       *placement           `json:"placement,omitempty"`
+
+	// counts returns what the metric of each trigger counts under a release, "" if that is not
+	// known. It is nil if the scenario says what they count.
+	counts func(input.Release) []string
+}
+
+func (p *Policy) metrics() []string {
+	if p.counts == nil {
+		return nil
+	}
+	return p.counts(p.Release)
 }
 
 // A placement has the names of jobs.Policy. The zero value is what a manifest means that
@@ -62,7 +73,7 @@ type member struct {
 // release of KEDA are found by package simulation.
 func (p *Policy) Build(clusters int) (simulation.Policy, error) {
 	if p.Release.Profile != nil {
-		return simulation.KEDA{Name: p.Name, Profile: *p.Release.Profile, Spec: p.Spec}, nil
+		return simulation.KEDA{Name: p.Name, Profile: *p.Release.Profile, Spec: p.Spec, Metrics: p.metrics()}, nil
 	}
 	var problems field.Errors
 	documented := simulation.KEDA{Spec: p.Spec}
@@ -163,13 +174,13 @@ func lower(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// Compared are the policies to compare; without names, the base alone.
-func Compared(base Policy, names []string) (all []Policy, err error) {
+// Compared are the policies to compare; without names, that of the scenario alone.
+func (s *Flags) Compared(world *Scenario, names []string) (all []Policy, err error) {
 	if len(names) == 0 {
-		return []Policy{base}, nil
+		return []Policy{world.Policy}, nil
 	}
 	for _, name := range names {
-		p := base
+		p := world.Policy
 		strategy, of, both := strings.Cut(name, "@")
 		if !both && (name == input.Spec || strings.ContainsRune(name, '.')) {
 			strategy, of = "", name
@@ -183,6 +194,7 @@ func Compared(base Policy, names []string) (all []Policy, err error) {
 			p.Spec.ScalingStrategy.Strategy = strategy
 		}
 		p.Name = name
+		s.assumeMetrics(world, &p)
 		all = append(all, p)
 	}
 	return all, nil
