@@ -88,12 +88,12 @@ func podCause(p *corev1.Pod) string {
 }
 
 // maxAsked is the number of Jobs of a member whose pods and events are read.
-const maxAsked = 5
+const maxAsked = 4
 
 // Causes returns why Jobs of the observation have been pending the longest, by member, of the
-// members that are named: from their pods, and from FailedCreate events, such as for a quota
-// or an admission. It lists pods and events, all members at once, within the rate limit and
-// the timeouts. A member that does not answer has no cause.
+// members that are named: from their pods, and of Jobs without a pod from FailedCreate events,
+// such as for a quota or an admission. It lists pods and events, all members at once, within the
+// rate limit and the timeouts. A member that does not answer has no cause.
 func (all *Clusters) Causes(ctx context.Context, o Observation, of []string) map[string]string {
 	texts := make([]string, len(of))
 	together(len(of), func(i int) {
@@ -115,49 +115,52 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 	slices.SortFunc(pending, func(a, b adapter.Job) int {
 		return cmp.Or(a.PendingSince.Compare(b.PendingSince), strings.Compare(a.Name, b.Name))
 	})
-	names := map[string][]string{} // by namespace
-	for _, j := range pending[:min(len(pending), maxAsked)] {
-		names[j.Namespace] = append(names[j.Namespace], j.Name)
-	}
 	var causes causes
 	s := c.sender(ctx, time.Now())
-	for namespace, names := range names {
-		var pods *corev1.PodList
-		var events *corev1.EventList
-		err := s.send(ctx, func(ctx context.Context) (err error) {
-			selector := batchv1.JobNameLabel + " in (" + strings.Join(names, ",") + ")"
-			pods, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 100})
-			return err
-		})
-		if err == nil {
-			for i := range pods.Items {
-				if p := &pods.Items[i]; !isReady(p) && p.Status.Phase == corev1.PodPending {
-					causes.add(podCause(p))
-				}
-			}
-		}
-		if err := s.send(ctx, func(ctx context.Context) (err error) {
-			events, err = c.clients.Requests.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate", Limit: 500})
-			return err
-		}); err != nil {
-			if apierrors.IsForbidden(err) && len(causes.texts) == 0 {
-				causes.add("without a known cause: the hub may not list events there")
-			}
-			continue
-		}
-		newest := map[string]*corev1.Event{} // by Job, which has an event for each attempt
-		for i := range events.Items {
-			e := &events.Items[i]
-			before := newest[e.InvolvedObject.Name]
-			if e.Reason == "FailedCreate" && slices.Contains(names, e.InvolvedObject.Name) && (before == nil || before.LastTimestamp.Before(&e.LastTimestamp)) {
-				newest[e.InvolvedObject.Name] = e
-			}
-		}
-		for _, e := range newest {
-			causes.add(short("without a pod: " + rejection(e.Message)))
+	for i := range pending[:min(len(pending), maxAsked)] {
+		j := &pending[i]
+		if !s.podCauses(ctx, j, &causes) {
+			s.eventCause(ctx, j, &causes)
 		}
 	}
 	return causes.String()
+}
+
+// podCauses adds why the Job's pods are pending, and reports whether it has pods.
+func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes *causes) bool {
+	var pods *corev1.PodList
+	if err := s.send(ctx, func(ctx context.Context) (err error) {
+		o := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name, Limit: 100}
+		pods, err = s.cluster.clients.Requests.CoreV1().Pods(j.Namespace).List(ctx, o)
+		return err
+	}); err != nil {
+		return false
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; !isReady(p) && p.Status.Phase == corev1.PodPending {
+			causes.add(podCause(p))
+		}
+	}
+	return len(pods.Items) > 0
+}
+
+// eventCause adds the reason of the Job's newest FailedCreate event: each attempt has one.
+func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes *causes) {
+	var events *corev1.EventList
+	if err := s.send(ctx, func(ctx context.Context) (err error) {
+		o := metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate,involvedObject.name=" + j.Name, Limit: 100}
+		events, err = s.cluster.clients.Requests.CoreV1().Events(j.Namespace).List(ctx, o)
+		return err
+	}); err != nil {
+		if apierrors.IsForbidden(err) {
+			causes.add("without a known cause: the hub may not list events there")
+		}
+		return
+	}
+	if len(events.Items) > 0 {
+		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+		causes.add(short("without a pod: " + rejection(newest.Message)))
+	}
 }
 
 // rejection returns the message of a FailedCreate event without the name of the pod.

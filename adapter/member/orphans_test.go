@@ -58,14 +58,21 @@ func TestOrphans(t *testing.T) {
 	w.eventually("none is left", func() bool { return len(w.all.Owners()["a"]) == 0 })
 }
 
-// The causes of pending Jobs are those of their pods, and of their events if they have none.
+// The causes of pending Jobs are those of their pods, and of their own events if they have none.
 func TestCauses(t *testing.T) {
 	w := newWorld(t, member.Options{})
 	var uids atomic.Int64
 	var forbidden atomic.Bool
+	attempts := map[string][]corev1.Event{} // by Job
 	for _, name := range []string{"a", "b"} {
 		s := newSite(name, &uids)
-		s.PrependReactor("list", "events", func(ktesting.Action) (bool, runtime.Object, error) { return forbidden.Load(), nil, errForbidden })
+		s.PrependReactor("list", "events", func(a ktesting.Action) (bool, runtime.Object, error) {
+			of, exact := a.(ktesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("involvedObject.name")
+			if forbidden.Load() || !exact {
+				return true, &corev1.EventList{Items: []corev1.Event{{Message: "a page of events of others"}}}, map[bool]error{true: errForbidden}[forbidden.Load()]
+			}
+			return true, &corev1.EventList{Items: attempts[of]}, nil
+		})
 		w.sites[name] = s
 		w.add(name, member.Options{})
 	}
@@ -84,20 +91,16 @@ func TestCauses(t *testing.T) {
 		require.NoError(t, err)
 	}
 	quota := `Error creating: pods "x-%d" is forbidden: exceeded quota: pods`
-	for i, message := range []string{quota, quota, quota, "an older reason", "of another"} { // each attempt for a Job has an event
-		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))}, Reason: "FailedCreate", Message: strings.ReplaceAll(message, "%d", fmt.Sprint(i))}
-		e.LastTimestamp = metav1.NewTime(time.Unix(int64(1000-i), 0))
-		if e.InvolvedObject.Name = name("b", i%2); i == 4 {
-			e.InvolvedObject.Name = "another"
-		}
-		_, err := w.sites["b"].CoreV1().Events("shop").Create(t.Context(), e, metav1.CreateOptions{})
-		require.NoError(t, err)
+	for i, message := range []string{quota, quota, quota, "an older reason"} { // each attempt for a Job has an event
+		e := corev1.Event{Message: strings.ReplaceAll(message, "%d", fmt.Sprint(i)), LastTimestamp: metav1.NewTime(time.Unix(int64(1000-i), 0))}
+		attempts[name("b", i%2)] = append(attempts[name("b", i%2)], e)
 	}
+	attempts[name("a", 0)] = []corev1.Event{{Message: "of before it had a pod"}}
 	require.Equal(t, map[string]string{
 		"a": "1 ImagePullBackOff: no such image; 1 Unschedulable: 0/3 nodes", "b": "2 without a pod: exceeded quota: pods",
 	}, w.all.Causes(t.Context(), w.seen, []string{"a", "b", "c"}))
 	forbidden.Store(true)
-	require.Equal(t, map[string]string{"b": "1 without a known cause: the hub may not list events there"}, w.all.Causes(t.Context(), w.seen, []string{"b"}))
+	require.Equal(t, map[string]string{"b": "2 without a known cause: the hub may not list events there"}, w.all.Causes(t.Context(), w.seen, []string{"b"}))
 	require.Empty(t, w.observe()["b"].Failures, "a cause that cannot be read is no failure of the owner")
 }
 

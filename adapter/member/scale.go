@@ -52,11 +52,17 @@ func (p *ReplicasPoll) observes(cluster string) bool {
 	return former || len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(m replicas.Member) bool { return m.Name == cluster })
 }
 
-// failed reports whether the last write to the cluster was sent and failed.
-func (p *ReplicasPoll) failed(cluster string) bool {
-	return slices.ContainsFunc(p.Reports, func(r ScaleReport) bool {
-		return r.Cluster == cluster && r.Err != nil && !errors.Is(r.Err, adapter.ErrNotSent)
-	})
+// writes sets what became of the last write to the cluster.
+func (p *ReplicasPoll) writes(to *replicas.Cluster) {
+	for _, r := range p.Reports {
+		switch {
+		case r.Cluster != to.Name || to.Problem != "" || errors.Is(r.Err, adapter.ErrNotSent):
+		case r.Err == nil:
+			to.Ordered = &r.Replicas
+		default:
+			to.Problem = replicas.ReasonWriteFailed
+		}
+	}
 }
 
 // ObserveReplicas returns the members, by name, with the replicas in the workload's
@@ -73,9 +79,7 @@ func (all *Clusters) ObserveReplicas(ctx context.Context, w Workload, p Replicas
 	clusters, problems := make([]replicas.Cluster, len(members)), make([]error, len(members))
 	together(len(members), func(i int) {
 		clusters[i], problems[i] = members[i].observeReplicas(ctx, w)
-		if clusters[i].Problem == "" && p.failed(members[i].name) {
-			clusters[i].Problem = replicas.ReasonWriteFailed
-		}
+		p.writes(&clusters[i])
 	})
 	errs := map[string]error{}
 	for i, err := range problems {

@@ -251,10 +251,12 @@ func TestWritesFail(t *testing.T) {
 	p.step(10)
 	require.Equal(t, [2]int32{4, 6}, p.has())
 
-	p.poll.Reports = []member.ScaleReport{{Cluster: "a", Err: fmt.Errorf("%w: no token", adapter.ErrNotSent)}, {Cluster: "b"}}
+	p.poll.Reports = []member.ScaleReport{{Cluster: "a", Err: fmt.Errorf("%w: no token", adapter.ErrNotSent)}, {Cluster: "b", Replicas: 6}}
 	clusters, _ := p.all.ObserveReplicas(t.Context(), p.workload, p.poll)
 	require.Empty(t, clusters[0].Problem, "a write that was not sent has not failed")
+	require.Nil(t, clusters[0].Ordered)
 	require.Empty(t, clusters[1].Problem)
+	require.Equal(t, new(int32(6)), clusters[1].Ordered)
 }
 
 // A former member is observed until it is scaled to 0. Other clusters are not.

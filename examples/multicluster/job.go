@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type job struct {
 	queues     reading.Queues
 	status     jobStatus
 	refused    error             // why Jobs were not created at the last attempt
-	pending    map[string]string // why Jobs are stuck, by member
+	pending    map[string]string // why Jobs do not start, by member
 	explained  time.Time         // when that was found out
 	abandoned  string            // the members with Jobs left behind
 }
@@ -50,7 +51,7 @@ type jobPrint struct {
 }
 
 func newJob(p *poller) subject {
-	j := &job{poller: p}
+	j := &job{poller: p, pending: map[string]string{}}
 	p.restore(&j.status)
 	j.unusable = unusable(j.status.Checkpoint, &j.checkpoint)
 	return j
@@ -149,13 +150,16 @@ func (o *jobOutcome) why() string {
 		return ""
 	case ready.Status != metav1.ConditionTrue:
 		return ready.Reason
-	case excluded[jobs.ReasonNotStarting] || excluded[jobs.ReasonProbing] || excluded[jobs.ReasonWorkloadTainted]:
+	case slices.ContainsFunc(notStarting, func(r jobs.Reason) bool { return excluded[r] }):
 		return string(jobs.ReasonNotStarting)
 	case excluded[jobs.ReasonRequestsFail]:
 		return string(jobs.ReasonRequestsFail)
 	}
 	return "Starting"
 }
+
+// notStarting are the reasons of members on which Jobs did not start.
+var notStarting = []jobs.Reason{jobs.ReasonNotStarting, jobs.ReasonProbing, jobs.ReasonWorkloadTainted}
 
 // leavesOut reports whether a member gets no Jobs for that reason.
 func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
@@ -215,7 +219,8 @@ func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.D
 		}
 	}
 	if len(stuck) > 0 && now.Sub(j.explained) >= 30*time.Second {
-		j.explained, j.pending = now, j.members.Causes(ctx, seen, stuck)
+		j.explained = now
+		maps.Copy(j.pending, j.members.Causes(ctx, seen, stuck))
 	}
 }
 
@@ -226,11 +231,16 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	if o.planned() {
 		s.JobStatus = api.NewJobStatus(j.seen.GetName(), o.plan, s.JobStatus, now)
 		orphans, ids, healthy := j.orphans(j.seen.GetNamespace()), j.members.places(), 0
-		for name, m := range s.MemberClusterStatuses {
+		for i := range o.plan.Members {
+			name, excluded := o.plan.Members[i].Name, o.plan.Members[i].Excluded
+			m := s.MemberClusterStatuses[name]
 			m.ID = ids[name]
 			m.Description += j.causes.of(name, m.State, o.away[name])
-			if m.StuckJobs > 0 && j.pending[name] != "" {
-				m.Description += "; pending: " + j.pending[name]
+			switch cause := j.pending[name]; { // also of stuck Jobs that have been replaced
+			case m.StuckJobs == 0 && !slices.Contains(notStarting, excluded):
+				delete(j.pending, name)
+			case cause != "":
+				m.Description += "; pending: " + cause
 			}
 			m.OrphanedJobs = int64(orphans[name])
 			s.MemberClusterStatuses[name] = m

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 const threeItems = `
@@ -186,4 +188,24 @@ func TestTargetNamespaceOfAnAbsentMember(t *testing.T) {
 	b.members.registrations["gone"] = registry.Registration{}
 	b.poll(t.Context())
 	require.Contains(t, meta.FindStatusCondition(b.status.Conditions, "Ready").Message, `spec.memberClusters[gone].targetNamespace: found "kube-system"`)
+}
+
+// The cause of stuck Jobs stays while their member gets no Jobs for it, also if they have been
+// replaced and deleted.
+func TestCauseStays(t *testing.T) {
+	b := newBench(t, "a")
+	b.pending["a"] = "1 ErrImagePull: no such image"
+	for _, c := range []struct {
+		member jobs.MemberPlan
+		shown  bool
+	}{
+		{jobs.MemberPlan{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, true},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonProbing}, true},
+		{jobs.MemberPlan{Name: "a"}, false},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, false},
+	} {
+		status := b.after(&jobOutcome{plan: jobs.Decision{Members: []jobs.MemberPlan{c.member}}}, time.Now())
+		require.Equal(t, c.shown, strings.Contains(status.MemberClusterStatuses["a"].Description, "pending: 1 ErrImagePull"), c)
+	}
 }

@@ -38,7 +38,8 @@
 //  7. There are at most MaxSurge replicas above Max while replicas move. That bound does not
 //     count replicas that cannot be scaled down: the
 //     replicas of unreachable members, the missing replicas of members after a failed
-//     write, and a missing replica of each member without progress.
+//     write, a missing replica of each member without progress, and the replicas that a
+//     member shows above the last write.
 //
 // # Cost
 //

@@ -45,7 +45,7 @@ func (m *member) ordered() int64 {
 	case m.stalled():
 		return int64(m.Existing)
 	case !m.Excluded || m.usable && m.Reason != ReasonWriteFailed:
-		return int64(m.Current)
+		return int64(m.Current - m.foreign)
 	case m.usable:
 		return int64(m.Existing)
 	}

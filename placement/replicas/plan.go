@@ -55,7 +55,8 @@ type member struct {
 	health  MemberCheckpoint
 	cluster *Cluster // nil if it is not registered
 	listed  bool
-	usable  bool // it was read, so that it may be written to
+	usable  bool  // it was read, so that it may be written to
+	foreign int32 // replicas that it shows above the last write
 }
 
 // A fleet is the working state of a plan.
@@ -160,6 +161,9 @@ func (m *member) observe(p *Policy, s *State, c *Cluster) {
 	m.Current, m.Existing, m.Cause = m.health.Replicas, m.health.Existing, c.Cause
 	problem := c.problem()
 	m.usable = problem == "" || problem == ReasonWriteFailed
+	if problem == "" && c.Ordered != nil {
+		m.foreign = max(0, m.Current-max(0, *c.Ordered))
+	}
 	if m.Reason = m.health.Problem; problem.silent() {
 		m.Reason = problem
 	}

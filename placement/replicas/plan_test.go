@@ -391,6 +391,20 @@ Clusters[2].Name: found nothing; use the name of a cluster`)
 	require.Len(t, field.All(s.Validate()), 5)
 }
 
+// A member that shows more than was written to it, such as one that lies, takes no share.
+func TestShowsMoreThanOrdered(t *testing.T) {
+	p, total, ordered := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20), (*int32)(nil)
+	honest, now, before := int32(9), epoch, replicas.Checkpoint{}
+	for range 10 {
+		plan := replicas.NewPlan(p, replicas.State{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
+			{Name: "honest", Replicas: honest}, {Name: "liar", Replicas: 20, Ordered: ordered},
+		}})
+		require.LessOrEqual(t, plan.Shares[0].Next+plan.Shares[1].Next, p.Max+p.MaxSurge, plan)
+		honest, ordered, before, now = plan.Shares[0].Next, &plan.Shares[1].Next, plan.Checkpoint, now.Add(30*time.Second)
+	}
+	require.Equal(t, int32(18), honest)
+}
+
 // While the hub may be cut off no time counts against a member, and its grace period begins
 // anew. A member that is excluded stays so. The caller may know since when a member is away.
 func TestUnconfirmed(t *testing.T) {

@@ -74,7 +74,7 @@ func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s
 		for _, name := range drawNames(t, "clusters", "a", "b", "c", "d", "e") {
 			s.Clusters = append(s.Clusters, replicas.Cluster{
 				Name: name, Problem: observed.Draw(t, "problem"), Replicas: number.Draw(t, "current"),
-				Existing: rapid.Ptr(number, true).Draw(t, "existing"), Since: s.Now.Add(-seconds(rapid.IntRange(0, 9).Draw(t, "since"))),
+				Existing: rapid.Ptr(number, true).Draw(t, "existing"), Ordered: rapid.Ptr(number, true).Draw(t, "ordered"), Since: s.Now.Add(-seconds(rapid.IntRange(0, 9).Draw(t, "since"))),
 			})
 		}
 		if i == before {
@@ -187,6 +187,11 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 		existing += int64(m.Existing)
 		stay += int64(min(m.Existing, m.Next))
 		before, after := m.Current, m.Next
+		of := s.Clusters[slices.IndexFunc(s.Clusters, func(c replicas.Cluster) bool { return c.Name == m.Name })]
+		if of.Problem == "" && of.Ordered != nil {
+			foreign := max(0, m.Current-max(0, *of.Ordered))
+			before, after = before-foreign, max(0, after-foreign)
+		}
 		if m.Excluded && m.Reason == replicas.ReasonWriteFailed || m.Reason == replicas.ReasonNoProgress {
 			before, after = m.Existing, min(m.Existing, m.Next) // as the package comment says
 		}

@@ -38,6 +38,10 @@ type Cluster struct {
 	// Existing is the number of replicas that work, such as the number of ready pods. nil
 	// means all of them. Replicas that never become ready must not be among them.
 	Existing *int32
+	// Ordered is the number of the last write, if it succeeded after the previous observation.
+	// nil means that there was none. If the member shows more, another client or a member that
+	// lies has changed it: the replicas above do not count against the maximum.
+	Ordered *int32
 	// Reported is status.replicas of the workload, for the caller. It changes no plan.
 	Reported int32
 	// Cause is why replicas do not work there, as the caller words it. It changes no plan.
@@ -115,6 +119,9 @@ func (s *State) Validate() error {
 		e.AtLeast(path+"Replicas", int64(c.Replicas), 0)
 		if c.Existing != nil {
 			e.AtLeast(path+"Existing", int64(*c.Existing), 0)
+		}
+		if c.Ordered != nil {
+			e.AtLeast(path+"Ordered", int64(*c.Ordered), 0)
 		}
 	}
 	return e.Err()

@@ -101,8 +101,11 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// limit bounds the bytes of each answer of the member. A watch may send as much in each
-// minute.
+// watches is how many times the bytes of an answer a watch may send in each minute: it may begin
+// with all Jobs.
+const watches = 4
+
+// limit bounds the bytes of each answer of the member.
 func limit(config *rest.Config, most int64) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limited{next: next, most: most} })
 }
@@ -115,8 +118,11 @@ type limited struct {
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(r)
 	if err == nil {
-		watch := r.URL.Query().Get("watch")
-		response.Body = &limitedBody{ReadCloser: response.Body, most: l.most, watch: watch == "true" || watch == "1", begin: time.Now()}
+		b := &limitedBody{ReadCloser: response.Body, most: l.most, begin: time.Now()}
+		if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+			b.watch, b.most = true, max(b.most, b.most*watches) // which may overflow
+		}
+		response.Body = b
 	}
 	return response, err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -181,12 +182,20 @@ func TestLimit(t *testing.T) {
 	data, err = io.ReadAll(&limitedBody{ReadCloser: io.NopCloser(strings.NewReader("all")), most: math.MaxInt64})
 	require.NoError(t, err)
 	require.Equal(t, "all", string(data))
-	b = &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 250))), most: 100, watch: true, begin: time.Now()}
-	p := make([]byte, 60)
-	for range 2 {
-		_, err = b.Read(p)
+	of := func(query string) *limitedBody {
+		body := func(*http.Request) (*http.Response, error) {
+			return &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000)))}, nil
+		}
+		response, err := (&limited{next: roundTrip(body), most: 100}).RoundTrip(httptest.NewRequest(http.MethodGet, "/jobs?"+query, nil))
 		require.NoError(t, err)
+		return response.Body.(*limitedBody)
 	}
+	_, err = io.ReadFull(of("limit=500"), make([]byte, 102))
+	require.Error(t, err)
+	b = of("watch=true") // which may begin with all Jobs
+	_, err = io.ReadFull(b, make([]byte, 401))
+	require.NoError(t, err)
+	p := make([]byte, 1)
 	_, err = b.Read(p)
 	require.Error(t, err)
 	b.begin = b.begin.Add(-2 * time.Minute)
@@ -301,3 +310,7 @@ func TestProxyIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(data), "proxy-url")
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return r(q) }
