@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,8 +59,8 @@ func labelled(n int) (all []hub.Labels) {
 	return all
 }
 
-// The labels of a Job whose number is taken are those of the next one.
-func TestLabelsOfTakenNumbers(t *testing.T) {
+// The labels of a Job whose number is taken, or whose create had no effect, are those of the next one.
+func TestLabelsOfNoJob(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)
 	for _, number := range []int64{2, 5} {
@@ -68,20 +69,27 @@ func TestLabelsOfTakenNumbers(t *testing.T) {
 		_, err := client.BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
+	refused := 0
+	client.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
+		if refused++; refused == 5 { // in a batch with others
+			return true, nil, apierrors.NewTooManyRequests("later", 1)
+		}
+		return false, nil, nil
+	})
 	tracker, err := Observe(target, o, nil, nil)
 	require.NoError(t, err)
 	plan, labels := Plan{Owner: "uid-1", Create: 5}, labelled(5)
 	result, err := tracker.Apply(t.Context(), labelling{client, labels}, plan)
-	require.NoError(t, err)
+	require.ErrorContains(t, err, "later")
 	require.EqualValues(t, 5, result.Created)
 	require.Equal(t, labelled(5), labels)
-	ids := map[string]bool{}
-	list, err := client.BatchV1().Jobs("shop").List(context.Background(), metav1.ListOptions{LabelSelector: LabelOwner + "=uid-1"})
+	var made []hub.Labels
+	list, err := client.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{LabelSelector: LabelOwner + "=uid-1"})
 	require.NoError(t, err)
 	for _, j := range list.Items {
-		ids[j.Labels["id"]] = true
+		made = append(made, hub.Labels{"id": j.Labels["id"]})
 	}
-	require.Len(t, ids, 5)
+	require.ElementsMatch(t, labels, made)
 }
 
 // Only the controller reference decides whose a Job is, and in another cluster only the labels
