@@ -226,14 +226,18 @@ func (s *soakTest) counts() map[string]int {
 	return counts
 }
 
-// await waits until something holds, which it asks with the lock held.
+// await waits until something holds, which it asks with the lock held. It fails if the controller ends.
 func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
 	s.Helper()
-	require.Eventually(s, func() bool {
+	holding := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return holds()
-	}, within, 100*time.Millisecond, what)
+	}
+	for end := time.Now().Add(within); !holding(); time.Sleep(100 * time.Millisecond) {
+		require.DirExists(s, fmt.Sprint("/proc/", s.pid), "the controller has ended")
+		require.True(s, time.Now().Before(end), what)
+	}
 }
 
 // jumps lets every queue have ten items, and waits for the Jobs.
