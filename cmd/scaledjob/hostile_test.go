@@ -54,6 +54,9 @@ func peakHeap() func() uint64 {
 
 // Input that was made to do harm ends with a status, in bounded time and memory.
 func TestHostileInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes with the race detector, and is about time and memory")
+	}
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
