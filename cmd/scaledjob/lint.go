@@ -90,7 +90,7 @@ func newLint() *cobra.Command {
 	c.Flags().BoolVar(&l.lsp, "lsp", false, "serve the Language Server Protocol for an editor on standard input and output")
 	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
 	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
-	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` of files in directories, such as vendor/ or **/*.gen.yaml; may be repeated")
+	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` of files in directories, such as vendor/ or *.gen.yaml; may be repeated")
 	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "`file` with the settings of the repository; \"\" is none")
 	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl, and to check; may be repeated")
 	c.Flags().StringArrayVar(&l.charts, "helm", nil, "`directory` of a chart to render with helm, and to check; may be repeated")

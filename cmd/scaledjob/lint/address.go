@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
@@ -124,19 +125,15 @@ func regionInvalid(j *job) {
 }
 
 // variableAsValue finds the name of a variable where its value belongs.
-func variableAsValue(j *job) {
+func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	container := j.envSource()
 	if container == nil {
 		return
 	}
-	for i, t := range j.spec.Triggers {
-		for key, value := range t.Metadata {
-			named := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == strings.TrimSpace(value) })
-			if named && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv") {
-				j.find(j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value),
-					effect{text: "it is the name of a variable of the container, and KEDA takes the name as the value"})
-			}
-		}
+	for key, value := range t.Metadata {
+		named := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == strings.TrimSpace(value) })
+		j.when(named && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
+			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "it is the name of a variable of the container, and KEDA takes the name as the value")
 	}
 }
 
@@ -161,19 +158,16 @@ func addressProblem(text string) string {
 var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
 
 // credentialsMissing finds a trigger for AWS to which nothing gives credentials.
-func credentialsMissing(j *job) {
-	for i, t := range j.spec.Triggers {
-		in := j.input(i)
-		if !slices.Contains(awsTypes, t.Type) || t.Metadata == nil || in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws") || t.Metadata["identityOwner"] == "operator" {
-			continue
-		}
-		names := []string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}
-		given := slices.ContainsFunc(names, func(name string) bool {
-			return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
-		})
-		if !given && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "" {
-			j.find(j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
-				effect{text: "nothing gives the trigger AWS credentials: KEDA rejects it and never polls"})
-		}
+func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
+	in := j.input(i)
+	if !slices.Contains(awsTypes, t.Type) || t.Metadata == nil || in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws") || t.Metadata["identityOwner"] == "operator" {
+		return
 	}
+	names := []string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}
+	given := slices.ContainsFunc(names, func(name string) bool {
+		return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
+	})
+	j.when(!given && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
+		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
+		"nothing gives the trigger AWS credentials: KEDA rejects it and never polls")
 }

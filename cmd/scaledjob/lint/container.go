@@ -20,12 +20,9 @@ type container struct {
 	index int
 }
 
+// containers returns the containers of the template, those of initContainers first.
 func (j *job) containers() (all []container) {
-	ref := j.spec.JobTargetRef
-	if ref == nil {
-		return nil
-	}
-	spec := &ref.Template.Spec
+	spec := &j.template.Template.Spec
 	for i := range spec.InitContainers {
 		all = append(all, container{&spec.InitContainers[i], "initContainers", i})
 	}
@@ -33,6 +30,15 @@ func (j *job) containers() (all []container) {
 		all = append(all, container{&spec.Containers[i], "containers", i})
 	}
 	return all
+}
+
+// eachContainer returns the check of all containers.
+func eachContainer(check func(*job, container)) func(*job) {
+	return func(j *job) {
+		for _, c := range j.containers() {
+			check(j, c)
+		}
+	}
 }
 
 func (j *job) pod(steps ...any) []any {
@@ -43,15 +49,9 @@ func (j *job) in(c container, steps ...any) place {
 	return j.at(j.pod(append([]any{c.list, c.index}, steps...)...)...)
 }
 
-func containerIncomplete(j *job) {
-	for _, c := range j.containers() {
-		if strings.TrimSpace(c.Name) == "" {
-			j.find(j.in(c, "name"), "Give the container a name", effect{text: rejected})
-		}
-		if strings.TrimSpace(c.Image) == "" {
-			j.find(j.in(c, "image"), "Give the container an image", effect{text: rejected})
-		}
-	}
+func containerIncomplete(j *job, c container) {
+	j.when(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", rejected)
+	j.when(strings.TrimSpace(c.Image) == "", j.in(c, "image"), "Give the container an image", rejected)
 }
 
 func containerNameInvalid(j *job) {
@@ -68,71 +68,36 @@ func containerNameInvalid(j *job) {
 	}
 }
 
-func portInvalid(j *job) {
-	for _, c := range j.containers() {
-		for i, p := range c.Ports {
-			if len(validation.IsValidPortNum(int(p.ContainerPort))) > 0 {
-				j.find(j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", effect{text: rejected})
-			}
-		}
+func portInvalid(j *job, c container) {
+	for i, p := range c.Ports {
+		j.when(len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", rejected)
 	}
 }
 
-func limitsBelowRequests(j *job) {
-	for _, c := range j.containers() {
-		for name, request := range c.Resources.Requests {
-			if limit, ok := c.Resources.Limits[name]; ok && limit.Cmp(request) < 0 {
-				j.find(j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
-					effect{text: fmt.Sprintf("it is below the request of %s: %s", request.String(), rejected)})
-			}
-		}
+func limitsBelowRequests(j *job, c container) {
+	for name, request := range c.Resources.Requests {
+		limit, ok := c.Resources.Limits[name]
+		j.when(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
+			fmt.Sprintf("it is below the request of %s: %s", request.String(), rejected))
 	}
 }
 
-func volumeUnknown(j *job) {
-	if j.spec.JobTargetRef == nil {
-		return
-	}
+func volumeUnknown(j *job, c container) {
 	var names []string
-	for _, v := range j.spec.JobTargetRef.Template.Spec.Volumes {
+	for _, v := range j.template.Template.Spec.Volumes {
 		names = append(names, v.Name)
 	}
-	for _, c := range j.containers() {
-		for i, m := range c.VolumeMounts {
-			if !slices.Contains(names, m.Name) {
-				fix := "Add it to volumes"
-				if near := nearest(m.Name, names); near != "" {
-					fix = "Write " + near
-				}
-				j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name: " + rejected})
-			}
+	for i, m := range c.VolumeMounts {
+		fix := "Add it to volumes"
+		if near := nearest(m.Name, names); near != "" {
+			fix = "Write " + near
 		}
-	}
-}
-
-func pullPolicyUnknown(j *job) {
-	policies := []string{"Always", "IfNotPresent", "Never"}
-	for _, c := range j.containers() {
-		if p := string(c.ImagePullPolicy); p != "" && !slices.Contains(policies, p) {
-			j.find(j.in(c, "imagePullPolicy"), oneOf(p, policies), effect{text: rejected})
-		}
-	}
-}
-
-func restartPolicyUnknown(j *job) {
-	policies := []string{"Never", "OnFailure"}
-	if ref := j.spec.JobTargetRef; ref != nil {
-		if p := string(ref.Template.Spec.RestartPolicy); p != "" && p != "Always" && !slices.Contains(policies, p) {
-			j.find(j.at(j.pod("restartPolicy")...), oneOf(p, policies), effect{text: rejected})
-		}
+		j.when(!slices.Contains(names, m.Name), j.in(c, "volumeMounts", i, "name"), fix, "the template has no volume of this name: "+rejected)
 	}
 }
 
 func restartPolicyMissing(j *job) {
-	ref := j.spec.JobTargetRef
-	if ref == nil || len(ref.Template.Spec.Containers) == 0 || j.at(j.pod("restartPolicy")...).found != nothing {
-		return
-	}
-	j.find(j.at(j.pod("restartPolicy")...), "Write restartPolicy: Never or restartPolicy: OnFailure",
-		effect{text: "KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end"})
+	at := j.at(j.pod("restartPolicy")...)
+	j.when(len(j.template.Template.Spec.Containers) > 0 && at.found == nothing, at, "Write restartPolicy: Never or restartPolicy: OnFailure",
+		"KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end")
 }

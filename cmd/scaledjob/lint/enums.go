@@ -12,8 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
-// enums holds the values that the API server allows in a Job, by type. The types of
-// restartPolicy and imagePullPolicy have their own rules.
+// enums holds the values that the API server allows in a Job, by type.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[batchv1.CompletionMode]():                      {"NonIndexed", "Indexed"},
 	reflect.TypeFor[batchv1.PodReplacementPolicy]():                {"TerminatingOrFailed", "Failed"},
@@ -43,7 +42,12 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.OSName]():                               {"linux", "windows"},
 	reflect.TypeFor[corev1.ResourceResizeRestartPolicy]():          {"NotRequired", "RestartContainer"},
 	reflect.TypeFor[corev1.ContainerRestartPolicy]():               {"Always", "OnFailure", "Never"},
+	reflect.TypeFor[corev1.PullPolicy]():                           {"Always", "IfNotPresent", "Never"},
+	reflect.TypeFor[corev1.RestartPolicy]():                        {"Never", "OnFailure"},
 }
+
+// ofEnums are the rules of types of enums with a rule of their own.
+var ofEnums = map[reflect.Type]Rule{reflect.TypeFor[corev1.PullPolicy](): pullUnknown, reflect.TypeFor[corev1.RestartPolicy](): restartUnknown}
 
 // unions holds the types of which an object has exactly one pointer field, or at most one if
 // the value is false.
@@ -58,8 +62,13 @@ var unions = map[reflect.Type]bool{
 
 // enumerated reports a text that its type does not allow.
 func (r *reader) enumerated(text string, t reflect.Type, at tree.Path) {
-	if values := enums[t]; values != nil && text != "" && !slices.Contains(values, text) {
-		r.c.add(inTemplate, r.at(at...), oneOf(text, values), effect{text: rejected})
+	rule, own := ofEnums[t]
+	if !own {
+		rule = inTemplate
+	}
+	always := rule == restartUnknown && text == "Always" // of which restart-policy-always is
+	if values := enums[t]; values != nil && text != "" && !always && !slices.Contains(values, text) {
+		r.c.add(rule, r.at(at...), oneOf(text, values), effect{text: rejected})
 	}
 }
 

@@ -42,19 +42,13 @@ func (j *job) bull(trigger int) bool {
 }
 
 // metricUnknown reports triggers for which the manifest does not show this.
-func metricUnknown(j *job) {
-	if name := j.spec.ScalingStrategy.Strategy; name == "custom" {
+func metricUnknown(j *job, i int, t *manifest.ScaleTrigger) {
+	if t.Type != "rabbitmq" || j.spec.ScalingStrategy.Strategy == "custom" {
 		return
 	}
-	for i, t := range j.spec.Triggers {
-		if t.Type != "rabbitmq" {
-			continue
-		}
-		if _, hidden := triggers.Counts(t.Type, known()[len(known())-1].Release(), j.input(i)); hidden {
-			j.find(j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
-				effect{text: "the URL's protocol is unknown: the metric may include in-progress items or leave them out"})
-		}
-	}
+	_, hidden := triggers.Counts(t.Type, known()[len(known())-1].Release(), j.input(i))
+	j.when(hidden, j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
+		"the URL's protocol is unknown: the metric may include in-progress items or leave them out")
 }
 
 // exclusions holds the settings that make a metric leave out in-progress items.

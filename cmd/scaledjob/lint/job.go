@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
@@ -17,7 +19,8 @@ type job struct {
 
 	manifest *manifest.ScaledJob
 	spec     *manifest.Spec
-	model    *keda.ScaledJob // the same, as package keda reads it
+	template *batchv1.JobSpec // empty if the ScaledJob has none
+	model    *keda.ScaledJob  // the same, as package keda reads it
 	config   manifest.Config
 	problems []*field.Error // of config
 	all      *index
@@ -34,6 +37,9 @@ func (c *collector) check(d *document, all *index) {
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.config, j.problems = configOf(s)
+	if j.template = s.Spec.JobTargetRef; j.template == nil {
+		j.template = new(batchv1.JobSpec)
+	}
 	for _, r := range rules {
 		if r.check != nil {
 			j.rule = r.Rule
@@ -58,6 +64,22 @@ func configOf(s *manifest.ScaledJob) (manifest.Config, []*field.Error) {
 // find adds a finding of the rule that is being checked.
 func (j *job) find(at place, want string, effects ...effect) {
 	j.add(j.rule, at, want, effects...)
+}
+
+// when adds a finding with one effect if there is a problem.
+func (j *job) when(problem bool, at place, want, text string) {
+	if problem {
+		j.find(at, want, effect{text: text})
+	}
+}
+
+// eachTrigger returns the check of all triggers.
+func eachTrigger(check func(j *job, i int, t *manifest.ScaleTrigger)) func(*job) {
+	return func(j *job) {
+		for i := range j.spec.Triggers {
+			check(j, i, &j.spec.Triggers[i])
+		}
+	}
 }
 
 // note is find with the severity Note.

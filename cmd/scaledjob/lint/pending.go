@@ -43,10 +43,8 @@ func pendingConditionDuplicate(j *job) {
 
 func pendingConditionMisspelled(j *job) {
 	var gates []string
-	if ref := j.spec.JobTargetRef; ref != nil {
-		for _, gate := range ref.Template.Spec.ReadinessGates {
-			gates = append(gates, string(gate.ConditionType))
-		}
+	for _, gate := range j.template.Template.Spec.ReadinessGates {
+		gates = append(gates, string(gate.ConditionType))
 	}
 	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
 		if slices.Contains(podConditions, name) || slices.Contains(gates, name) {
@@ -70,8 +68,8 @@ func pendingConditionsTooEarly(j *job) {
 }
 
 func pendingConditionsSeveralPods(j *job) {
-	ref := j.spec.JobTargetRef
-	if len(j.spec.ScalingStrategy.PendingPodConditions) == 0 || !j.readsPending() || ref == nil || ref.Parallelism == nil || *ref.Parallelism < 2 {
+	n := j.template.Parallelism
+	if len(j.spec.ScalingStrategy.PendingPodConditions) == 0 || !j.readsPending() || n == nil || *n < 2 {
 		return
 	}
 	j.find(j.at("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",

@@ -20,10 +20,7 @@ import (
 
 // templateRejected finds what the API server refuses in a Job.
 func templateRejected(j *job) {
-	ref := j.spec.JobTargetRef
-	if ref == nil {
-		return
-	}
+	ref := j.template
 	j.jobFields(ref)
 	j.failurePolicy(ref)
 	j.podFields(&ref.Template.Spec)
@@ -42,9 +39,7 @@ func templateRejected(j *job) {
 
 // refuse adds a finding if a field has a problem.
 func (j *job) refuse(problem bool, at place, reason, fix string) {
-	if problem {
-		j.find(at, fix, effect{text: reason + ": " + rejected})
-	}
+	j.when(problem, at, fix, reason+": "+rejected)
 }
 
 func (j *job) jobFields(ref *batchv1.JobSpec) {
@@ -118,7 +113,7 @@ func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) 
 
 func (j *job) volume(v *corev1.Volume, i int) {
 	at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
-	first := slices.IndexFunc(j.spec.JobTargetRef.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
+	first := slices.IndexFunc(j.template.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
 	j.refuse(first < i && v.Name != "", at("name"), "two volumes have this name", "Give each volume a name of its own")
 	j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
 }
@@ -144,28 +139,22 @@ func (j *job) containerFields(c container) {
 }
 
 // podNeverWorks finds what the API server accepts and the kubelet cannot do.
-func podNeverWorks(j *job) {
-	ref, least := j.spec.JobTargetRef, resource.MustParse("1Mi")
-	if ref == nil {
-		return
-	}
-	for _, c := range j.containers() {
-		j.runAs(c, ref.Template.Spec.SecurityContext)
-		if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok && q.Sign() > 0 && q.Cmp(least) < 0 {
-			j.find(j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi", effect{text: fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q))})
+func podNeverWorks(j *job, c container) {
+	j.runAs(c, j.template.Template.Spec.SecurityContext)
+	q, limited := c.Resources.Limits[corev1.ResourceMemory]
+	j.when(limited && q.Sign() > 0 && q.Cmp(resource.MustParse("1Mi")) < 0, j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi",
+		fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q)))
+	for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
+		if p == nil {
+			continue
 		}
-		for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
-			if p == nil {
-				continue
-			}
-			for source, port := range portsOf(p) {
-				if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
-					r, text := j.rule, "the container has no port of this name: the init container never counts as started, and the Job hangs"
-					if field != "startupProbe" || c.list != "initContainers" {
-						r.Severity, text = Warning, "the container has no port of this name: the kubelet cannot probe it, and the probe has no effect"
-					}
-					j.add(r, j.in(c, field, source, "port"), "Write a number, or the name of a port of the container", effect{text: text})
+		for source, port := range portsOf(p) {
+			if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
+				r, text := j.rule, "the container has no port of this name: the init container never counts as started, and the Job hangs"
+				if field != "startupProbe" || c.list != "initContainers" {
+					r.Severity, text = Warning, "the container has no port of this name: the kubelet cannot probe it, and the probe has no effect"
 				}
+				j.add(r, j.in(c, field, source, "port"), "Write a number, or the name of a port of the container", effect{text: text})
 			}
 		}
 	}
@@ -183,15 +172,11 @@ func portsOf(p *corev1.Probe) map[string]intstr.IntOrString {
 	return ports
 }
 
-func variableDuplicate(j *job) {
-	for _, c := range j.containers() {
-		seen := map[string]bool{}
-		for i, e := range c.Env {
-			if seen[e.Name] && e.Name != "" {
-				j.find(j.in(c, "env", i, "name"), "Delete one of the two", effect{text: "the container has this variable twice: " + refusal})
-			}
-			seen[e.Name] = true
-		}
+func variableDuplicate(j *job, c container) {
+	seen := map[string]bool{}
+	for i, e := range c.Env {
+		j.when(seen[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice: "+refusal)
+		seen[e.Name] = true
 	}
 }
 
@@ -203,27 +188,24 @@ var (
 )
 
 // variableUnknown finds $(NAME) that Kubernetes does not replace.
-func variableUnknown(j *job) {
-	for _, c := range j.containers() {
-		if len(c.EnvFrom) > 0 {
-			continue
+func variableUnknown(j *job, c container) {
+	if len(c.EnvFrom) > 0 {
+		return
+	}
+	var names []string
+	check := func(text string, steps ...any) {
+		for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
+			j.when(m[2] != "" && !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
+				fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2]))
 		}
-		var names []string
-		check := func(text string, steps ...any) {
-			for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-				if m[2] != "" && !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]) {
-					j.find(j.in(c, steps...), "Write a variable of the container", effect{text: fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2])})
-				}
-			}
-		}
-		for i, e := range c.Env {
-			check(e.Value, "env", i, "value")
-			names = append(names, e.Name)
-		}
-		for field, words := range map[string][]string{"command": c.Command, "args": c.Args} {
-			for i, word := range words {
-				check(word, field, i)
-			}
+	}
+	for i, e := range c.Env {
+		check(e.Value, "env", i, "value")
+		names = append(names, e.Name)
+	}
+	for field, words := range map[string][]string{"command": c.Command, "args": c.Args} {
+		for i, word := range words {
+			check(word, field, i)
 		}
 	}
 }

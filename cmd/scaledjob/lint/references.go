@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
@@ -32,18 +33,17 @@ var referring = map[string]struct{ kind, name string }{
 func (j *job) findReferences() []reference {
 	const starts = "pods start only after it exists"
 	var all []reference
-	if ref := j.spec.JobTargetRef; ref != nil {
-		for i := range ref.Template.Spec.Containers {
-			text := starts
-			if &ref.Template.Spec.Containers[i] == j.envSource() {
-				text = "KEDA reads the container's environment and polls only after it exists"
-			}
-			for _, field := range []string{"env", "envFrom"} {
-				all = append(all, j.referencesBelow(text, j.pod("containers", i, field))...)
-			}
+	containers := j.template.Template.Spec.Containers
+	for i := range containers {
+		text := starts
+		if &containers[i] == j.envSource() {
+			text = "KEDA reads the container's environment and polls only after it exists"
 		}
-		all = append(all, j.referencesBelow(starts, j.pod("volumes"))...)
+		for _, field := range []string{"env", "envFrom"} {
+			all = append(all, j.referencesBelow(text, j.pod("containers", i, field))...)
+		}
 	}
+	all = append(all, j.referencesBelow(starts, j.pod("volumes"))...)
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
 			all = append(all, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
@@ -106,10 +106,7 @@ func (d *document) length(steps ...any) int {
 
 // envSource returns the container with the environment that KEDA reads, or nil.
 func (j *job) envSource() *corev1.Container {
-	if j.spec.JobTargetRef == nil {
-		return nil
-	}
-	containers := j.spec.JobTargetRef.Template.Spec.Containers
+	containers := j.template.Template.Spec.Containers
 	for i := range containers {
 		if name := j.spec.EnvSourceContainerName; name == "" || containers[i].Name == name {
 			return &containers[i]
@@ -217,12 +214,10 @@ func missingAuthentication(j *job) {
 
 var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
 
-func authenticationKindUnknown(j *job) {
-	for i, t := range j.spec.Triggers {
-		if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(authenticationKinds, ref.Kind) {
-			j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, authenticationKinds),
-				effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
-		}
+func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
+	if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(authenticationKinds, ref.Kind) {
+		j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, authenticationKinds),
+			effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
 	}
 }
 
@@ -322,10 +317,6 @@ func authenticationParameterUnknown(j *job) {
 
 // nameMisspelled finds the name of an object if a document has a similar name.
 func nameMisspelled(j *job) {
-	ref := j.spec.JobTargetRef
-	if ref == nil {
-		return
-	}
 	check := func(kind, name string, steps ...any) {
 		if name == "" || len(j.all.named[[2]string{kind, name}]) > 0 {
 			return
@@ -334,7 +325,7 @@ func nameMisspelled(j *job) {
 			j.find(j.at(j.pod(steps...)...), "Write "+near, effect{text: fmt.Sprintf("no document has this %s: pods start only after it exists", kind)})
 		}
 	}
-	pod := &ref.Template.Spec
+	pod := &j.template.Template.Spec
 	check("ServiceAccount", pod.ServiceAccountName, "serviceAccountName")
 	for i, s := range pod.ImagePullSecrets {
 		check("Secret", s.Name, "imagePullSecrets", i, "name")

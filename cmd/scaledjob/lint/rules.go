@@ -34,6 +34,8 @@ var (
 	notAString      = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
 	fieldMissing    = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
 	unsupported     = Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature or a field that the manifest uses"}
+	restartUnknown  = Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}
+	pullUnknown     = Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}
 	inTemplate      = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
 	duplicateObject = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
 	unknownIgnore   = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
@@ -106,22 +108,22 @@ var rules = []rule{
 	{Rule{"job-suspended", Warning, "Jobs are created suspended, and KEDA counts them as running"}, jobSuspended},
 	{Rule{"job-selector", Error, "jobTargetRef has a selector: Kubernetes makes the selectors of Jobs"}, jobSelector},
 	{Rule{"restart-policy-always", Error, "a Job cannot have restartPolicy: Always"}, restartPolicyAlways},
-	{Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}, restartPolicyUnknown},
+	{restartUnknown, nil},
 	{Rule{"restart-policy-missing", Warning, "restartPolicy is missing: KEDA uses OnFailure"}, restartPolicyMissing},
-	{Rule{"container-incomplete", Error, "a container has no name or no image"}, containerIncomplete},
+	{Rule{"container-incomplete", Error, "a container has no name or no image"}, eachContainer(containerIncomplete)},
 	{Rule{"container-name-invalid", Error, "Kubernetes rejects the container's name, or two containers share it"}, containerNameInvalid},
-	{Rule{"port-invalid", Error, "a port of a container is not from 1 to 65535"}, portInvalid},
-	{Rule{"limits-below-requests", Error, "a resource limit is below the request"}, limitsBelowRequests},
-	{Rule{"volume-unknown", Error, "a volumeMount names a volume that the template does not have"}, volumeUnknown},
-	{Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}, pullPolicyUnknown},
+	{Rule{"port-invalid", Error, "a port of a container is not from 1 to 65535"}, eachContainer(portInvalid)},
+	{Rule{"limits-below-requests", Error, "a resource limit is below the request"}, eachContainer(limitsBelowRequests)},
+	{Rule{"volume-unknown", Error, "a volumeMount names a volume that the template does not have"}, eachContainer(volumeUnknown)},
+	{pullUnknown, nil},
 	{inTemplate, templateRejected},
-	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe has no effect"}, podNeverWorks},
-	{Rule{"variable-duplicate", Error, "two variables of a container have the same name: the API server rejects the ScaledJob"}, variableDuplicate},
-	{Rule{"variable-unknown", Warning, "a command refers to a variable that the container does not have"}, variableUnknown},
+	{Rule{"pod-never-works", Error, "the pods of the Jobs cannot start, or a probe has no effect"}, eachContainer(podNeverWorks)},
+	{Rule{"variable-duplicate", Error, "two variables of a container have the same name: the API server rejects the ScaledJob"}, eachContainer(variableDuplicate)},
+	{Rule{"variable-unknown", Warning, "a command refers to a variable that the container does not have"}, eachContainer(variableUnknown)},
 	{Rule{"parallelism-not-counted", Note, "maxReplicaCount counts Jobs, and each Job has several pods"}, parallelismNotCounted},
 	{Rule{"env-container-unknown", Error, "envSourceContainerName names a container that the template does not have"}, envContainerUnknown},
 
-	{Rule{"trigger-type-unknown", Error, "no release has a trigger of this type"}, triggerTypeUnknown},
+	{Rule{"trigger-type-unknown", Error, "no release has a trigger of this type"}, eachTrigger(triggerTypeUnknown)},
 	{Rule{"trigger-type-release", Warning, "a release has no trigger of this type"}, typeOfAnotherRelease},
 	{Rule{"trigger-key-unknown", Warning, "the scaler does not read this key of the trigger's metadata"}, metadataRule(triggers.UnknownKey)},
 	{Rule{"trigger-key-release", Warning, "a release does not read this key of the trigger's metadata"}, keyOfAnotherRelease},
@@ -136,20 +138,20 @@ var rules = []rule{
 	{Rule{"trigger-url-invalid", Warning, "a URL does not begin with http:// or https://"}, urlInvalid},
 	{Rule{"trigger-address-invalid", Warning, "an address has no port, or has a scheme, or a port is not from 1 to 65535"}, addressInvalid},
 	{Rule{"trigger-region-invalid", Warning, "awsRegion is not the name of a region, or the queue is in another region"}, regionInvalid},
-	{Rule{"trigger-variable-as-value", Warning, "a value is the name of a variable of the container and not its value"}, variableAsValue},
-	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS has no credentials"}, credentialsMissing},
-	{Rule{"metric-unknown", Note, "no document shows the protocol of a RabbitMQ trigger"}, metricUnknown},
-	{Rule{"trigger-without-jobs", Error, "the trigger never asks for Jobs"}, triggerWithoutJobs},
-	{Rule{"trigger-push", Note, "KEDA polls a push trigger of a ScaledJob"}, triggerPush},
+	{Rule{"trigger-variable-as-value", Warning, "a value is the name of a variable of the container and not its value"}, eachTrigger(variableAsValue)},
+	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS has no credentials"}, eachTrigger(credentialsMissing)},
+	{Rule{"metric-unknown", Note, "no document shows the protocol of a RabbitMQ trigger"}, eachTrigger(metricUnknown)},
+	{Rule{"trigger-without-jobs", Error, "the trigger never asks for Jobs"}, eachTrigger(triggerWithoutJobs)},
+	{Rule{"trigger-push", Note, "KEDA polls a push trigger of a ScaledJob"}, eachTrigger(triggerPush)},
 	{Rule{"trigger-name-duplicate", Error, "two triggers have the same name"}, triggerNameDuplicate},
-	{Rule{"trigger-metric-type", Error, "the trigger has a metricType, which KEDA rejects in a ScaledJob"}, triggerMetricType},
-	{Rule{"trigger-cached-metrics", Warning, "useCachedMetrics has no effect in a ScaledJob"}, triggerCachedMetrics},
-	{Rule{"target-invalid", Error, "the target is missing, 0, negative or not a number"}, targetInvalid},
+	{Rule{"trigger-metric-type", Error, "the trigger has a metricType, which KEDA rejects in a ScaledJob"}, eachTrigger(triggerMetricType)},
+	{Rule{"trigger-cached-metrics", Warning, "useCachedMetrics has no effect in a ScaledJob"}, eachTrigger(triggerCachedMetrics)},
+	{Rule{"target-invalid", Error, "the target is missing, 0, negative or not a number"}, numberInvalid(false, "KEDA rejects it and never polls, takes the default instead, or asks for no Job")},
 	{Rule{"target-below-one", Warning, "the target is below 1, but each item gets at most one Job"}, targetBelowOne},
-	{Rule{"activation-invalid", Error, "the activation threshold is negative or not a number"}, activationInvalid},
+	{Rule{"activation-invalid", Error, "the activation threshold is negative or not a number"}, numberInvalid(true, "KEDA rejects it, or is active with an empty queue")},
 	{Rule{"activation-hides-items", Warning, "the activation threshold reaches the target: items that would fill a Job get none"}, activationHidesItems},
 	{Rule{"cron-repeats-jobs", Note, "only cron triggers: a Job that ends within the window is created again, unlike a CronJob's"}, cronRepeatsJobs},
-	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, hostNotAURL},
+	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, eachTrigger(hostNotAURL)},
 	{Rule{"calculation-compares-queues", Warning, "several triggers have different targets, and KEDA compares their queue lengths"}, calculationComparesQueues},
 	{Rule{"calculation-caps-first", Note, "avg caps the Jobs of each trigger before it takes the mean"}, calculationCapsFirst},
 	{Rule{"calculation-skips-empty", Warning, "min ignores triggers with an empty queue"}, calculationSkipsEmpty},
@@ -165,7 +167,7 @@ var rules = []rule{
 	{Rule{"missing-authentication", Warning, "no document provides the TriggerAuthentication; a note if the files hold none at all"}, missingAuthentication},
 	{inAuthentication, nil},
 	{Rule{"authentication-parameter-unknown", Warning, "no trigger takes this parameter from the TriggerAuthentication"}, authenticationParameterUnknown},
-	{Rule{"authentication-kind-unknown", Error, "KEDA does not know this kind of authentication"}, authenticationKindUnknown},
+	{Rule{"authentication-kind-unknown", Error, "KEDA does not know this kind of authentication"}, eachTrigger(authenticationKindUnknown)},
 }
 
 func ruleIDs() []string {

@@ -30,9 +30,7 @@ func jobFieldNegative(j *job) {
 		if field == "activeDeadlineSeconds" {
 			want = "Write 1 or more (seconds)"
 		}
-		if n < 0 {
-			j.find(j.target(field), want, effect{text: rejected})
-		}
+		j.when(n < 0, j.target(field), want, rejected)
 	}
 }
 
@@ -45,17 +43,14 @@ var zeros = map[string]string{
 
 func jobNeverRuns(j *job) {
 	for field, n := range j.numbers() {
-		if text := zeros[field]; text != "" && n == 0 {
-			j.find(j.target(field), "Write 1 or more", effect{text: text})
-		}
+		j.when(zeros[field] != "" && n == 0, j.target(field), "Write 1 or more", zeros[field])
 	}
 }
 
 func jobSelector(j *job) {
-	if ref := j.spec.JobTargetRef; ref != nil && ref.Selector != nil &&
-		len(ref.Selector.MatchLabels)+len(ref.Selector.MatchExpressions) > 0 && (ref.ManualSelector == nil || !*ref.ManualSelector) {
-		j.find(j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", effect{text: rejected})
-	}
+	selector, manual := j.template.Selector, j.template.ManualSelector
+	j.when(selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 && (manual == nil || !*manual),
+		j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", rejected)
 }
 
 // kueueLabel marks the Jobs that Kueue suspends.
@@ -63,9 +58,8 @@ const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 func jobSuspended(j *job) {
 	const text = "Jobs are created suspended, and KEDA counts them as running and pending: they use up the maximum while none works"
-	if ref := j.spec.JobTargetRef; ref != nil && ref.Suspend != nil && *ref.Suspend {
-		j.find(j.target("suspend"), "Write false", effect{text: text})
-	}
+	suspend := j.template.Suspend
+	j.when(suspend != nil && *suspend, j.target("suspend"), "Write false", text)
 	if _, ok := j.manifest.Labels[kueueLabel]; ok {
 		j.find(j.key("metadata", "labels", kueueLabel), "Write a maxReplicaCount that the Kueue queue can admit",
 			effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[kueueLabel] != "" }, text: text})
@@ -73,33 +67,26 @@ func jobSuspended(j *job) {
 }
 
 func restartPolicyAlways(j *job) {
-	if ref := j.spec.JobTargetRef; ref != nil && ref.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways {
-		j.find(j.at("spec", "jobTargetRef", "template", "spec", "restartPolicy"), "Write Never or OnFailure",
-			effect{text: rejected})
-	}
+	j.when(j.template.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways, j.at(j.pod("restartPolicy")...), "Write Never or OnFailure", rejected)
 }
 
 func parallelismNotCounted(j *job) {
-	if ref := j.spec.JobTargetRef; ref != nil && ref.Parallelism != nil && *ref.Parallelism > 1 {
-		j.find(j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
-			effect{text: "maxReplicaCount and the target count Jobs and not pods"})
-	}
+	n := j.template.Parallelism
+	j.when(n != nil && *n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
+		"maxReplicaCount and the target count Jobs and not pods")
 }
 
 func envContainerUnknown(j *job) {
 	for _, problem := range j.problems {
-		if problem.Path == "spec.envSourceContainerName" {
-			j.find(j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
-				effect{text: "the template has no container of this name: KEDA never polls"})
-		}
+		j.when(problem.Path == "spec.envSourceContainerName", j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
+			"the template has no container of this name: KEDA never polls")
 	}
 	for _, a := range j.authentications() {
 		for i := range a.length() {
 			name := a.document.text("spec", "env", i, "containerName")
-			if name != "" && !slices.ContainsFunc(j.containers(), func(c container) bool { return c.list == "containers" && c.Name == name }) {
-				j.find(a.document.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
-					effect{text: "the template has no container of this name: KEDA reads an empty value"})
-			}
+			known := slices.ContainsFunc(j.containers(), func(c container) bool { return c.list == "containers" && c.Name == name })
+			j.when(name != "" && !known, a.document.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
+				"the template has no container of this name: KEDA reads an empty value")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
-	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -18,20 +18,16 @@ func (j *job) trigger(i int, steps ...any) place {
 	return j.at(append([]any{"spec", "triggers", i}, steps...)...)
 }
 
-func triggerTypeUnknown(j *job) {
+func triggerTypeUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	types := triggers.Types()
-	for i, t := range j.spec.Triggers {
-		if t.Type == "" || slices.Contains(types, t.Type) {
-			continue
-		}
-		fix := "Write a type that KEDA has"
-		if near := nearest(t.Type, types); near != "" {
-			fix = "Write " + near
-		} else if near := containing(t.Type, types); near != "" {
-			fix = "Write " + near
-		}
-		j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls"})
+	if t.Type == "" || slices.Contains(types, t.Type) {
+		return
 	}
+	fix := "Write a type that KEDA has"
+	if near := cmp.Or(nearest(t.Type, types), containing(t.Type, types)); near != "" {
+		fix = "Write " + near
+	}
+	j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls"})
 }
 
 // containing lists the types that contain a word or are part of it: sqs is part of
@@ -47,25 +43,17 @@ func containing(word string, types []string) string {
 	return strings.Join(found, " or ")
 }
 
-func triggerWithoutJobs(j *job) {
-	texts := map[string]string{
-		"cpu":                  "it measures running pods, and KEDA never creates a Job for it",
-		"memory":               "it measures running pods, and KEDA never creates a Job for it",
+func triggerWithoutJobs(j *job, i int, t *manifest.ScaleTrigger) {
+	const pods = "it measures running pods, and KEDA never creates a Job for it"
+	text := map[string]string{
+		"cpu": pods, "memory": pods,
 		"splunk-observability": "its target is not an average value: KEDA reads it as 0 and never creates a Job",
-	}
-	for i, t := range j.spec.Triggers {
-		if text := texts[t.Type]; text != "" {
-			j.find(j.trigger(i, "type"), "Use a trigger that measures a queue", effect{text: text})
-		}
-	}
+	}[t.Type]
+	j.when(text != "", j.trigger(i, "type"), "Use a trigger that measures a queue", text)
 }
 
-func triggerPush(j *job) {
-	for i, t := range j.spec.Triggers {
-		if t.Type == "external-push" {
-			j.find(j.trigger(i, "type"), "Write external", effect{text: "its pushes create no Jobs: KEDA polls it"})
-		}
-	}
+func triggerPush(j *job, i int, t *manifest.ScaleTrigger) {
+	j.when(t.Type == "external-push", j.trigger(i, "type"), "Write external", "its pushes create no Jobs: KEDA polls it")
 }
 
 func triggerNameDuplicate(j *job) {
@@ -79,43 +67,29 @@ func triggerNameDuplicate(j *job) {
 	}
 }
 
-func triggerMetricType(j *job) {
-	for i, t := range j.spec.Triggers {
-		if t.MetricType != "" {
-			j.find(j.trigger(i, "metricType"), "Delete the field: a ScaledJob always uses the target average value",
-				effect{when: from("2.7.0"), text: "KEDA rejects it and never polls"})
-		}
+func triggerMetricType(j *job, i int, t *manifest.ScaleTrigger) {
+	if t.MetricType != "" {
+		j.find(j.trigger(i, "metricType"), "Delete the field: a ScaledJob always uses the target average value",
+			effect{when: from("2.7.0"), text: "KEDA rejects it and never polls"})
 	}
 }
 
-func triggerCachedMetrics(j *job) {
-	for i, t := range j.spec.Triggers {
-		if t.UseCachedMetrics {
-			j.find(j.trigger(i, "useCachedMetrics"), "Delete the field", effect{when: from("2.10.0"), text: "it has no effect on ScaledJobs"})
-		}
+func triggerCachedMetrics(j *job, i int, t *manifest.ScaleTrigger) {
+	if t.UseCachedMetrics {
+		j.find(j.trigger(i, "useCachedMetrics"), "Delete the field", effect{when: from("2.10.0"), text: "it has no effect on ScaledJobs"})
 	}
 }
 
-// metadataProblems returns the adapter's problems with a trigger's metadata, by key.
-func (j *job) metadataProblems(i int) map[string]*field.Error {
-	problems := map[string]*field.Error{}
-	for _, p := range j.problems {
-		if key, ok := strings.CutPrefix(p.Path, fmt.Sprintf("spec.triggers[%d].metadata.", i)); ok {
-			problems[key] = p
-		}
-	}
-	return problems
-}
-
-func targetInvalid(j *job) {
-	for i := range j.spec.Triggers {
-		for key, p := range j.metadataProblems(i) {
-			if !strings.HasPrefix(key, "activation") {
-				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix,
-					effect{when: j.accepted(i, key), text: "KEDA rejects it and never polls, takes the default instead, or asks for no Job"})
+// numberInvalid returns the check of the target, or of the activation threshold, in the metadata.
+func numberInvalid(activation bool, text string) func(*job) {
+	return eachTrigger(func(j *job, i int, _ *manifest.ScaleTrigger) {
+		for _, p := range j.problems {
+			key, ok := strings.CutPrefix(p.Path, fmt.Sprintf("spec.triggers[%d].metadata.", i))
+			if ok && strings.HasPrefix(key, "activation") == activation {
+				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix, effect{when: j.accepted(i, key), text: text})
 			}
 		}
-	}
+	})
 }
 
 // activationHidesItems finds a threshold at which the items of a whole Job do not activate the
@@ -141,16 +115,6 @@ func cronRepeatsJobs(j *job) {
 	if len(j.spec.Triggers) > 0 {
 		j.find(j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
 			effect{text: "within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends"})
-	}
-}
-
-func activationInvalid(j *job) {
-	for i := range j.spec.Triggers {
-		for key, p := range j.metadataProblems(i) {
-			if strings.HasPrefix(key, "activation") {
-				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix, effect{when: j.accepted(i, key), text: "KEDA rejects it, or is active with an empty queue"})
-			}
-		}
 	}
 }
 
@@ -197,13 +161,10 @@ func hostIsName(host string) bool {
 	return host != "" && !strings.ContainsAny(host, "./:@")
 }
 
-func hostNotAURL(j *job) {
-	for i, t := range j.spec.Triggers {
-		if host := t.Metadata["host"]; t.Type == "rabbitmq" && hostIsName(host) {
-			j.find(j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
-				effect{text: "KEDA takes it as the URL, cannot connect and never polls"})
-		}
-	}
+func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
+	host := t.Metadata["host"]
+	j.when(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
+		"KEDA takes it as the URL, cannot connect and never polls")
 }
 
 // compares reports whether several triggers are compared by their queues.
