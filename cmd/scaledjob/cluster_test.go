@@ -222,12 +222,29 @@ func TestClusterFails(t *testing.T) {
 	}
 }
 
-// A kubeconfig of a server with TLS, without its certificate.
+// A kubeconfig of a server, without its certificate.
 func kubeconfigOf(t *testing.T, server *httptest.Server) string {
 	t.Helper()
 	t.Cleanup(server.Close)
 	return written(t, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: %q}}]}`, server.URL))
+}
+
+// answering starts an API server with answers by the end of their path, and refuses all others.
+func answering(t *testing.T, answers map[string]string) (kubeconfig string) {
+	t.Helper()
+	return kubeconfigOf(t, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "secrets") {
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+		}
+		for end, answer := range answers {
+			if strings.HasSuffix(r.URL.Path, end) {
+				_, _ = io.WriteString(w, answer)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusForbidden)
+	})))
 }
 
 // Problems of a connection are named, in every command that reads a cluster.
@@ -258,10 +275,9 @@ func TestConnections(t *testing.T) {
 		"--request-timeout -1s: less than": "--request-timeout -1s --kubeconfig " + kubeconfigOf(t, silent),
 	} {
 		if strings.HasPrefix(want, "refuses") {
-			config := strings.Fields(flags)[1]
-			data, err := os.ReadFile(config)
+			data, err := os.ReadFile(strings.Fields(flags)[1])
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(config, bytes.Replace(data, []byte("server:"), []byte("insecure-skip-tls-verify: true, server:"), 1), 0o600))
+			flags = "--kubeconfig " + written(t, "kubeconfig", strings.Replace(string(data), "server:", "insecure-skip-tls-verify: true, server:", 1))
 		}
 		if strings.HasPrefix(want, "is unreachable") {
 			gone.Close()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -101,8 +99,7 @@ func TestLanguageServer(t *testing.T) {
 	const uri = "file:///orders.yaml"
 	found := e.shows("didOpen", uri, misspelled)
 	require.NotEmpty(t, found)
-	file := filepath.Join(t.TempDir(), "orders.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(misspelled), 0o600))
+	file := written(t, "orders.yaml", misspelled)
 	_, printed, _ := call(t, "lint "+file, "")
 	at := -1
 	for i, d := range found {

@@ -212,10 +212,9 @@ func TestNamesakes(t *testing.T) {
 	data, err := os.ReadFile("testdata/jobs.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(bytes.ReplaceAll(data, []byte(`"name": "b"`), []byte(`"name": "a"`)), &list))
-	jobs := filepath.Join(t.TempDir(), "jobs.json")
 	data, err = json.Marshal(list)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(jobs, data, 0o600))
+	jobs := written(t, "jobs.json", string(data))
 
 	status, _, said := call(t, "explain --release spec -f testdata/accurate.yaml --jobs "+jobs, "")
 	require.Equal(t, trouble, status)
@@ -223,8 +222,7 @@ func TestNamesakes(t *testing.T) {
 
 	manifest, err := os.ReadFile("testdata/accurate.yaml")
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "a.yaml")
-	require.NoError(t, os.WriteFile(file, bytes.Replace(manifest, []byte("name: a,"), []byte("name: a, uid: u2,"), 1), 0o600))
+	file := written(t, "a.yaml", strings.Replace(string(manifest), "name: a,", "name: a, uid: u2,", 1))
 	status, out, _ := call(t, "explain --release spec "+file+" --jobs "+jobs, "")
 	require.Equal(t, success, status)
 	require.Contains(t, out, "rollout   1 Job deleted")

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +17,7 @@ spec:
 // The next runs of a ScheduledJob are those of its schedule, from a file or from the cluster,
 // with the reason for which runs wait. A lint or an explanation of the file is of the same.
 func TestScheduledJob(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(scheduledManifest), 0o600))
+	file := written(t, "report.yaml", scheduledManifest)
 	const want = "2026-03-28 02:30:00 +01:00 CET\n2026-03-29 03:30:00 +02:00 CEST\n"
 	status, out, said := call(t, "next -f "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
 	require.Equal(t, success, status, said)
@@ -33,24 +28,17 @@ func TestScheduledJob(t *testing.T) {
 	require.Contains(t, out, "1 ScheduledJob, no problem")
 	_, out, _ = call(t, "explain "+file, "")
 	require.Contains(t, out, "schedule R/T02:30:00/P1D Europe/Berlin, concurrency Allow")
-	require.NoError(t, os.WriteFile(file, []byte(scheduledManifest[:len(scheduledManifest)-1]+"\n  concurrencyPolicy: Never\n"), 0o600))
-	status, out, _ = call(t, "lint "+file, "")
+	status, out, _ = call(t, "lint "+written(t, "never.yaml", scheduledManifest[:len(scheduledManifest)-1]+"\n  concurrencyPolicy: Never\n"), "")
 	require.NotEqual(t, success, status)
 	require.Contains(t, out, "spec.concurrencyPolicy")
 
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "/apis/scaledjob.github.io/v1alpha1/namespaces/reports/scheduledjobs/report", r.URL.Path)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"apiVersion":"scaledjob.github.io/v1alpha1","kind":"ScheduledJob","metadata":{"name":"report","namespace":"reports","creationTimestamp":"2026-01-01T00:00:00Z"},
+	cluster := " -n reports --kubeconfig " + answering(t, map[string]string{"/apis/scaledjob.github.io/v1alpha1/namespaces/reports/scheduledjobs/report": `{"apiVersion":"scaledjob.github.io/v1alpha1","kind":"ScheduledJob",
+"metadata":{"name":"report","namespace":"reports","creationTimestamp":"2026-01-01T00:00:00Z"},
 "spec":{"schedule":{"timeSpec":"R/T02:30:00/P1D","timeZone":"Europe/Berlin"},"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}},
-"status":{"reason":"CreateRejected","rejected":"quota","conditions":[{"type":"Progressing","status":"False","reason":"CreateRejected","message":"quota","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`))
-	}))
-	t.Cleanup(server.Close)
-	config := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(config, []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: '"+server.URL+"'}}]}"), 0o600))
-	status, out, said = call(t, "next report -n reports --count 2 --from 2026-03-28T00:00:00Z --kubeconfig "+config, "")
+"status":{"reason":"CreateRejected","rejected":"quota","conditions":[{"type":"Progressing","status":"False","reason":"CreateRejected","message":"quota","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`})
+	status, out, said = call(t, "next report --count 2 --from 2026-03-28T00:00:00Z"+cluster, "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, want+"runs wait: CreateRejected: quota\n", out)
-	_, out, said = call(t, "explain scheduledjob/report -n reports --kubeconfig "+config, "")
+	_, out, said = call(t, "explain scheduledjob/report"+cluster, "")
 	require.Contains(t, out, "reason   CreateRejected: quota", said)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,7 +39,7 @@ const whyScaledJob = `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "m
 
 // TestWhyCluster reads a cluster that refuses the log of one of two operators.
 func TestWhyCluster(t *testing.T) {
-	answers := map[string]string{
+	cluster := " -n shop --kubeconfig " + answering(t, map[string]string{
 		"/apis/keda.sh/v1alpha1/namespaces/shop/scaledjobs/orders": whyScaledJob,
 		"/apis/apps/v1/deployments": `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"},
 			"spec": {"template": {"spec": {"containers": [{"image": "ghcr.io/kedacore/keda:2.17.2"}]}}}}]}`,
@@ -51,80 +50,53 @@ func TestWhyCluster(t *testing.T) {
 		"/apis/batch/v1/namespaces/shop/jobs":                                 `{"items": []}`,
 		"/api/v1/namespaces/shop/pods":                                        `{"items": []}`,
 		"/api/v1/namespaces/shop/events":                                      `{"items": [{"involvedObject": {"name": "orders"}, "reason": "KEDAScalerFailed", "message": "dial tcp: lookup redis: no such host, password=hunter2secret"}]}`,
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, found := answers[r.URL.Path]
-		if r.Method != http.MethodGet || strings.Contains(r.URL.Path, "secrets") {
-			t.Errorf("%s %s", r.Method, r.URL.Path)
-		}
-		if !found {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		_, _ = io.WriteString(w, answer)
-	}))
-	defer server.Close()
-	config := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(config, []byte(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`), 0o600))
-	var out, problems strings.Builder
-	status := run(t.Context(), []string{"why", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems)
-	require.Equal(t, success, status, problems.String())
+	})
+	status, out, said := call(t, "why orders"+cluster, "")
+	require.Equal(t, success, status, said)
 	for _, text := range []string{
 		"KEDA 2.17.", "5 Jobs run and min is 5: KEDA creates for the queue only above min (R - min = 0, T = 0)", "not read: the log of b",
 		"does not exist for the operator's pod", "in the cluster now: R=0, P=0", "lint      warning: spec.minReplicaCount is 5",
+		"not read: TriggerAuthentication secret in namespace shop", "the operator's metrics now: s0-redis-a 12 (target 1), s1-redis-b 3 (target 2)", "passwrd",
 	} {
-		require.Contains(t, out.String(), text)
+		require.Contains(t, out, text)
 	}
-	require.NotContains(t, out.String(), "hunter2secret")
-	require.Contains(t, out.String(), "not read: TriggerAuthentication secret in namespace shop")
-	require.Contains(t, out.String(), "the operator's metrics now: s0-redis-a 12 (target 1), s1-redis-b 3 (target 2)")
-	require.Contains(t, out.String(), "passwrd")
-	out.Reset()
-	problems.Reset()
-	require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
-	require.Contains(t, out.String(), "one poll of KEDA 2.17")
-	require.Contains(t, out.String(), "create    5 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
-	require.Contains(t, problems.String(), "queue length 12,3 of the operator's metrics")
-	require.Contains(t, problems.String(), "not read: the metrics of b")
-	out.Reset()
+	require.NotContains(t, out, "hunter2secret")
+	status, out, said = call(t, "explain orders"+cluster, "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "one poll of KEDA 2.17")
+	require.Contains(t, out, "create    5 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
+	require.Contains(t, said, "queue length 12,3 of the operator's metrics")
+	require.Contains(t, said, "not read: the metrics of b")
 	bundle := filepath.Join(t.TempDir(), "orders.tgz")
-	require.Equal(t, success, run(t.Context(), []string{"why", "orders", "-n", "shop", "--kubeconfig", config, "--bundle", bundle}, strings.NewReader(""), &out, &problems), problems.String())
-	require.Contains(t, out.String(), `"scaledJob.Name":"orders"`)
-	require.NotRegexp(t, "bank|mails", out.String(), "the content of the bundle is printed")
-	out.Reset()
-	require.Equal(t, success, run(t.Context(), []string{"why", bundle}, strings.NewReader(""), &out, &problems), problems.String())
-	require.Contains(t, out.String(), "5 Jobs run and min is 5")
+	status, out, said = call(t, "why orders --bundle "+bundle+cluster, "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, `"scaledJob.Name":"orders"`)
+	require.NotRegexp(t, "bank|mails", out, "the content of the bundle is printed")
+	status, out, said = call(t, "why "+bundle, "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "5 Jobs run and min is 5")
 }
 
 // TestWhyStarting has a Job whose only pod is starting, and has been for a while.
 func TestWhyStarting(t *testing.T) {
 	for age, want := range map[time.Duration]int{why.StuckAfter / 2: success, 2 * why.StuckAfter: found} {
 		created := time.Now().Add(-age).UTC().Format(time.RFC3339)
-		answers := map[string]string{
+		cluster := " -n shop --kubeconfig " + answering(t, map[string]string{
 			"/scaledjobs":        `{"items": [` + strings.Replace(whyScaledJob, `"False"`, `"True"`, 1) + `]}`,
 			"/scaledjobs/orders": strings.Replace(whyScaledJob, `"False"`, `"True"`, 1),
 			"/jobs":              `{"items": [{"metadata": {"name": "j", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders"}}}]}`,
 			"/pods": `{"items": [{"metadata": {"name": "p", "namespace": "shop", "creationTimestamp": "` + created + `", "labels": {"scaledjob.keda.sh/name": "orders", "job-name": "j"}},
 				"status": {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}}]}`,
-		}
-		server := &apiServer{answer: func(path, _ string) (int, any) {
-			_, rest, _ := strings.Cut(path, "/namespaces/shop")
-			if answer, found := answers[rest]; found {
-				return http.StatusOK, json.RawMessage(answer)
-			}
-			return http.StatusForbidden, nil
-		}}
-		config := server.start(t)
-		var out, problems strings.Builder
-		require.Equal(t, want, run(t.Context(), []string{"why", "--all", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), out.String()+problems.String())
-		require.Equal(t, want == found, strings.Contains(out.String(), "1 pod: ContainerCreating"), out.String())
-		require.Contains(t, out.String(), "use --release and --log")
-		require.Equal(t, success, run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config}, strings.NewReader(""), &out, &problems), problems.String())
-		require.Contains(t, problems.String(), "use --release and --queue")
-		problems.Reset()
-		run(t.Context(), []string{"explain", "orders", "-n", "shop", "--kubeconfig", config, "--release", "2.17"}, strings.NewReader(""), &out, &problems)
-		require.Contains(t, problems.String(), "use --queue")
+		})
+		status, out, said := call(t, "why --all"+cluster, "")
+		require.Equal(t, want, status, out+said)
+		require.Equal(t, want == found, strings.Contains(out, "1 pod: ContainerCreating"), out)
+		require.Contains(t, out, "use --release and --log")
+		status, _, said = call(t, "explain orders"+cluster, "")
+		require.Equal(t, success, status, said)
+		require.Contains(t, said, "use --release and --queue")
+		_, _, said = call(t, "explain orders --release 2.17"+cluster, "")
+		require.Contains(t, said, "use --queue")
 	}
 }
 
@@ -163,12 +135,10 @@ func TestWhyPrometheus(t *testing.T) {
 		_, _ = io.WriteString(w, series)
 	}))
 	defer server.Close()
-	file := filepath.Join(t.TempDir(), "orders.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(`{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, metadata: {name: orders, namespace: shop},
-spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: "1"}}]}}`), 0o600))
-	var out, problems strings.Builder
-	args := []string{"why", "--log", "-", "--release", "2.21", "--prometheus", server.URL, "--simulate", file}
-	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog), &out, &problems), problems.String())
+	command := "why --log - --release 2.21 --simulate " + written(t, "orders.yaml", `{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, metadata: {name: orders, namespace: shop},
+spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLength: "1"}}]}}`) + " --prometheus "
+	status, out, said := callWith(t, command+server.URL, []byte(whyLog))
+	require.Equal(t, success, status, said)
 	require.Equal(t, []string{`GET /api/v1/query {__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)",scaledObject="orders"}[3600s] 2026-01-02T10:01:00Z`}, asked)
 	for _, text := range []string{
 		"09:59:45           Prometheus: s0-redis-a 0 (target 1, inactive)", "s0-redis-a 9 (target 1) R=5 P=0", "(value of Prometheus)",
@@ -176,13 +146,12 @@ spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis
 		"simulate  with maxReplicaCount 10 from 10:00:00 to 10:00:00 (1 poll) 4 Jobs created instead of 0, at most 9 at a time instead of 5, and at the end the work of 5 Jobs has no Job instead of that of 9",
 		"no Job ended in the log, so that none ends before its end",
 	} {
-		require.Contains(t, out.String(), text)
+		require.Contains(t, out, text)
 	}
-	out.Reset()
-	args[6] = strings.Replace(server.URL, "http://", "http://user:hunter2secret@", 1) + "1/"
-	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog), &out, &problems), problems.String())
-	require.Contains(t, out.String(), "not read: Prometheus: ")
-	require.NotContains(t, out.String(), "hunter2secret")
+	status, out, said = callWith(t, command+strings.Replace(server.URL, "http://", "http://user:hunter2secret@", 1)+"1/", []byte(whyLog))
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "not read: Prometheus: ")
+	require.NotContains(t, out, "hunter2secret")
 }
 
 // TestWhyMetrics explains a ScaledJob without a log, by the operator's metrics.
@@ -205,35 +174,34 @@ spec: {jobTargetRef: {template: {}}, triggers: [{type: redis, metadata: {listLen
 
 // TestWhyOddBytes has a log with bytes that no text has, and one that is no text.
 func TestWhyOddBytes(t *testing.T) {
-	var out, said strings.Builder
-	args := []string{"why", "--log", "-"}
-	require.Equal(t, success, run(t.Context(), args, strings.NewReader(whyLog+"worker \xff\n"), &out, &said), said.String())
-	require.Contains(t, out.String(), "shop/orders: 1 poll, 1 complete")
-	require.Equal(t, trouble, run(t.Context(), args, strings.NewReader("\xff\x00"), &out, &said))
-	require.Contains(t, said.String(), "not text")
+	status, out, said := callWith(t, "why --log -", []byte(whyLog+"worker \xff\n"))
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "shop/orders: 1 poll, 1 complete")
+	status, _, said = callWith(t, "why --log -", []byte("\xff\x00"))
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "not text")
 }
 
 // TestWhyArguments has wrong arguments.
 func TestWhyArguments(t *testing.T) {
 	for _, args := range []string{"why", "why --log - --at today", "why --log - --release 9.9", "why --log - --release spec", "why orders.yaml"} {
-		var out, problems strings.Builder
-		require.Equal(t, trouble, run(t.Context(), strings.Fields(args), strings.NewReader(whyLog), &out, &problems), args)
-		require.NotEmpty(t, problems.String())
+		status, _, said := callWith(t, args, []byte(whyLog))
+		require.Equal(t, trouble, status, args)
+		require.NotEmpty(t, said)
 	}
 }
 
 // TestExplainBlocked explains a ScaledJob that KEDA has rejected.
 func TestExplainBlocked(t *testing.T) {
 	text := strings.ReplaceAll(strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"ScaledJobCheckFailed"`), "Triggers defined", "No listName, triggers")
-	var out, problems strings.Builder
-	require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3"}, strings.NewReader(text), &out, &problems), problems.String())
-	require.Contains(t, out.String(), "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
+	status, out, said := callWith(t, "explain - --queue 12,3", []byte(text))
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "create    0 Jobs: KEDA does not poll this ScaledJob, whose status is not ready: No listName")
 	for reason, create := range map[string]int64{"ScaledJobCheckFailed": 0, "TriggerError": 4} {
-		out.Reset()
-		text = strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"`+reason+`"`)
-		require.Equal(t, success, run(t.Context(), []string{"explain", "-", "--queue", "12,3", "--running", "1", "-o", "json"}, strings.NewReader(text), &out, &problems), problems.String())
+		status, out, said := callWith(t, "explain - --queue 12,3 --running 1 -o json", []byte(strings.ReplaceAll(whyScaledJob, `"TriggerError"`, `"`+reason+`"`)))
+		require.Equal(t, success, status, said)
 		var p struct{ Create, Corrected struct{ Jobs int64 } }
-		require.NoError(t, json.Unmarshal([]byte(out.String()), &p))
+		require.NoError(t, json.Unmarshal([]byte(out), &p))
 		require.Equal(t, create, p.Create.Jobs, reason)
 		require.EqualValues(t, 4, p.Corrected.Jobs, reason)
 	}
@@ -246,28 +214,14 @@ func TestExplainOperator(t *testing.T) {
 	past := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, series) }))
 	defer past.Close()
 	for flags, want := range map[string]string{"": "queue length 7 of the operator's log", "--prometheus " + past.URL: "queue length 9 of Prometheus", "--queue 3": ""} {
-		var kubeconfig string
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch path := r.URL.Path; {
-			case strings.HasSuffix(path, "/scaledjobs/orders"):
-				_, _ = io.WriteString(w, `{"metadata": {"name": "orders", "namespace": "shop", "generation": 1}, "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
-					"spec": {"jobTargetRef": {"template": {}}, "triggers": [{"type": "redis", "metadata": {"listLength": "1"}}]}}`)
-			case strings.HasSuffix(path, "/deployments"):
-				_, _ = io.WriteString(w, `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"}, "spec": {"template": {"spec": {"containers": [{"image": "registry/keda:main"}]}}}}]}`)
-			case strings.HasSuffix(path, "/keda/pods"):
-				_, _ = io.WriteString(w, `{"items": [{"metadata": {"name": "a"}}]}`)
-			case strings.HasSuffix(path, "/pods/a/log"):
-				_, _ = io.WriteString(w, value+"\n"+strings.ReplaceAll(whyLog, "5}", "1}"))
-			case strings.HasSuffix(path, "/jobs"), strings.HasSuffix(path, "/shop/pods"):
-				_, _ = io.WriteString(w, `{"items": []}`)
-			default:
-				w.WriteHeader(http.StatusForbidden)
-			}
-		}))
-		kubeconfig = written(t, "kubeconfig", `{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-			"clusters": [{"name": "c", "cluster": {"server": "`+server.URL+`"}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`)
-		status, out, said := call(t, "explain orders -n shop --kubeconfig "+kubeconfig+" "+flags, "")
-		server.Close()
+		status, out, said := call(t, "explain orders -n shop "+flags+" --kubeconfig "+answering(t, map[string]string{
+			"/scaledjobs/orders": `{"metadata": {"name": "orders", "namespace": "shop", "generation": 1}, "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob",
+				"spec": {"jobTargetRef": {"template": {}}, "triggers": [{"type": "redis", "metadata": {"listLength": "1"}}]}}`,
+			"/deployments": `{"items": [{"metadata": {"name": "keda-operator", "namespace": "keda"}, "spec": {"template": {"spec": {"containers": [{"image": "registry/keda:main"}]}}}}]}`,
+			"/keda/pods":   `{"items": [{"metadata": {"name": "a"}}]}`,
+			"/pods/a/log":  value + "\n" + strings.ReplaceAll(whyLog, "5}", "1}"),
+			"/jobs":        `{"items": []}`, "/shop/pods": `{"items": []}`,
+		}), "")
 		require.Equal(t, success, status, said)
 		require.Contains(t, said, want)
 		require.Contains(t, said, "not read: the operator's release: its image has no tag")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +51,7 @@ func drawManifest(t *rapid.T) map[string]any {
 			"containers": []any{map[string]any{"name": "main", "image": "a"}}}}},
 		"rollout": map[string]any{}, "scalingStrategy": map[string]any{},
 	}
-	for _, path := range slices.Sorted(keysOf(fields)) {
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
 		parent, key, nested := strings.Cut(path, ".")
 		if !rapid.Bool().Draw(t, path+" is set") || few && rapid.IntRange(0, 15).Draw(t, path+" is one of the few") < 12 {
 			continue
@@ -81,16 +83,6 @@ func drawManifest(t *rapid.T) map[string]any {
 	}
 	metadata["annotations"] = annotations
 	return map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": metadata, "spec": spec}
-}
-
-func keysOf(m map[string][]any) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 func write(t *rapid.T, tree any) []byte {
@@ -240,8 +232,7 @@ func propTotal(t interface{ Fatalf(string, ...any) }, data []byte) {
 	if err := errors.Join(r.WriteText(&b), r.WriteGitHub(&b)); err != nil {
 		t.Fatalf("%v", err)
 	}
-	for _, write := range []func(*bytes.Buffer) error{
-		func(b *bytes.Buffer) error { return r.WriteJSON(b) }, func(b *bytes.Buffer) error { return r.WriteSARIF(b) }} {
+	for _, write := range []func(io.Writer) error{r.WriteJSON, r.WriteSARIF} {
 		b.Reset()
 		if err := write(&b); err != nil || !json.Valid(b.Bytes()) {
 			t.Fatalf("%v: %s", err, b.String())
@@ -255,13 +246,7 @@ func propBroken(t *rapid.T) {
 	values := []any{nil, true, -1, 1.5, 1e300, "", "x", "{{", []any{}, []any{nil}, map[string]any{}, map[string]any{"a": []any{1}}}
 	var breaks func(m map[string]any)
 	breaks = func(m map[string]any) {
-		for _, key := range slices.Sorted(func(yield func(string) bool) {
-			for key := range m {
-				if !yield(key) {
-					return
-				}
-			}
-		}) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
 			switch rapid.IntRange(0, 9).Draw(t, key) {
 			case 0:
 				m[key] = rapid.SampledFrom(values).Draw(t, "value of "+key)
