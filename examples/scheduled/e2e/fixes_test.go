@@ -51,24 +51,6 @@ func (s *stand) staleList(t *testing.T) {
 	require.Len(t, s.pods.of(j.namespace), 1)
 }
 
-// A scheduled run replaces the active one, whose pods end before. A cancelled run ends.
-func (s *stand) stops(t *testing.T) {
-	j, _ := s.scheduled(t, "stops", "  schedule: {timeSpec: R2//PT3S}\n  concurrencyPolicy: Replace\n  maxRestart: 0\n"+pod(map[string]string{works: "1h"}))
-	j.becomes(bound, func(t *assert.CollectT) {
-		require.LessOrEqual(j.t, active(j.jobs(t)), 1)
-		status := j.status(t)
-		require.Len(t, status.Completed, 1)
-		require.Equal(t, "replaced", status.Completed[0].Stopped)
-		require.Len(t, status.Running, 1)
-	})
-	j.patch(`{"spec": {"cancel": ["` + j.status(t).Running[0].Tag + `"]}}`)
-	j.becomes(bound, func(t *assert.CollectT) {
-		require.Len(t, j.status(t).Completed, 2)
-		require.Equal(t, "cancelled", j.status(t).Last.Stopped)
-		require.Equal(t, []string{"RunStopped", "RunStopped"}, j.events(t))
-	})
-}
-
 // Of two controllers one acts. The other takes over when the first has stopped, and waits for
 // nothing: a run that becomes due meanwhile starts within its deadline, which is shorter than
 // the time in which a create of the first may arrive.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -156,20 +155,37 @@ spec: {policyName: no-jobs, validationActions: [Deny]}
 	})
 }
 
-// The Job of an active run is deleted by a user, in each way, while its pods are pending, run, or
-// are about to be restarted: the run is active until its pods are gone, and is lost. The next run
-// does not overlap. While no controller runs, pods go with their Job; it deletes those of an orphan
-// when it is back.
-func (s *stand) deletedByHand(t *testing.T) {
-	active := func(n int32) func(schedule.Pods) bool { return func(p schedule.Pods) bool { return p.Active == n } }
-	restarting := func(p schedule.Pods) bool { return p.Failed > 0 }
-	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+// An active run ends before its Job has finished, while its pods are pending, run, or are about to be
+// restarted: a user deletes the Job in each way, the run is cancelled, or a scheduled run replaces it.
+// The run is active until its pods are gone, and has the outcome. The next run does not overlap. While no controller
+// runs, pods go with their Job; it deletes those of an orphan when it is back.
+func (s *stand) endedEarly(t *testing.T) {
+	const requested, scheduled = "  allowConcurrentRun: false\n", "  schedule: {timeSpec: R2//PT12S}\n  concurrencyPolicy: Replace\n"
+	deletes := func(how metav1.DeletionPropagation) func(*job, string) {
+		return func(j *job, _ string) {
+			require.NoError(j.t, j.client.BatchV1().Jobs(j.namespace).Delete(j.t.Context(), j.jobs(j.t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
+		}
+	}
+	cancels := func(j *job, tag string) { j.patch(`{"spec": {"cancel": ["` + tag + `"]}}`) }
+	for _, way := range []struct {
+		name, spec string
+		end        func(j *job, tag string) // nil if the schedule replaces the run
+		stopped    string                   // of the run; "" is lost
+	}{
+		{"background", requested, deletes(metav1.DeletePropagationBackground), ""},
+		{"foreground", requested, deletes(metav1.DeletePropagationForeground), ""},
+		{"orphan", requested, deletes(metav1.DeletePropagationOrphan), ""},
+		{"cancelled", requested, cancels, "cancelled"},
+		{"replaced", scheduled, nil, "replaced"},
+	} {
+		active := func(n int32) func(schedule.Pods) bool { return func(p schedule.Pods) bool { return p.Active == n } }
+		restarting := func(p schedule.Pods) bool { return p.Failed > 0 }
 		for _, test := range []struct {
 			name  string
 			pods  int
 			away  bool // the controller
 			does  map[string]string
-			ready func(schedule.Pods) bool // for the deletion of the Job
+			ready func(schedule.Pods) bool // for the end of the run
 		}{
 			{"pending", 1, false, map[string]string{pends: "true"}, active(1)},
 			{"running", 1, false, map[string]string{works: "1h"}, active(1)},
@@ -177,37 +193,52 @@ func (s *stand) deletedByHand(t *testing.T) {
 			{"running-away", 3, true, map[string]string{works: "1h"}, active(3)},
 			{"restarting-away", 3, true, map[string]string{exits: "1"}, restarting},
 		} {
-			t.Run(string(how)+" "+test.name, func(t *testing.T) {
+			if test.away && way.stopped != "" {
+				continue // the controller stops the run
+			}
+			t.Run(way.name+" "+test.name, func(t *testing.T) {
 				t.Parallel()
-				j := s.namespace(t, "deleted-"+strings.ToLower(string(how))+"-"+test.name)
+				j := s.namespace(t, way.name+"-"+test.name)
 				p := j.controller("-request-timeout=1s", "-resync=1s")
-				j.apply("job", fmt.Sprintf("  allowConcurrentRun: false\n  maxRestart: 20\n  podCount: %d\n%s", test.pods, pod(test.does)))
-				j.request("one")
+				j.apply("job", fmt.Sprintf("%s  maxRestart: 20\n  podCount: %d\n%s", way.spec, test.pods, pod(test.does)))
+				if way.end != nil {
+					j.request("one")
+				}
+				tag := ""
 				j.becomes(60*time.Second, func(t *assert.CollectT) {
 					running := j.status(t).Running
 					require.Len(t, running, 1)
 					require.True(t, test.ready(running[0].Pods), "%+v", running[0].Pods)
+					tag = running[0].Tag
 				})
 				if test.away {
 					p.Kill()
 				}
-				j.request("two")
-				require.NoError(t, j.client.BatchV1().Jobs(j.namespace).Delete(t.Context(), j.jobs(t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
 				since := time.Now()
-				if test.away && how != metav1.DeletePropagationOrphan {
+				if way.end != nil {
+					j.request("two")
+					way.end(j, tag)
+				} else if next := j.status(t).NextScheduleTime; next != nil {
+					since = next.Time
+				}
+				if test.away && way.name != "orphan" {
 					j.becomes(bound, func(t *assert.CollectT) { require.Empty(t, j.unfinishedPods(t)) })
 				}
 				if test.away {
 					j.controller("-request-timeout=1s", "-resync=1s")
 					since = time.Now()
 				}
-				j.becomes(bound, func(t *assert.CollectT) {
+				j.becomes(bound+time.Until(since), func(t *assert.CollectT) {
 					require.LessOrEqual(j.t, len(j.unfinishedPods(t)), test.pods, "the runs overlap")
-					require.Equal(t, schedule.Lost, j.answer(t, "one").Outcome())
-					require.Equal(t, schedule.Running, j.answer(t, "two").Status)
+					status := j.status(t)
+					require.Len(t, status.Completed, 1)
+					require.Equal(t, tag, status.Last.Tag)
+					require.Equal(t, [2]any{way.stopped, way.stopped == ""}, [2]any{status.Last.Stopped, status.Last.Lost})
+					require.True(t, test.ready(status.Last.Pods), "%+v", status.Last.Pods)
+					require.Len(t, status.Running, 1)
+					require.Contains(t, j.events(t), map[bool]string{true: "RunLost", false: "RunStopped"}[way.stopped == ""])
 				})
-				t.Logf("lost and followed after %v", time.Since(since))
-				require.Contains(t, j.events(t), "RunLost")
+				t.Logf("ended and followed after %v", time.Since(since))
 			})
 		}
 	}

@@ -48,7 +48,7 @@ func TestScheduled(t *testing.T) {
 		{"killed anywhere", (*stand).killedAnywhere},
 		{"unanswered", (*stand).unanswered},
 		{"denied", (*stand).denied},
-		{"deleted by hand", (*stand).deletedByHand},
+		{"ended early", (*stand).endedEarly},
 		{"uninstalled", (*stand).uninstalled},
 		{"printed", (*stand).printed},
 		{"made anew", (*stand).replaced},
@@ -56,7 +56,6 @@ func TestScheduled(t *testing.T) {
 		{"two controllers", (*stand).together},
 		{"at rest", (*stand).rests},
 		{"a stale list of ScheduledJobs", (*stand).staleList},
-		{"replaced and cancelled", (*stand).stops},
 		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
 	}
@@ -190,15 +189,6 @@ func (s *stand) cuts(t *testing.T) {
 	require.EqualValues(t, 137, r.ExitCode)
 	require.Less(t, r.Completed.Sub(r.Started), time.Minute)
 	require.Equal(t, []string{"DeadlineExceeded", "DeadlineExceeded"}, j.failedPods(t))
-}
-
-func active(jobs []batchv1.Job) (n int) {
-	for _, job := range jobs {
-		if len(job.Status.Conditions) == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // Of each outcome the history keeps the newest, and nothing else is left: no Job, no
@@ -398,6 +388,9 @@ func (s *stand) refuses(t *testing.T) {
 		"spec.execTimeout":              "  execTimeout: 0\n" + pod(nil),
 		"spec.historyLimit":             "  historyLimit: -1\n" + pod(nil),
 		"spec.after[0].outcome":         "  after: [{job: a, outcome: done}]\n" + pod(nil),
+		"spec.after must name other":    "  after: [{job: wrong}]\n" + pod(nil),
+		"spec.after: Too many":          "  after: [" + strings.Repeat("{job: a}, ", 101) + "]\n" + pod(nil),
+		"spec.templateRef.kind":         "  templateRef: {name: a, kind: Deployment}\n",
 		`unknown field "spec.timeSpec"`: "  timeSpec: R//PT1S\n" + pod(nil),
 	} {
 		require.ErrorContains(t, create("wrong", "ScheduledJob", spec), field)
