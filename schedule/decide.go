@@ -87,7 +87,7 @@ func Refresh(state State, seen Observed, now time.Time) Decision {
 	if err := state.Validate(); err != nil || state.fresh() {
 		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
 	}
-	d := newDecider(Spec{}, state, seen, now)
+	d := newDecider(Spec{UID: state.UID}, state, seen, now)
 	d.due = interval.Occurrences{}
 	if d.jobsKnown {
 		known := d.tagsOf(d.state.Pending, d.state.Running, d.state.Completed)

@@ -568,6 +568,31 @@ func TestChangeAtAnInstant(t *testing.T) {
 	require.Equal(t, before.Add(time.Hour), d.NextCheck)
 }
 
+// With many dependencies with long names, the state has few completed runs.
+func TestSizeWithDependencies(t *testing.T) {
+	s := minutely(t)
+	s.History = history.Limits{}
+	seen := schedule.Observed{JobsKnown: true, DeletedBy: map[string]string{}}
+	for i := range 100 {
+		name := fmt.Sprintf("%s%03d", strings.Repeat("a", 250), i)
+		s.After = append(s.After, after(name)...)
+		seen.Upstreams = append(seen.Upstreams, schedule.Upstream{Job: name, UID: strings.Repeat("u", 36), Counts: schedule.Counts{Succeeded: 1 << 40, Failed: 1 << 40, Lost: 1 << 40}})
+	}
+	var state schedule.State
+	for i := range 100 {
+		state = schedule.Decide(s, state, seen, minute(i)).State
+		seen.Jobs = nil
+		for _, r := range state.Pending {
+			seen.Jobs, seen.DeletedBy[r.Tag] = append(seen.Jobs, schedule.Job{Tag: r.Tag}), strings.Repeat("d", 100)
+		}
+		data, err := json.Marshal(state)
+		require.NoError(t, err)
+		require.Less(t, len(data), 60<<10)
+	}
+	require.Greater(t, state.Started, int64(45))
+	require.Greater(t, len(state.Completed), 10)
+}
+
 // The zero time is a time as others are: what is decided at it is decided once.
 func TestZeroTime(t *testing.T) {
 	s := hourly(t, "R//P1D")

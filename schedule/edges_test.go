@@ -389,6 +389,9 @@ func (e *edge) ask(r schedule.Run) {
 		} else if e.chance(2) {
 			e.create(r.Tag)
 		}
+		if e.jobs[r.Tag] == nil && e.chance(3) { // the answer was an internal error
+			e.rejected = append(e.rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: "quota", MayArrive: true})
+		}
 	default:
 		e.create(r.Tag)
 	}

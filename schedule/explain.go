@@ -68,10 +68,10 @@ const (
 
 // Waits returns why the schedule does not progress, and in words: why its first waiting run does
 // not start, or, without a waiting run, that Jobs are unknown, or that the schedule is rejected,
-// blocked or suspended.
+// blocked or suspended. A run whose Job was asked for waits after three decisions without a Job.
 func (d Decision) Waits() (Hold, string) {
 	for _, r := range d.State.Pending {
-		if !slices.Contains(d.Start, r) {
+		if !slices.Contains(d.Start, r) && !(r.tried() && d.State.Tries < failing) {
 			return d.WaitOf(r)
 		}
 	}

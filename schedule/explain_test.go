@@ -70,11 +70,14 @@ func TestWhy(t *testing.T) {
 		}
 		require.Contains(t, d.String(), name+"r: "+tt.want+"\n", "%+v", tt)
 	}
+	asking := tried
+	asking.Status = schedule.Pending
 	rejected := schedule.Decision{State: schedule.State{Rejected: "quota", RetryAt: minute(5), Pending: []schedule.Run{plain}}}
 	require.Contains(t, rejected.String(), "waiting  r: "+rejecting+"\n")
 	for want, d := range map[schedule.Hold]schedule.Decision{
 		schedule.Rejecting: {State: schedule.State{Rejected: "quota"}}, schedule.IsBlocked: {State: schedule.State{Blocked: true}}, schedule.Unknown: {JobsUnknown: true},
-		schedule.IsSuspended: {Suspended: true}, schedule.NotHeld: {}, schedule.CatchingUp: {Held: schedule.CatchingUp, State: schedule.State{Pending: []schedule.Run{plain}}},
+		schedule.IsSuspended: {Suspended: true}, schedule.NotHeld: {State: schedule.State{Tries: 2, Pending: []schedule.Run{asking}}},
+		schedule.Unanswered: {State: schedule.State{Tries: 3, Pending: []schedule.Run{asking}}}, schedule.CatchingUp: {Held: schedule.CatchingUp, State: schedule.State{Pending: []schedule.Run{plain}}},
 	} {
 		hold, _ := d.Waits()
 		require.Equal(t, want, hold)

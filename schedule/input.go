@@ -23,9 +23,9 @@ type Observed struct {
 	// Such a list is current. If its Revision is lower than the state's, or the state has
 	// another UID, the state was restored.
 	Consistent bool
-	// Rejected are the rejected creates after which a read found no Job of the run. Report
-	// each in at least one decision. Do not report a create without an answer. A lost report
-	// only costs time.
+	// Rejected are the creates that the API server answered with an error, and after which a read
+	// found no Job of the run. Report each in at least one decision. Do not report a create without
+	// an answer. A lost report only costs time.
 	Rejected []Rejection
 	// DeletedBy names the clients that deleted Jobs, by tag, as far as they are known.
 	DeletedBy map[string]string
@@ -40,13 +40,13 @@ type Observed struct {
 	Upstreams []Upstream
 }
 
-// A Rejection is a rejected create.
+// A Rejection is a create that the API server answered with an error.
 type Rejection struct {
 	Tag     string // of the run
 	Attempt int64  // Attempts of the run, as Decision.Start had it
 	Reason  string // the words of the API server
-	// MayArrive must be set if an earlier create of the run was not answered and may still
-	// arrive. The run then stays active.
+	// MayArrive must be set if this create may have had its effect, as after an internal error, or an
+	// earlier create of the run was not answered and may still arrive. The run then stays active.
 	MayArrive bool
 }
 

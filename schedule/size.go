@@ -10,8 +10,8 @@ const (
 	startBelow = 50 << 10
 	usualRun   = 400
 	growth     = 150
-	// alwaysFit is the number of runs and tags that fit, whatever they hold. A run takes at most
-	// about 700 bytes.
+	// alwaysFit is the number of runs, tags and dependencies that fit, whatever they hold. A run takes
+	// at most about 700 bytes.
 	alwaysFit = 60
 )
 
@@ -25,9 +25,9 @@ const (
 	mostName       = 60  // bytes of the name of a client
 )
 
-// entries returns the number of runs and tags in the lists of the state.
+// entries returns the number of runs, tags and dependencies in the lists of the state.
 func (s *State) entries() int {
-	return len(s.Pending) + len(s.Running) + len(s.Completed) + len(s.Requested) + len(s.PendingDeletion)
+	return len(s.Pending) + len(s.Running) + len(s.Completed) + len(s.Requested) + len(s.PendingDeletion) + len(s.After)
 }
 
 // fits returns how many of n runs the state has room for when the active runs have grown.

@@ -187,6 +187,11 @@ func TestRefresh(t *testing.T) {
 	require.Zero(t, schedule.Refresh(h.state, schedule.Observed{JobsKnown: true, Jobs: h.seen.Jobs[:1]}, minute(9)).NextCheck, "with an unobserved Job")
 	require.Equal(t, h.state.Handled, d.State.Handled)
 	require.Equal(t, h.state.TimeSpec, d.State.TimeSpec)
+	newer := h.state
+	newer.JobsRevision = 2
+	restored := schedule.Refresh(newer, schedule.Observed{JobsKnown: true, Revision: 1, Consistent: true}, minute(9))
+	require.Equal(t, schedule.Restored, restored.Events[0].Reason)
+	require.Equal(t, h.spec.UID, restored.State.UID, "on which the tags of waiting runs depend")
 	again := schedule.Refresh(d.State, h.seen, minute(9))
 	require.True(t, again.State.Equal(d.State))
 	require.Empty(t, again.Events)

@@ -49,6 +49,8 @@ const (
 	MaxHistory = 1000
 	// MaxPodCount is the greatest podCount, which the API server limits.
 	MaxPodCount = 100_000
+	// MaxAfter is the greatest number of dependencies, which the status holds.
+	MaxAfter = 100
 )
 
 // Inputs holds values that a ScheduledJob refers to. The zero value has none.
@@ -232,6 +234,10 @@ func (r *reader) zone(path, name string) *time.Location {
 }
 
 func (r *reader) after(name string, s *schedule.Spec) {
+	if n := len(r.spec.After); n > MaxAfter {
+		r.problems.Check(false, "spec.after", n, fmt.Sprintf("at most %d dependencies", MaxAfter))
+		return
+	}
 	for i, d := range r.spec.After {
 		path := fmt.Sprintf("spec.after[%d]", i)
 		dependency := schedule.Dependency{Job: d.Job, Outcome: cmp.Or(d.Outcome, schedule.Succeeded)}

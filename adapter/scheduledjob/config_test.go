@@ -150,6 +150,8 @@ func TestProblems(t *testing.T) {
 			`spec.after[0].outcome: found "done"; use succeeded, failed or any`,
 			`spec.after[1].job: found "report"; use another ScheduledJob, because each run would request the next`,
 			"spec.after[3]: found a succeeded once more; use each dependency once"}},
+		{"many dependencies", with("  after: [" + strings.Repeat("{job: a, outcome: failed}, ", 101) + "]\n"), []string{
+			"spec.after: found 101; use at most 100 dependencies"}},
 		{"two templates", with("  templateRef: {name: a}\n"), []string{
 			"spec.templateRef: found one, and spec.template; use only one of the two"}},
 		{"a reference", strings.Split(minimal, "  template:")[0] + "  templateRef: {apiVersion: apps/v1, kind: Deployment, namespace: other}\n", []string{

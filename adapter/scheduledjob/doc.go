@@ -34,7 +34,7 @@
 //	schedule.endTime                       no run is due later
 //	schedule.jitterSeconds                 each run is due later by less than this
 //	schedule.maxCatchUp                    unfinished runs that started while a later run was due
-//	after                                  other ScheduledJobs whose completed runs request a run of this one
+//	after                                  other ScheduledJobs whose completed runs request a run of this one; at most 100
 //	suspend                                no scheduled run starts; the latest waits, or all with skipOutdated false
 //	startingDeadlineSeconds                a scheduled run that waits longer is missed
 //	concurrencyPolicy                      Allow and Wait are allowConcurrentRun true and false; Forbid and Replace

@@ -132,13 +132,17 @@ func (e *StartError) Unwrap() error { return e.err }
 // start creates the Job of a run, and notes what is known if that fails.
 func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
 	err := s.create(ctx, job, owner)
-	switch {
-	case err == nil:
-	case !answered(err):
+	if err == nil {
+		return nil
+	}
+	// A run's first create follows no other, whichever process sends it.
+	may := r.Attempts > 1 && s.tracker.mayArrive(job)
+	if !answered(err) {
 		s.tracker.late(job)
-	case s.tracker.absent(ctx, job, err):
-		// A run's first create follows no other, whichever process sends it.
-		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: r.Attempts > 1 && s.tracker.mayArrive(job)}
+		may = true
+	}
+	if s.tracker.absent(ctx, job, err) {
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: may}
 		s.tracker.mutex.Lock()
 		defer s.tracker.mutex.Unlock()
 		if s.tracker.rejected == nil {
@@ -207,12 +211,12 @@ func answered(err error) bool {
 	return code >= 400 && code < 500 && code != http.StatusRequestTimeout
 }
 
-// absent reports whether the API server has no Job of the run after a rejected create.
+// absent reports whether the API server has no Job of the run after an error of the API server.
 func (t *Tracker) absent(ctx context.Context, job *batchv1.Job, err error) bool {
 	if errors.Is(err, errTaken) {
 		return true
 	}
-	if apierrors.IsAlreadyExists(err) || errors.Is(err, adapter.ErrNotSent) {
+	if status := apierrors.APIStatus(nil); apierrors.IsAlreadyExists(err) || !errors.As(err, &status) {
 		return false
 	}
 	_, err = t.Client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})

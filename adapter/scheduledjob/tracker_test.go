@@ -136,7 +136,8 @@ func TestCarry(t *testing.T) {
 }
 
 // A rejected create is final, unless an earlier create of the run may still arrive: one of this
-// process that was not answered, or one of a process before.
+// process that was not answered, or one of a process before. A create that the API server answered
+// with an error of its own may have had its effect.
 func TestMayArrive(t *testing.T) {
 	st := newStand()
 	st.Start()
@@ -160,6 +161,9 @@ func TestMayArrive(t *testing.T) {
 	require.Equal(t, rejected(5, true), try(5, forbidden))
 	st.at = st.at.Add(30 * time.Second)
 	require.Equal(t, rejected(6, false), try(6, forbidden))
+	internal := apierrors.NewInternalError(errors.New("webhook"))
+	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: internal.Error(), MayArrive: true}}, try(1, internal))
+	st.at = st.at.Add(30 * time.Second)
 	st.late(st.job("another"))
 	require.Len(t, st.until, 1, "expired names are forgotten")
 }

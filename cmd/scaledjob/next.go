@@ -63,7 +63,11 @@ func newNext() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && scheduledName.MatchString(args[0]) {
+			named := len(args) == 1 && scheduledName.MatchString(args[0])
+			if (named || n.file != "") && c.Flags().Changed("zone") {
+				return input.Usagef("--zone: only for a schedule; a ScheduledJob has its own zone")
+			}
+			if named {
 				return n.named(c.Context(), c.OutOrStdout(), strings.TrimPrefix(args[0], "scheduledjob/"), time.Now())
 			}
 			if n.Namespace != "" {
@@ -102,14 +106,7 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	if err != nil || n.zone == "" || zone == time.Local {
 		return input.Usagef("--zone %q: unknown time zone; use a name such as Europe/Berlin", n.zone)
 	}
-	if n.n < 1 || n.n > mostOccurrences {
-		return input.Usagef("--count %d: out of range; use 1 to %d", n.n, mostOccurrences)
-	}
-	from, err := flagTime("from", n.from, now)
-	if err != nil {
-		return err
-	}
-	created, err := flagTime("created", n.created, from)
+	from, created, err := n.times(now)
 	if err != nil {
 		return err
 	}
@@ -122,6 +119,17 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 		return n.encode(out, map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
 	}
 	return printOccurrences(out, found)
+}
+
+// times returns the times of --from and --created, if the flags are valid.
+func (n *nextCommand) times(now time.Time) (from, created time.Time, err error) {
+	if n.n < 1 || n.n > mostOccurrences {
+		return from, created, input.Usagef("--count %d: out of range; use 1 to %d", n.n, mostOccurrences)
+	}
+	if from, err = flagTime("from", n.from, now); err == nil {
+		created, err = flagTime("created", n.created, from)
+	}
+	return from, created, err
 }
 
 // occurrences returns the next occurrences at or after a time.
@@ -232,11 +240,7 @@ func flagTime(name, text string, other time.Time) (time.Time, error) {
 
 // nextOf prints the next occurrences of a ScheduledJob, and why its runs wait.
 func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
-	from, err := flagTime("from", n.from, now)
-	if err != nil {
-		return err
-	}
-	created, err := flagTime("created", n.created, from)
+	from, created, err := n.times(now)
 	if err != nil {
 		return err
 	}

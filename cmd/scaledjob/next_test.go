@@ -100,6 +100,7 @@ func TestNextWrong(t *testing.T) {
 		"next R//P1D -n 0":                 "--count 0: out of range; use 1 to 10000",
 		"next R//P1D --from tomorrow":      `--from "tomorrow": invalid time; use one such as`,
 		"next R//P1D --created 2026-01-01": `--created "2026-01-01": invalid time`,
+		"next -f - --zone Europe/Berlin":   "--zone: only for a schedule; a ScheduledJob has its own zone",
 	} {
 		status, out, said := call(t, command, "")
 		require.Equal(t, trouble, status, command)

@@ -23,6 +23,10 @@ func TestScheduledJob(t *testing.T) {
 	require.Equal(t, success, status, said)
 	require.Equal(t, want, out)
 
+	status, _, said = call(t, "next -f "+file+" -n 0", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "--count 0: out of range; use 1 to 10000")
+
 	status, out, said = call(t, "lint "+file, "")
 	require.Equal(t, success, status, said+out)
 	require.Contains(t, out, "1 ScheduledJob, no problem")
@@ -41,4 +45,15 @@ func TestScheduledJob(t *testing.T) {
 	require.Equal(t, want+"runs wait: CreateRejected: quota\n", out)
 	_, out, said = call(t, "explain scheduledjob/report"+cluster, "")
 	require.Contains(t, out, "reason   CreateRejected: quota", said)
+
+	// A reason that is not in the runs is the controller's.
+	for reason, why := range map[string]string{
+		"CatchingUp": "as many runs as may catch up are unfinished", "StateFull": "the state has no room for another active run", "JobsUnknown": "the Jobs are not known",
+		"OtherRunIsActive": "another run is active",
+	} {
+		text := scheduledManifest + "status: {reason: " + reason + ", pendingExecutions: [{dueAt: '2026-01-02T01:30:00Z'}]}\n"
+		_, out, said = call(t, "explain "+written(t, "report.yaml", text), "")
+		require.Regexp(t, "waiting  20260102t013000-[0-9a-f]+: "+why+"\n", out, said)
+		require.Contains(t, out, "reason   "+reason+": "+why, said)
+	}
 }

@@ -31,7 +31,8 @@ type request struct {
 	} `json:"spec"`
 	Status requestStatus `json:"status"`
 
-	now []schedule.Request // of a backfill: the runs that may start
+	now  []schedule.Request // of a backfill: the runs that may start
+	runs int                // of a backfill: the number of all
 }
 
 type requestStatus struct {
@@ -50,18 +51,14 @@ func (r *request) requests(config scheduledjob.Config) []schedule.Request {
 		return []schedule.Request{{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered}}
 	}
 	of := config.Schedule
-	if of.Schedule != nil {
-		var all int
-		r.now, all = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done))
-		r.Status.Runs = int32(all)
-	}
+	r.now, r.runs = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done))
 	return r.now
 }
 
 // backfilled returns the status of a backfill, by the runs of its requests.
 func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) requestStatus {
 	is := r.Status
-	is.Message, is.Status, is.OnDemand = "", schedule.Pending, true
+	is.Message, is.Status, is.OnDemand, is.Runs = "", schedule.Pending, true, int32(r.runs)
 	for i, next := range r.now {
 		run, there := runs[next.ID]
 		switch {
@@ -74,7 +71,7 @@ func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) reques
 			is.Status = schedule.Running
 		}
 	}
-	if is.Done == is.Runs {
+	if is.Done >= is.Runs {
 		is.Status, is.Completed, is.Success = schedule.Completed, now.UTC().Truncate(time.Second), is.Failures == 0
 		if is.Runs == 0 {
 			is.Message = "the schedule has no occurrence in the span"
@@ -202,7 +199,9 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:
 			problems = append(problems, c.remove(ctx, r))
 		case !answered && !decided:
-			problems = append(problems, c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: invalidJob}))
+			kept := r.Status // such as the runs of a backfill that are done
+			kept.Status, kept.Message = schedule.Pending, invalidJob
+			problems = append(problems, c.report(ctx, r, kept))
 		}
 	}
 	return errors.Join(problems...)

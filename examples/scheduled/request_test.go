@@ -222,14 +222,7 @@ func TestUnreadableAnswer(t *testing.T) {
 func TestBackfill(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 1\n")
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
-			"metadata": map[string]any{"name": "back", "namespace": "n", "uid": "uid-back", "creationTimestamp": "2026-01-01T00:00:00Z"},
-			"spec": map[string]any{"job": "job", "backfill": map[string]any{
-				"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together}},
-		}}
-		_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
-		require.NoError(t, err)
+		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together})
 		due, most := map[string]int{}, 0
 		for range 60 {
 			w.sees()
@@ -259,5 +252,37 @@ func TestBackfill(t *testing.T) {
 		require.Equal(t, map[bool]int{false: 1, true: 10}[together], most)
 		is := w.answerTo("back")
 		require.Equal(t, []any{"completed", true, int64(12), int64(12)}, []any{is["status"], is["success"], is["done"], is["runs"]})
+	}
+}
+
+// A backfill goes on where it was after an invalid edit, and ends if the schedule has fewer
+// occurrences than have run, or if there is no schedule any more.
+func TestEditedBackfill(t *testing.T) {
+	for edit, want := range map[string][]any{
+		"R/2025-12-01T00:00:00Z/PT1H": {"completed", int64(4), int64(4), nil},
+		"R/2025-12-02T00:00:00Z/P1D":  {"completed", int64(2), int64(1), nil},
+		"":                            {"completed", int64(2), nil, "the schedule has no occurrence in the span"},
+	} {
+		w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 0\n")
+		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-03T00:00:00Z", "limit": int64(4)})
+		steps := func() {
+			w.seesRequests()
+			w.lists("")
+			w.reconciles()
+			w.finishes(batchv1.JobComplete)
+		}
+		for w.answerTo("back")["done"] != int64(2) {
+			steps()
+		}
+		w.edit("spec.schedule.timeSpec", "R//PT01")
+		steps()
+		require.Equal(t, []any{"pending", int64(2), invalidJob}, []any{w.answerTo("back")["status"], w.answerTo("back")["done"], w.answerTo("back")["message"]})
+		w.edit("spec.schedule.timeSpec", edit)
+		for range 20 {
+			steps()
+		}
+		is := w.answerTo("back")
+		require.Equal(t, want, []any{is["status"], is["done"], is["runs"], is["message"]}, edit)
+		require.Equal(t, want[1], w.object()["succeededCount"], "each occurrence runs once")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -160,14 +161,27 @@ func TestUnansweredThenRejected(t *testing.T) {
 }
 
 // Hours of rejected creates show in a condition, with the words of the API server, in the
-// reason, in the cause of missed runs, and in one event. They end with the first Job.
+// reason, in the cause of missed runs, and in one event. They end with the first Job. So do hours
+// of failures of the API server and of a webhook, after which a create may have had its effect, and hours without an
+// answer, which has no words.
 func TestRejectedForHours(t *testing.T) {
+	for name, test := range map[string]struct {
+		err           error
+		reason, words string
+		missed        string
+	}{
+		"policy":    {apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("denied by policy no-jobs")), "CreateRejected", "denied by policy no-jobs", "rejected"},
+		"webhook":   {apierrors.NewInternalError(errors.New("failed calling webhook no-jobs")), "CreateRejected", "failed calling webhook no-jobs", "rejected"},
+		"no answer": {errors.New("connection refused"), "CreateUnanswered", "its Job was asked for and has not been observed", "outdated"},
+	} {
+		t.Run(name, func(t *testing.T) { rejectedForHours(t, test.err, test.reason, test.words, test.missed) })
+	}
+}
+
+func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
 	w := newWorld(t, "  schedule: {timeSpec: R//PT1M}\n")
 	rejects := true
-	w.client.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		name := a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).Name
-		return rejects, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, name, errors.New("denied by policy no-jobs"))
-	})
+	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return rejects, nil, err })
 	events := map[string]int{}
 	go1 := func(second int) {
 		w.at(float64(second))
@@ -178,24 +192,24 @@ func TestRejectedForHours(t *testing.T) {
 		}
 		w.did()
 	}
-	for second := 0; second < 5*3600; second += 20 {
+	for second := 0; second < 5*3600; second += 60 {
 		go1(second)
 	}
 	status := w.object()
-	require.Regexp(t, `^False CreateRejected: .*denied by policy no-jobs`, w.condition("Progressing"))
-	require.Equal(t, "CreateRejected", status["reason"])
+	require.Regexp(t, "^False "+reason+": .*"+words, w.condition("Progressing"))
+	require.Equal(t, reason, status["reason"])
 	require.Equal(t, "2026-01-01T05:00:00Z", status["nextScheduleTime"])
 	missed := status["missedBy"].(map[string]any)
-	require.Equal(t, []string{"rejected"}, slices.Collect(keysOf(missed)))
-	require.EqualValues(t, status["missedCount"], missed["rejected"])
-	require.LessOrEqual(t, events["Warning CreateRejected"], 1)
+	require.Equal(t, []string{cause}, slices.Collect(maps.Keys(missed)))
+	require.EqualValues(t, status["missedCount"], missed[cause])
+	require.Equal(t, 1, events["Warning "+reason])
 	require.LessOrEqual(t, events["Warning RunsMissed"], 1, "%v", events)
 	rejects = false
 	for second := 5 * 3600; second < 5*3600+600; second += 20 {
 		go1(second)
 	}
 	require.Regexp(t, `^True `, w.condition("Progressing"))
-	require.NotEqual(t, "CreateRejected", w.object()["reason"])
+	require.NotContains(t, w.object(), "reason")
 }
 
 // Ten thousand requests wait where they are, and all run.
@@ -270,16 +284,6 @@ func (w *world) object() map[string]any {
 	w.did()
 	status, _ := u.Object["status"].(map[string]any)
 	return status
-}
-
-func keysOf(m map[string]any) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // condition is the condition as "Status Reason: Message".

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,8 @@ func slim(object any) (any, error) {
 	case *batchv1.Job:
 		m := metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, CreationTimestamp: o.CreationTimestamp, DeletionTimestamp: o.DeletionTimestamp,
-			Labels: only(o.Labels, scheduledjob.LabelTag), Annotations: only(o.Annotations, scheduledjob.AnnotationTTL, scheduledjob.AnnotationDeletedBy),
+			Finalizers: slices.DeleteFunc(o.Finalizers, func(f string) bool { return f != metav1.FinalizerDeleteDependents }),
+			Labels:     only(o.Labels, scheduledjob.LabelTag), Annotations: only(o.Annotations, scheduledjob.AnnotationTTL, scheduledjob.AnnotationDeletedBy),
 		}
 		if c := metav1.GetControllerOf(o); c != nil {
 			m.OwnerReferences = []metav1.OwnerReference{*c}

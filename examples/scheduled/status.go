@@ -77,7 +77,7 @@ func progressing(d schedule.Decision, ready metav1.Condition) metav1.Condition {
 	switch {
 	case ready.Reason == reasonInvalid:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: "The spec is invalid: see Ready"}
-	case hold == schedule.Rejecting, hold == schedule.IsBlocked, hold == schedule.Unknown, hold == schedule.StateFull:
+	case hold == schedule.Rejecting, hold == schedule.Unanswered, hold == schedule.IsBlocked, hold == schedule.Unknown, hold == schedule.StateFull:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(hold), Message: why}
 	case hold == schedule.NotHeld:
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonProgressing, Message: "Runs start when they are due"}

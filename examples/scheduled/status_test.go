@@ -116,7 +116,7 @@ func TestLongObjects(t *testing.T) {
 	long := map[string]string{"a": strings.Repeat("a", 1<<20), scheduledjob.AnnotationDeletedBy: "x", scheduledjob.AnnotationTTL: strings.Repeat("1", 1<<18)}
 	meta := metav1.ObjectMeta{
 		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "5", Labels: map[string]string{scheduledjob.LabelTag: "tag"}, Annotations: long,
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long["a"]}}, Finalizers: []string{long["a"]},
+		DeletionTimestamp: new(metav1.Now()), ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long["a"]}}, Finalizers: []string{long["a"], metav1.FinalizerDeleteDependents},
 		OwnerReferences: []metav1.OwnerReference{{Name: long["a"]}, {Name: "job", UID: "owner", Controller: new(true)}},
 	}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Args: []string{long["a"]}}}}}
@@ -125,6 +125,7 @@ func TestLongObjects(t *testing.T) {
 	}}
 	before := scheduledjob.Observe("owner", []batchv1.Job{*job.DeepCopy()}, nil)
 	require.Len(t, before, 1)
+	require.True(t, before[0].Foreground)
 	for _, object := range []interface {
 		runtime.Object
 		metav1.Object

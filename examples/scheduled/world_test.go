@@ -66,13 +66,16 @@ func (w *world) edit(path string, value any) {
 	w.did()
 }
 
-// request makes a RunRequest, which the cache sees.
-func (w *world) request(name, job string) {
+// request makes a RunRequest, which the cache sees, of a backfill if there is one.
+func (w *world) request(name, job string, backfill ...map[string]any) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
 		"metadata": map[string]any{"name": name, "namespace": "n", "uid": "uid-" + name, "creationTimestamp": "2026-01-01T00:00:00Z"},
 		"spec":     map[string]any{"job": job},
 	}}
+	for _, b := range backfill {
+		require.NoError(w.t, unstructured.SetNestedMap(u.Object, b, "spec", "backfill"))
+	}
 	_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	w.seesRequests()

@@ -88,6 +88,12 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 	}
 	text := "on demand"
 	d := schedule.Decision{State: s.Status.State, Suspended: c.Schedule.Suspended}
+	switch held := schedule.Hold(s.Status.Reason); held { // which the runs do not show
+	case schedule.Unknown:
+		d.JobsUnknown = true
+	case schedule.CatchingUp, schedule.StateFull:
+		d.Held = held
+	}
 	if due != nil {
 		text = c.Schedule.Schedule.String()
 		d.NextRun, _ = due.Next(now)
