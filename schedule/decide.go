@@ -57,7 +57,7 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d := newDecider(spec, state, seen, now)
 	d.connect()
 	d.renew()
-	d.state.Version, d.state.UID = stateVersion, d.uid()
+	d.state.Version, d.state.UID = stateVersion, cmp.Or(d.state.UID, d.spec.UID) // restore changes the UID
 	d.due = occurrences(d.spec.Schedule, d.state.Since)
 	d.read(seen)
 	d.reject(seen.Rejected)
@@ -153,9 +153,6 @@ func (d *decider) restore(seen Observed) {
 	d.changed = true
 	d.tell(Event{Reason: Restored})
 }
-
-// uid returns the UID of the state, which changes with a consistent read only.
-func (d *decider) uid() string { return cmp.Or(d.state.UID, d.spec.UID) }
 
 // connect notes from when on each dependency holds: those of a new job from its
 // creation, others from the decision that first sees them.

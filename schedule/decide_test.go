@@ -431,17 +431,6 @@ func TestRememberedRequests(t *testing.T) {
 	require.False(t, starts(299))
 }
 
-// Of two Jobs with one tag the unfinished one counts, in whatever order they are.
-func TestSameTag(t *testing.T) {
-	s := minutely(t)
-	d := schedule.Decide(s, schedule.State{}, none, minute(0))
-	jobs := []schedule.Job{job(d.Start[0], schedule.Succeeded, minute(1)), job(d.Start[0], schedule.Unfinished, time.Time{})}
-	for range 2 {
-		require.Equal(t, "run 00:00, 1=1+0+0+0", brief(schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(0))))
-		jobs[0], jobs[1] = jobs[1], jobs[0]
-	}
-}
-
 // Another zone is another time spec; without a schedule it is nothing.
 func TestZone(t *testing.T) {
 	s := minutely(t)
@@ -482,92 +471,6 @@ func TestTags(t *testing.T) {
 		"asked-282d20d341869ffbc31cfa95", "after-79e01cf977156608f325eaac"}, tags)
 }
 
-// The names that a job's status has, and what a full state comes to.
-func TestStateJSON(t *testing.T) {
-	s := minutely(t)
-	s.SkipOutdated, s.Concurrency = false, schedule.Wait
-	d := schedule.Decide(s, schedule.State{}, none, minute(0))
-	failed := job(d.Start[0], schedule.Failed, minute(1))
-	failed.ExitCode = 3
-	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{failed}}, minute(2))
-	data, err := json.MarshalIndent(d.State, "", " ")
-	require.NoError(t, err)
-	require.Equal(t, `{
- "version": 1,
- "timeSpec": "R//PT1M",
- "since": "2026-01-01T00:00:00Z",
- "handled": "2026-01-01T00:02:00Z",
- "scheduleCount": 3,
- "startedCount": 1,
- "missedCount": 0,
- "droppedCount": 0,
- "pendingExecutions": [
-  {
-   "tag": "20260101t000100-77cfa9d9",
-   "status": "pending",
-   "dueAt": "2026-01-01T00:01:00Z",
-   "createdAt": "2026-01-01T00:01:00Z",
-   "triedAt": "2026-01-01T00:02:00Z",
-   "attempts": 1,
-   "success": false,
-   "catchUp": true
-  },
-  {
-   "tag": "20260101t000200-43a88afa",
-   "status": "pending",
-   "dueAt": "2026-01-01T00:02:00Z",
-   "createdAt": "2026-01-01T00:02:00Z",
-   "success": false
-  }
- ],
- "completedExecution": [
-  {
-   "tag": "20260101t000000-34291bc7",
-   "status": "completed",
-   "dueAt": "2026-01-01T00:00:00Z",
-   "createdAt": "2026-01-01T00:00:00Z",
-   "attempts": 1,
-   "startedAt": "2026-01-01T00:00:00Z",
-   "completedAt": "2026-01-01T00:01:00Z",
-   "success": false,
-   "exitCode": 3
-  }
- ],
- "failedCount": 1,
- "lastExecution": {
-  "tag": "20260101t000000-34291bc7",
-  "status": "completed",
-  "dueAt": "2026-01-01T00:00:00Z",
-  "createdAt": "2026-01-01T00:00:00Z",
-  "attempts": 1,
-  "startedAt": "2026-01-01T00:00:00Z",
-  "completedAt": "2026-01-01T00:01:00Z",
-  "success": false,
-  "exitCode": 3
- },
- "tries": 1,
- "retryAt": "2026-01-01T00:02:01Z",
- "uid": "2f6a"
-}`, string(data))
-}
-
-// A schedule that is changed at an instant it has handled goes on from the change, and
-// what was handled stays so.
-func TestChangeAtAnInstant(t *testing.T) {
-	s := hourly(t, "R//PT1H")
-	created := s.Created
-	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, created)
-	at := created.Add(time.Hour)
-	d = schedule.Decide(s, d.State, schedule.Observed{JobsKnown: true}, at)
-	runs := d.State.PendingScheduled() + int64(len(d.State.Running))
-	d = schedule.Decide(hourly(t, "R//PT30M"), d.State, schedule.Observed{}, at)
-	require.Equal(t, runs, d.State.PendingScheduled()+int64(len(d.State.Running)))
-	require.Equal(t, at.Add(30*time.Minute), d.NextCheck)
-	before := at.Add(-30 * time.Minute) // the clock is set back, and it is changed again
-	d = schedule.Decide(s, d.State, schedule.Observed{}, before)
-	require.Equal(t, before.Add(time.Hour), d.NextCheck)
-}
-
 // With many dependencies with long names, the state has few completed runs.
 func TestSizeWithDependencies(t *testing.T) {
 	s := minutely(t)
@@ -595,16 +498,11 @@ func TestSizeWithDependencies(t *testing.T) {
 
 // The zero time is a time as others are: what is decided at it is decided once.
 func TestZeroTime(t *testing.T) {
-	s := hourly(t, "R//P1D")
-	s.Created, s.Concurrency = time.Time{}, schedule.Allow
+	s := minutely(t)
+	s.Created = time.Time{}
 	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, time.Time{})
 	again := schedule.Decide(s, first.State, schedule.Observed{JobsKnown: true}, time.Time{})
 	require.True(t, first.State.Equal(again.State))
-}
-
-func hourly(t *testing.T, interval string) schedule.Spec {
-	t.Helper()
-	return schedule.Spec{Schedule: schedule.ISO8601(parse(t, interval), nil), Created: created, MaxWaiting: 10}
 }
 
 // The state stays small in a mix of everything that it holds: requests that are never answered,

@@ -47,6 +47,7 @@ type edge struct {
 	skew     time.Duration // of the clock of the process
 	skews    bool
 	single   bool // Concurrency has never been Allow
+	edited   bool
 	spec     schedule.Spec
 	state    schedule.State
 	jobs     map[string]*edgeJob
@@ -198,6 +199,7 @@ func (e *edge) happen() {
 		e.rejects = e.chance(2)
 	case 8:
 		if e.chance(8) {
+			e.edited = true
 			e.edit()
 		}
 	case 9:

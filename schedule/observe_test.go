@@ -99,9 +99,9 @@ func TestAdoptsFractionsOfASecond(t *testing.T) {
 	}
 }
 
-// Of several finished Jobs with a tag the oldest counts, then the first that finished, in
-// any order of the Jobs.
-func TestSameTagFinished(t *testing.T) {
+// Of several Jobs with a tag an unfinished one counts, then the oldest, then the first that
+// finished, in any order of the Jobs.
+func TestSameTag(t *testing.T) {
 	s := minutely(t)
 	s.Schedule = nil
 	state := decided()
@@ -110,13 +110,18 @@ func TestSameTagFinished(t *testing.T) {
 		return schedule.Job{Tag: "r", Outcome: outcome, Created: minute(created), Finished: minute(finished), ExitCode: exit}
 	}
 	ordered := []schedule.Job{
-		j(schedule.Failed, 1, 7, 9), j(schedule.Failed, 2, 5, 8), j(schedule.Failed, 2, 6, 3), j(schedule.Failed, 2, 6, 4), j(schedule.Succeeded, 2, 6, 0),
+		{Tag: "r", Created: minute(3)}, j(schedule.Failed, 1, 7, 9), j(schedule.Failed, 2, 5, 8), j(schedule.Failed, 2, 6, 3), j(schedule.Failed, 2, 6, 4), j(schedule.Succeeded, 2, 6, 0),
 	}
 	for len(ordered) > 0 {
 		first := ordered[0]
 		rapid.Check(t, func(t *rapid.T) {
 			jobs := rapid.Permutation(ordered).Draw(t, "jobs")
-			last := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9)).State.Last
+			d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9))
+			last := d.State.Last
+			require.Equal(t, first.Outcome == schedule.Unfinished, len(d.State.Running) == 1)
+			if len(d.State.Running) == 1 {
+				return
+			}
 			require.Equal(t, first.Finished, last.Completed)
 			require.Equal(t, first.ExitCode, last.ExitCode)
 			require.Equal(t, first.Outcome, last.Outcome())

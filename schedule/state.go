@@ -146,7 +146,7 @@ const (
 // before it started.
 func (r Run) Outcome() Outcome {
 	switch {
-	case r.Status != Completed || r.neverStarted():
+	case r.Status != Completed || r.Stopped != "" && r.Started.IsZero():
 		return Unfinished
 	case r.Success:
 		return Succeeded
@@ -155,9 +155,6 @@ func (r Run) Outcome() Outcome {
 	}
 	return Failed
 }
-
-// neverStarted reports whether the run was cancelled before it started.
-func (r Run) neverStarted() bool { return r.Stopped != "" && r.Started.IsZero() }
 
 // A Connection is a dependency, with the completions that have been answered.
 type Connection struct {

@@ -52,29 +52,26 @@ const (
 // Without a Template the Job has no containers, and the API server rejects it.
 func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Job {
 	owner.Controller = new(true) // Observe finds no other Jobs
+	spec := batchv1.JobSpec{
+		CompletionMode: new(batchv1.IndexedCompletion), Parallelism: &c.PodCount, Completions: &c.PodCount,
+		ActiveDeadlineSeconds: c.ActiveDeadline, PodFailurePolicy: c.PodFailurePolicy,
+	}
+	if c.Template != nil {
+		spec.Template = *c.Template
+	}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: adapter.JobName(c.Name, r.Tag),
 			Labels:          map[string]string{LabelName: labelOf(c.Name), LabelTag: r.Tag},
 			OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
 		},
-		Spec: batchv1.JobSpec{
-			CompletionMode: new(batchv1.IndexedCompletion),
-			Parallelism:    new(c.PodCount),
-			Completions:    new(c.PodCount),
-
-			ActiveDeadlineSeconds: clone(c.ActiveDeadline),
-			PodFailurePolicy:      c.PodFailurePolicy.DeepCopy(),
-		},
+		Spec: *spec.DeepCopy(),
 	}
 	if c.TTL != nil {
 		job.Annotations = map[string]string{AnnotationTTL: strconv.Itoa(int(*c.TTL))}
 	}
 	c.limit(&job.Spec)
 	t := &job.Spec.Template
-	if c.Template != nil {
-		c.Template.DeepCopyInto(t)
-	}
 	if t.Labels == nil {
 		t.Labels = map[string]string{}
 	}
@@ -103,13 +100,6 @@ func (c *Config) limit(s *batchv1.JobSpec) {
 
 // labelOf returns the value of LabelName for a ScheduledJob.
 func labelOf(name string) string { return strings.TrimRight(fmt.Sprintf("%.63s", name), "-.") }
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
-}
 
 // env returns the variables of the template after the run's variables that it does not
 // set, so that the template's may refer to the run's.

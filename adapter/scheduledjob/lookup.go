@@ -40,7 +40,12 @@ type Observation struct {
 // state is newer than the cache or of another ScheduledJob. After an error, the Jobs are not
 // known, and the observation can be used.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
-	o := Observation{term: t.Terms.Term(), Cached: within(s.Namespace, jobs), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
+	o := Observation{term: t.Terms.Term(), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
+	for _, j := range jobs {
+		if j.Namespace == s.Namespace { // in others, anybody may name s as the owner, with the names and tags of its runs
+			o.Cached = append(o.Cached, j)
+		}
+	}
 	t.mutex.Lock()
 	o.Rejected = slices.Clone(t.rejected[s.UID])
 	t.mutex.Unlock()
@@ -59,17 +64,6 @@ func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.J
 	}
 	o.Ending = t.ending(ctx, o.Cached)
 	return o, err
-}
-
-// within returns the Jobs of the namespace: in others, anybody may name the ScheduledJob as the owner
-// of Jobs, and take the names and tags of its runs.
-func within(namespace string, jobs []batchv1.Job) (all []batchv1.Job) {
-	for i := range jobs {
-		if jobs[i].Namespace == namespace {
-			all = append(all, jobs[i])
-		}
-	}
-	return all
 }
 
 // ending reports whether the namespace of unfinished Jobs without an active pod is being deleted.

@@ -91,7 +91,7 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 	var problems []error
 	for _, r := range o.Decision.Start {
 		if err := s.start(ctx, o.Config.NewJob(o.Owner, r), o.Owner.UID, r); err != nil {
-			problems = append(problems, &StartError{Run: r, err: err})
+			problems = append(problems, fmt.Errorf("start run %s: %w", r.Tag, err))
 		}
 	}
 	for _, j := range o.Seen.Cached {
@@ -117,17 +117,6 @@ type sender struct {
 	tracker *Tracker
 	decided *term.Term // nil before the first
 }
-
-// A StartError is why a Job was not created.
-type StartError struct {
-	Run schedule.Run
-	err error
-}
-
-func (e *StartError) Error() string { return fmt.Sprintf("start run %s: %v", e.Run.Tag, e.err) }
-
-// Unwrap returns the error of the client.
-func (e *StartError) Unwrap() error { return e.err }
 
 // start creates the Job of a run, and notes what is known if that fails.
 func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r schedule.Run) error {
