@@ -57,7 +57,8 @@
 // TestOffByDefault, TestPolicy, and TestParameters and TestHosts in internal/check try each refusal.
 // In worker, TestPlantedPasswords and TestLocalAddressesAreRefused try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
-// TestHangingTrigger, TestSlowOwnersDelayNoOther and TestOwnersAreSpread are about workers,
+// TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
+// TestOwnersAreSpread are about workers, TestFloodOfAsks about a worker that is not KEDA's,
 // TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller reads six
 // kinds of real servers.
 package triggers

@@ -44,9 +44,8 @@ type policy struct {
 
 	mu      sync.Mutex
 	refused error
-	class2  *string         // the class that the authentication needs, if it is not class
-	cluster map[string]bool // kind/name of objects in the cluster's namespace that may be read
-	keys    map[string][]string
+	class2  *string             // the class that the authentication needs, if it is not class
+	refs    map[string][]string // keys of the objects that the authentication refers to, as key names an object
 	served  int
 }
 
@@ -113,7 +112,10 @@ func (p *policy) serve(ctx context.Context, ask wire.Ask) wire.Answer {
 }
 
 func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
-	what := fmt.Sprintf("%s %s/%s", ask.Kind, ask.Namespace, ask.Name)
+	what := key(ask.Kind, ask.Namespace, ask.Name)
+	p.mu.Lock()
+	keys, referred := p.refs[what]
+	p.mu.Unlock()
 	switch ask.Kind {
 	case "TriggerAuthentication", "ClusterTriggerAuthentication":
 		return p.authentication(ctx, ask)
@@ -121,28 +123,25 @@ func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
 	default:
 		return wire.Answer{}, fmt.Errorf("%s: found a kind that no trigger may read", what)
 	}
-	if ask.Namespace != p.owner.Namespace && !p.inCluster(ask) {
+	if ask.Namespace != p.owner.Namespace && !referred {
 		return wire.Answer{}, fmt.Errorf("%s: found another namespace; use %s, or a ClusterTriggerAuthentication", what, p.owner.Namespace)
 	}
 	object, err := p.get(ctx, ask)
 	switch {
-	case apierrors.IsNotFound(err) && p.optional(ask):
+	case apierrors.IsNotFound(err) && !referred && p.optional(ask):
 		return wire.Answer{Absent: true}, nil
 	case err != nil:
 		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := p.complete(ask, object); err != nil {
+	if err := complete(object, keys); err != nil {
 		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
 	data, err := json.Marshal(object)
 	return wire.Answer{Object: data}, err
 }
 
-func (p *policy) inCluster(ask wire.Ask) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return ask.Namespace == p.ClusterNamespace && p.cluster[ask.Kind+"/"+ask.Name]
-}
+// key names an object.
+func key(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 // get reads an object without the fields that no scaler needs.
 func (p *policy) get(ctx context.Context, ask wire.Ask) (any, error) {
@@ -243,12 +242,6 @@ func (p *policy) list(ctx context.Context, ask wire.Ask) (any, error) {
 
 // optional reports whether all references of the owner to an absent object are optional.
 func (p *policy) optional(ask wire.Ask) bool {
-	p.mu.Lock()
-	_, needed := p.keys[ask.Kind+"/"+ask.Name]
-	p.mu.Unlock()
-	if needed {
-		return false
-	}
 	found := false
 	is := func(name string, optional *bool) bool {
 		if name != ask.Name {
@@ -283,10 +276,7 @@ func (p *policy) optional(ask wire.Ask) bool {
 
 // complete reports keys that an authentication refers to and that an object does not have. KEDA
 // takes them for empty, and builds a scaler without a password.
-func (p *policy) complete(ask wire.Ask, object any) error {
-	p.mu.Lock()
-	keys := p.keys[ask.Kind+"/"+ask.Name]
-	p.mu.Unlock()
+func complete(object any, keys []string) error {
 	for _, key := range keys {
 		found := true
 		switch o := object.(type) {
@@ -355,7 +345,10 @@ var errOtherWorker = errors.New("the trigger needs a worker with an identity")
 // inspect checks each way of authentication, and notes the objects that it refers to. Without a
 // restriction of hosts, they are nil.
 func (p *policy) inspect(spec map[string]any, cluster bool) (hosts []string, withhold bool, err error) {
-	i := inspection{policy: p, class: p.own, refs: map[string][]string{}}
+	i := inspection{policy: p, class: p.own, refs: map[string][]string{}, namespace: p.owner.Namespace}
+	if cluster {
+		i.namespace = p.ClusterNamespace
+	}
 	for key, value := range spec {
 		if !empty(value) {
 			i.way(key, value)
@@ -371,21 +364,19 @@ func (p *policy) inspect(spec map[string]any, cluster bool) (hosts []string, wit
 		p.class2 = &i.class
 		return nil, false, errOtherWorker
 	}
-	p.keys, p.cluster = i.refs, map[string]bool{}
-	for name := range i.refs {
-		p.cluster[name] = cluster
-	}
+	p.refs = i.refs
 	return i.hosts, i.withhold, nil
 }
 
 // An inspection holds what is found in an authentication.
 type inspection struct {
-	policy   *policy
-	class    string
-	refs     map[string][]string // keys of Secrets and ConfigMaps, by kind and name
-	hosts    []string
-	withhold bool
-	problems []error
+	policy    *policy
+	class     string
+	namespace string              // of the objects that it refers to
+	refs      map[string][]string // as in policy
+	hosts     []string
+	withhold  bool
+	problems  []error
 }
 
 func (i *inspection) allow(kind string) {
@@ -394,7 +385,7 @@ func (i *inspection) allow(kind string) {
 }
 
 func (i *inspection) refer(kind string, ref map[string]any) {
-	name := kind + "/" + text(ref["name"])
+	name := key(kind, i.namespace, text(ref["name"]))
 	i.refs[name] = append(i.refs[name], text(ref["key"]))
 }
 

@@ -132,6 +132,13 @@ type Reader struct {
 
 	mu      sync.Mutex
 	classes map[string]string // of triggers that need an identity, by their keys
+	reads   map[types.UID]*reads
+}
+
+// reads are the reads of an owner that are under way.
+type reads struct {
+	n         int
+	forgotten bool // meanwhile
 }
 
 // New returns a reader. Workers start with the first read.
@@ -148,7 +155,7 @@ func New(o Options) (*Reader, error) {
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
-	r := &Reader{Options: o, pool: newPool(&o), classes: map[string]string{}}
+	r := &Reader{Options: o, pool: newPool(&o), classes: map[string]string{}, reads: map[types.UID]*reads{}}
 	r.pool.setup = r.setup
 	r.pool.wake = func(key string) {
 		if uid, _, ok := strings.Cut(key, "/"); ok && r.Wake != nil {
@@ -193,6 +200,7 @@ func (r *Reader) Read(ctx context.Context, o Owner) ([]scaling.Metric, error) {
 // with calls do with the owner's shared workers, or with workers of its own if the key has a part
 // in the ends of workers.
 func (r *Reader) with(ctx context.Context, o *Owner, key string, do func(finder) error) error {
+	defer r.begins(o.UID)()
 	alone, err := r.pool.blame.alone(key, time.Now())
 	switch {
 	case err != nil:
@@ -203,6 +211,30 @@ func (r *Reader) with(ctx context.Context, o *Owner, key string, do func(finder)
 	return do(func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, o) })
 }
 
+// begins notes a read of an owner. If the owner is forgotten during the read, what the read has
+// built meanwhile is closed at its end.
+func (r *Reader) begins(uid types.UID) (ended func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reads[uid] == nil {
+		r.reads[uid] = &reads{}
+	}
+	of := r.reads[uid]
+	of.n++
+	return func() {
+		r.mu.Lock()
+		of.n--
+		last := of.n == 0
+		if last {
+			delete(r.reads, uid)
+		}
+		r.mu.Unlock()
+		if last && of.forgotten {
+			r.Forget(uid)
+		}
+	}
+}
+
 // alone calls do with workers that serve nothing else.
 func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) error {
 	workers, killed := map[string]*workerConn{}, false
@@ -210,15 +242,16 @@ func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) e
 	err := do(func(_ context.Context, class string) (w *workerConn, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if w = workers[class]; w == nil {
-			w, err = r.pool.open(class, func(map[string]bool) {
-				mu.Lock()
-				defer mu.Unlock()
-				killed = true
-			})
-			if workers[class] = w; w != nil {
-				w.alone = true
-			}
+		if w = workers[class]; w != nil {
+			return w, nil
+		}
+		w, err = r.pool.open(class, func(map[string]bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			killed = true
+		})
+		if err == nil {
+			w.alone, workers[class] = true, w
 		}
 		return w, err
 	})
@@ -226,11 +259,9 @@ func (r *Reader) alone(ctx context.Context, key string, do func(finder) error) e
 	dead := killed
 	mu.Unlock()
 	for _, w := range workers {
-		if w != nil {
-			w.close()
-		}
+		w.close()
 	}
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && len(workers) > 0 {
 		r.pool.blame.ended(key, dead, time.Now())
 	}
 	return err
@@ -339,6 +370,9 @@ func failed(names []string) []scaling.Metric {
 func (r *Reader) Forget(uid types.UID) {
 	prefix := string(uid) + "/"
 	r.mu.Lock()
+	if of := r.reads[uid]; of != nil {
+		of.forgotten = true
+	}
 	for key := range r.classes {
 		if strings.HasPrefix(key, prefix) {
 			delete(r.classes, key)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -38,7 +39,6 @@ type fakeWorker struct {
 	mu      sync.Mutex
 	started []string // classes
 	open    atomic.Int64
-	silent  bool
 	read    func(w *fakeConn, id uint64, r wire.Read)
 }
 
@@ -69,7 +69,7 @@ func (f *fakeWorker) start(class string) (io.ReadWriteCloser, error) {
 				go f.read(c, m.ID, *m.Read)
 			case m.Answer != nil:
 				c.answers <- m
-			case m.Ping && !f.silent:
+			case m.Ping:
 				time.Sleep(time.Millisecond)
 				_ = c.Send(m)
 			}
@@ -311,19 +311,94 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// A worker that answers nothing at all is ended.
+// A worker that answers nothing at all, or that receives nothing from some time on, is ended, and
+// every read ends.
 func TestSilentWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeWorker{silent: true, read: func(*fakeConn, uint64, wire.Read) {}}
-		r := newFake(t, Options{}, f, nil)
-		_, err := r.Read(context.Background(), anOwner("a", 1))
-		require.ErrorIs(t, err, errHangs)
-		time.Sleep(alive)
-		synctest.Wait()
-		require.Zero(t, f.open.Load())
-		r.Close()
-		synctest.Wait()
+	for _, receives := range []int{0, 1, 2, 3} { // messages
+		synctest.Test(t, func(t *testing.T) {
+			var open atomic.Int64
+			r := newFake(t, Options{}, &fakeWorker{}, nil)
+			r.pool.start = func(string) (io.ReadWriteCloser, error) {
+				ours, theirs := net.Pipe()
+				open.Add(1)
+				go func() {
+					defer open.Add(-1)
+					w := wire.NewConn(theirs, wire.FromReader)
+					for range receives {
+						m, _ := w.Receive()
+						if m.Read != nil {
+							time.Sleep(time.Millisecond)
+							_ = w.Send(wire.Message{ID: m.ID, Ask: &wire.Ask{Kind: wire.Owner}})
+						}
+					}
+					for err := error(nil); err == nil; _, err = theirs.Write(nil) { // until it is ended
+						time.Sleep(time.Second)
+					}
+				}()
+				return ours, nil
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				begin := time.Now()
+				_, err := r.Read(t.Context(), anOwner(name, 1))
+				require.Error(t, err)
+				require.Less(t, time.Since(begin), 25*time.Second)
+			}
+			time.Sleep(takes)
+			require.LessOrEqual(t, open.Load(), int64(1), "the next read finds out")
+			r.Close()
+			time.Sleep(takes)
+			require.Zero(t, open.Load())
+		})
+	}
+}
+
+// A worker that asks without end, and receives no answer, costs the reader nothing else.
+func TestFloodOfAsks(t *testing.T) {
+	r, flooded := newFake(t, Options{}, &fakeWorker{}, nil), make(chan bool)
+	r.pool.start = func(string) (io.ReadWriteCloser, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer close(flooded)
+			w := wire.NewConn(theirs, wire.FromReader)
+			_, _ = w.Receive()
+			m, err := w.Receive()
+			for n := uint64(0); err == nil && n < 10_000; n++ {
+				err = w.Send(wire.Message{ID: m.ID + n%2, Ask: &wire.Ask{N: n, Kind: wire.Owner}})
+			}
+		}()
+		return ours, nil
+	}
+	before := goruntime.NumGoroutine()
+	go r.Read(t.Context(), anOwner("a", 1))
+	select {
+	case <-flooded:
+	case <-time.After(2 * time.Second): // it waits
+	}
+	require.Less(t, goruntime.NumGoroutine(), before+50)
+}
+
+// A supervisor that can start no worker blames no owner.
+func TestSupervisorStartsNone(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) { w.result(id, wire.Result{Target: 1}) }}
+	var runs atomic.Bool
+	go Serve(t.Context(), l, func(class string) (io.ReadWriteCloser, error) {
+		if !runs.Load() {
+			return nil, errors.New("no memory")
+		}
+		return f.start(class)
 	})
+	r := newFake(t, Options{}, f, nil)
+	r.pool.start = Dial(socket)
+	for range 2 {
+		_, err = r.Read(t.Context(), anOwner("a", 1))
+		require.ErrorContains(t, err, "has started no worker")
+	}
+	runs.Store(true)
+	_, err = r.Read(t.Context(), anOwner("a", 1))
+	require.NoError(t, err)
 }
 
 // After many builds another worker takes over, and the reads under way end with the old one.
@@ -759,4 +834,25 @@ func TestEditsLeaveNothing(t *testing.T) {
 	require.Empty(t, r.pool.class("").owners)
 	require.Zero(t, r.pool.class("").shards[0].triggers)
 	require.Empty(t, r.pool.class("").shards[0].worker.streams)
+}
+
+// What a read builds after its owner was forgotten is closed at its end.
+func TestForgottenDuringRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {
+			time.Sleep(time.Second)
+			w.result(id, wire.Result{Target: 1})
+		}}
+		r := newFake(t, Options{}, f, nil)
+		var reading sync.WaitGroup
+		reading.Go(func() { _, _ = r.Read(t.Context(), anOwner("a", perOwner+1)) })
+		time.Sleep(time.Second / 2)
+		r.Forget("a")
+		reading.Wait()
+		require.Empty(t, r.pool.class("").owners)
+		require.Zero(t, r.pool.class("").shards[0].triggers)
+		require.Empty(t, r.reads)
+		r.Close()
+		synctest.Wait()
+	})
 }

@@ -133,11 +133,15 @@ func Dial(socket string) Starter {
 		if err != nil {
 			return nil, fmt.Errorf("supervisor of triggers: %w", err)
 		}
-		if _, err := io.WriteString(conn, class+"\n"); err != nil {
-			conn.Close()
-			return nil, fmt.Errorf("supervisor of triggers: %w", err)
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		if _, err = io.WriteString(conn, class+"\n"); err == nil {
+			_, err = io.ReadFull(conn, make([]byte, 1)) // which Serve sends when the worker runs
 		}
-		return conn, nil
+		if err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("supervisor of triggers: it has started no worker: %w", err)
+		}
+		return conn, conn.SetDeadline(time.Time{})
 	}
 }
 
@@ -183,6 +187,7 @@ func serve(ctx context.Context, conn net.Conn, start Starter) {
 	if err != nil {
 		return
 	}
+	_, _ = conn.Write([]byte{'\n'}) // copying sees an error
 	var copying sync.WaitGroup
 	copying.Go(func() { _, _ = io.Copy(worker, conn); worker.Close() })
 	_, _ = io.Copy(conn, worker)

@@ -63,12 +63,28 @@ func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), 
 		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
 		received: time.Now(), streams: map[uint64]*stream{}, wakes: map[string]bool{},
 	}
+	late := time.AfterFunc(takes, func() { c.Close() })
+	defer late.Stop()
 	if err := w.conn.Send(wire.Message{Setup: &setup}); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("worker of triggers: %w", err)
 	}
 	go w.receive()
 	return w, nil
+}
+
+// takes is the time within which a worker takes a message.
+const takes = 10 * time.Second
+
+// send sends a message, and ends a worker that does not take it.
+func (w *workerConn) send(m wire.Message) error {
+	late := time.AfterFunc(takes, w.end)
+	defer late.Stop()
+	err := w.conn.Send(m)
+	if err != nil {
+		w.end()
+	}
+	return err
 }
 
 // receive returns when the worker has ended.
@@ -87,8 +103,6 @@ func (w *workerConn) receive() {
 			delete(w.streams, m.ID)
 			w.load = m.Result.Load
 			s.result <- *m.Result
-		case m.Ask != nil:
-			w.answer(m.ID, *m.Ask, s)
 		case m.Wake != "" && len(m.Wake) <= maxKey && len(w.wakes) < maxWakes:
 			w.wakes[m.Wake] = true
 			if !w.waking {
@@ -97,9 +111,18 @@ func (w *workerConn) receive() {
 			}
 		}
 		idle := w.retired && len(w.streams) == 0
+		refused := ""
+		if m.Ask != nil {
+			refused = s.refuses()
+		}
 		w.mu.Unlock()
-		if idle {
+		switch {
+		case idle:
 			w.close()
+		case refused != "": // a worker that asks too much waits
+			_ = w.send(wire.Message{ID: m.ID, Answer: &wire.Answer{N: m.Ask.N, Refused: refused}})
+		case m.Ask != nil:
+			go w.answer(m.ID, *m.Ask, s)
 		}
 	}
 }
@@ -123,32 +146,29 @@ func (w *workerConn) wake() {
 	}
 }
 
-// answer answers without the lock, and never waits for the owner's objects.
-func (w *workerConn) answer(id uint64, ask wire.Ask, s *stream) {
-	refuse := func(reason string) {
-		go func() { _ = w.conn.Send(wire.Message{ID: id, Answer: &wire.Answer{N: ask.N, Refused: reason}}) }()
-	}
+// refuses returns the reason for which a request is not served, or "".
+func (s *stream) refuses() string {
 	switch {
 	case s == nil || s.late:
-		refuse("the read has ended")
-		return
+		return "the read has ended"
 	case s.asks >= maxAsks:
-		refuse("more than 256 requests in one read")
-		return
+		return "more than 256 requests in one read"
 	}
 	s.asks++
 	select {
 	case s.atOnce <- struct{}{}:
+		return ""
 	default:
-		refuse("too many requests at the same time")
-		return
+		return "too many requests at the same time"
 	}
-	go func() {
-		defer func() { <-s.atOnce }()
-		answer := s.serve(ask)
-		answer.N = ask.N
-		_ = w.conn.Send(wire.Message{ID: id, Answer: &answer}) // receive sees that the worker has ended
-	}()
+}
+
+// answer answers a request of a read.
+func (w *workerConn) answer(id uint64, ask wire.Ask, s *stream) {
+	defer func() { <-s.atOnce }()
+	answer := s.serve(ask)
+	answer.N = ask.N
+	_ = w.send(wire.Message{ID: id, Answer: &answer}) // receive sees that the worker has ended
 }
 
 // begin sends a read. If the worker has ended or takes no reads, the error is errGone.
@@ -163,8 +183,7 @@ func (w *workerConn) begin(read wire.Read, s *stream) error {
 	id := w.last
 	w.streams[id] = s
 	w.mu.Unlock()
-	if err := w.conn.Send(wire.Message{ID: id, Read: &read}); err != nil {
-		w.end()
+	if w.send(wire.Message{ID: id, Read: &read}) != nil {
 		return errEnded
 	}
 	return nil
@@ -213,9 +232,8 @@ func (w *workerConn) probe() {
 			w.end()
 		}
 	})
-	if err := w.conn.Send(wire.Message{Ping: true}); err != nil {
+	if w.send(wire.Message{Ping: true}) != nil {
 		late.Stop()
-		w.end()
 	}
 }
 
@@ -269,7 +287,7 @@ func (w *workerConn) retire(after time.Duration) {
 }
 
 func (w *workerConn) forget(prefix string) {
-	_ = w.conn.Send(wire.Message{Forget: prefix})
+	_ = w.send(wire.Message{Forget: prefix})
 }
 
 // close ends a worker that is not needed any more.

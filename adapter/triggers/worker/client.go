@@ -33,6 +33,7 @@ type stream struct {
 	known   map[string]wire.Answer // answers of this read: what is checked is what is used
 	refused error
 	limits  wire.Limits // of the authentication
+	managed []string    // its parameters that a secret manager has
 	secrets *redact.Secrets
 }
 
@@ -175,6 +176,17 @@ func (s *stream) served(object client.Object) {
 func (s *stream) authentication(spec *kedav1alpha1.TriggerAuthenticationSpec) {
 	if v := spec.HashiCorpVault; v != nil && v.Credential != nil {
 		s.secrets.Add(v.Credential.Token)
+	}
+	s.managed = nil
+	if m := spec.AwsSecretManager; m != nil {
+		for _, one := range m.Secrets {
+			s.managed = append(s.managed, one.Parameter)
+		}
+	}
+	if m := spec.GCPSecretManager; m != nil {
+		for _, one := range m.Secrets {
+			s.managed = append(s.managed, one.Parameter)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scalers/authentication"
 	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
 	"github.com/kedacore/keda/v2/pkg/scaling"
+	"github.com/kedacore/keda/v2/pkg/scaling/cache"
 	"github.com/kedacore/keda/v2/pkg/scaling/resolver"
 	"github.com/kedacore/keda/v2/pkg/scaling/scaledjob"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -86,8 +87,8 @@ type trigger struct {
 	object   *kedav1alpha1.ScaledJob
 	limits   wire.Limits
 	secrets  redact.Secrets
-	built    bool
-	stop     context.CancelFunc // of a push scaler
+	cache    *cache.ScalersCache // nil: the scaler is not built
+	stop     context.CancelFunc  // of a push scaler
 }
 
 func newWorker(conn *wire.Conn) *worker {
@@ -121,7 +122,11 @@ func (w *worker) run() error {
 			w.mu.Lock()
 			w.streams[m.ID] = s
 			w.mu.Unlock()
-			go w.serve(s, *m.Read)
+			if f := m.Read.Formula; f != nil {
+				go func() { w.finish(s, evaluate(f)) }()
+			} else {
+				go w.serve(s, w.trigger(*m.Read), *m.Read)
+			}
 		case m.Answer != nil:
 			w.mu.Lock()
 			s := w.streams[m.ID]
@@ -130,7 +135,7 @@ func (w *worker) run() error {
 				s.answered(*m.Answer)
 			}
 		case m.Forget != "":
-			go w.forget(m.Forget)
+			w.forget(m.Forget)
 		case m.Ping:
 			go func() { _ = w.conn.Send(wire.Message{Ping: true}) }()
 		}
@@ -138,14 +143,9 @@ func (w *worker) run() error {
 }
 
 // serve reads a trigger and sends the result.
-func (w *worker) serve(s *stream, r wire.Read) {
+func (w *worker) serve(s *stream, t *trigger, r wire.Read) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), streamKey{}, s), time.Duration(r.Timeout)*time.Millisecond)
 	defer cancel()
-	if r.Formula != nil {
-		w.finish(s, evaluate(r.Formula))
-		return
-	}
-	t := w.trigger(r)
 	t.reading.Lock()
 	result, err := w.read(ctx, s, t, r)
 	if refused := s.refusal(); refused != nil {
@@ -228,11 +228,10 @@ func (w *worker) clear(t *trigger) {
 		t.stop()
 		t.stop = nil
 	}
-	if t.object == nil || !t.built {
-		return
+	if t.cache != nil {
+		t.cache = nil
+		t.handler.drop(t)
 	}
-	t.built = false
-	t.handler.drop(t)
 }
 
 func (t *trigger) name() string { return t.object.Namespace + "/" + t.object.Name }
@@ -259,13 +258,13 @@ func (w *worker) read(ctx context.Context, s *stream, t *trigger, r wire.Read) (
 		t.object, t.revision = object, r.Revision
 	}
 	for {
-		fresh := !t.built
+		fresh := t.cache == nil
 		if fresh {
 			if err := w.build(ctx, s, t, r.Limits); err != nil {
 				return result, err
 			}
 		}
-		result, err = w.measure(ctx, t)
+		result, err = measure(ctx, t)
 		if err == nil || fresh || ctx.Err() != nil || s.refusal() != nil {
 			return result, err
 		}
@@ -286,12 +285,18 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 			t.secrets.AddPlain(value)
 		}
 	}
-	env, err := resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, spec.EnvSourceContainerName, t.object.Namespace, nil)
+	// First, because the reader then knows which objects and keys the authentication needs.
+	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, w.tokens)
+	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
 	if err != nil {
 		return err
 	}
-	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, w.tokens)
-	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
+	for _, name := range s.managed {
+		if _, found := auth[name]; !found { // KEDA only logs it
+			return fmt.Errorf("the secret manager has no value of %s", name)
+		}
+	}
+	env, err := resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, spec.EnvSourceContainerName, t.object.Namespace, nil)
 	if err != nil {
 		return err
 	}
@@ -306,12 +311,11 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 	}
 	t.handler.take(t)
 	w.builds.Add(1)
-	cache, err := t.handler.GetScalersCache(ctx, t.object)
-	if err != nil {
+	if t.cache, err = t.handler.GetScalersCache(ctx, t.object); err != nil {
+		t.cache = nil
 		return err
 	}
-	t.built = true
-	if all, _ := cache.GetScalers(); len(all) == 1 {
+	if all, _ := t.cache.GetScalers(); len(all) == 1 {
 		w.push(t, all[0])
 	}
 	return s.refusal()
@@ -380,12 +384,8 @@ func (w *worker) push(t *trigger, s scalers.Scaler) {
 }
 
 // measure reads the trigger with the scaler that was built.
-func (w *worker) measure(ctx context.Context, t *trigger) (result wire.Result, err error) {
-	cache, err := t.handler.GetScalersCache(ctx, t.object)
-	if err != nil {
-		return result, err
-	}
-	all, configs := cache.GetScalers()
+func measure(ctx context.Context, t *trigger) (result wire.Result, err error) {
+	all, configs := t.cache.GetScalers()
 	if len(all) != 1 {
 		return result, errors.New("the scaler was closed")
 	}

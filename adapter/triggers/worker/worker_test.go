@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,13 +199,34 @@ func secretAuth(name, secret, key string) map[string]any {
 	}
 }
 
-// Without its Secret, KEDA would build the scaler without a password.
+// Without a Secret or a key, KEDA would build the scaler without a password, also if the Secret is
+// an optional one of the environment, or if the value is that of a secret manager.
 func TestAbsentSecretIsUnreadable(t *testing.T) {
-	in := redis(aRedis(t, ""), "list")
+	in, yes := redis(aRedis(t, ""), "list"), true
 	in.AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
-	r := reads(t, triggers.Options{}, nil, secretAuth("auth", "redis", "password"))
-	_, err := r.Read(context.Background(), owner("a", in))
-	require.ErrorContains(t, err, `secrets "redis" not found`)
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "other"}, Data: map[string][]byte{"user": []byte("planted")}}
+	managed := secretAuth("auth", "", "")
+	managed["spec"] = map[string]any{"gcpSecretManager": map[string]any{
+		"secrets":     []any{map[string]any{"parameter": "password", "id": "a"}},
+		"credentials": map[string]any{"clientSecret": map[string]any{"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "other", "key": "user"}}}},
+	}}
+	allow := []triggers.Allowance{{Kind: "gcp-secret-manager", Namespaces: []string{"team"}, Hosts: []string{"*", "127.0.0.1"}}}
+	for text, auth := range map[string]map[string]any{
+		`secrets "absent" not found`: secretAuth("auth", "absent", "password"),
+		`found no key "password"`:    secretAuth("auth", "other", "password"),
+		"from a secret manager":      managed,
+	} {
+		o := owner("a", in)
+		for _, name := range []string{"absent", "other"} {
+			o.Pod.Containers = append(o.Pod.Containers, corev1.Container{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: &yes}}}})
+		}
+		for range 2 {
+			_, err := reads(t, triggers.Options{Allow: allow}, []kruntime.Object{other}, auth).Read(t.Context(), o)
+			require.ErrorContains(t, err, text)
+			slices.Reverse(o.Pod.Containers) // the first one's environment is used
+		}
+	}
 }
 
 // Without -local, no way leads to a loopback address: not by number or name.
