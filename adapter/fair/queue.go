@@ -15,7 +15,7 @@ const (
 	// pause is the shortest rest of a request that the API server refused because of its load.
 	pause = time.Second
 	// memory is how long an idle owner stays congested.
-	memory = 10 * time.Minute
+	memory = 5 * time.Minute
 )
 
 // An Owner is the object with the Jobs of a request. The zero value stands for all
@@ -174,7 +174,9 @@ func OwnerOf(ctx context.Context) Owner {
 func (q *Queue) add(s *Slot, name Owner) {
 	o := q.owners[name]
 	if o == nil {
-		q.sweep()
+		if len(q.owners) >= 2*q.swept+100 {
+			q.sweep()
+		}
 		o = &owner{Owner: name, place: place{index: -1}}
 		q.owners[name] = o
 	}
@@ -437,12 +439,8 @@ func (q *Queue) forget(o *owner) {
 
 func (o *owner) idle() bool { return o.inFlight == 0 && len(o.waiting) == 0 }
 
-// sweep forgets the congested owners that have been idle for long, when the number of
-// owners has doubled.
+// sweep forgets the congested owners that have been idle for long.
 func (q *Queue) sweep() {
-	if len(q.owners) < 2*q.swept+100 {
-		return
-	}
 	for name, o := range q.owners {
 		if o.idle() && time.Since(o.since) > memory {
 			q.lanes[congested].owners -= o.lane

@@ -31,10 +31,12 @@ func (q *Queue) Stats() Stats {
 	}
 }
 
-// Congested returns the congested owners, in no order.
+// Congested returns the congested owners, in no order. It forgets owners that have sent nothing
+// for five minutes.
 func (q *Queue) Congested() (all []Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.sweep()
 	for name, o := range q.owners {
 		if o.lane == congested {
 			all = append(all, name)

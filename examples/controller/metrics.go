@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -196,15 +195,7 @@ func (t *tally) fail(all *totals, operation int) {
 }
 
 // label cuts a label's value, between characters.
-func label(s string) string {
-	s = strings.ToValidUTF8(s, "")
-	for i := range s {
-		if i > longestLabel-utf8.UTFMax {
-			return s[:i]
-		}
-	}
-	return s
-}
+func label(s string) string { return strings.ToValidUTF8(s[:min(len(s), longestLabel)], "") }
 
 // send sends the metrics of a ScaledJob: only its faults if brief.
 func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
@@ -266,6 +257,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
+	slow := c.Queue.Congested()
 	s := c.Queue.Stats()
 	gauge(slots, float64(s.Slots))
 	gauge(congestedJobs, float64(s.Owners))
@@ -297,7 +289,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		e.send(to, c.aggregate)
 		e.unanswered(t, to)
 	}
-	for _, o := range c.Queue.Congested() {
+	for _, o := range slow {
 		if t.entry(cache.ObjectName(o)) != nil {
 			gauge(isCongested, 1, o.Namespace, o.Name)
 		}
