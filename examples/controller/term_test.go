@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
@@ -32,7 +31,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
-	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
@@ -51,7 +49,7 @@ type bench struct {
 	kube       *fake.Clientset
 	dynamic    *dynamicfake.FakeDynamicClient
 	leases     *fake.Clientset
-	delay      delays
+	create     atomic.Int64 // the time that a create takes
 	stop       context.CancelFunc
 	ended      chan error
 	mayAcquire atomic.Bool
@@ -124,7 +122,7 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		b.leases.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return !b.mayAcquire.Load(), nil, errors.New("no")
 		})
-		slow := slow{b.kube, &b.delay}
+		slow := slow{b.kube, &b.create}
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
 		log := slog.New(slog.NewTextHandler(b, nil))
@@ -137,7 +135,7 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 			Clients: client.Clients{Queue: fair.New(128), Requests: slow, Watches: b.kube}, Dynamic: b.dynamic, DynamicWatches: b.dynamic,
 		}, lease}, log)
 		require.NoError(t, err)
-		b.reader = readingtest.ConfigMaps{Client: slow}
+		b.reader = readingtest.ConfigMaps{Client: b.kube}
 		var ctx context.Context
 		ctx, b.stop = context.WithCancel(t.Context())
 		defer func() {
@@ -150,71 +148,37 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 	})
 }
 
-// delays are how long requests take.
-type delays struct{ create, read atomic.Int64 }
-
-func (d *delays) wait(ctx context.Context, which *atomic.Int64) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Duration(which.Load())):
-		return nil
-	}
-}
-
-// slow is a client whose requests for Jobs and ConfigMaps take a time.
+// slow is a client whose creates of Jobs take a time.
 type slow struct {
 	kubernetes.Interface
-	*delays
+	create *atomic.Int64
 }
 
 func (s slow) BatchV1() batchclient.BatchV1Interface {
-	return slowBatch{s.Interface.BatchV1(), s.delays}
+	return slowBatch{s.Interface.BatchV1(), s.create}
 }
-func (s slow) CoreV1() coreclient.CoreV1Interface { return slowCore{s.Interface.CoreV1(), s.delays} }
 
 type slowBatch struct {
 	batchclient.BatchV1Interface
-	*delays
+	create *atomic.Int64
 }
 
 func (s slowBatch) Jobs(namespace string) batchclient.JobInterface {
-	return slowJobs{s.BatchV1Interface.Jobs(namespace), s.delays}
+	return slowJobs{s.BatchV1Interface.Jobs(namespace), s.create}
 }
 
 type slowJobs struct {
 	batchclient.JobInterface
-	*delays
+	create *atomic.Int64
 }
 
 func (s slowJobs) Create(ctx context.Context, j *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
-	if err := s.wait(ctx, &s.create); err != nil {
-		return nil, err
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(time.Duration(s.create.Load())):
+		return s.JobInterface.Create(ctx, j, o)
 	}
-	return s.JobInterface.Create(ctx, j, o)
-}
-
-type slowCore struct {
-	coreclient.CoreV1Interface
-	*delays
-}
-
-func (s slowCore) ConfigMaps(namespace string) coreclient.ConfigMapInterface {
-	return slowConfigMaps{s.CoreV1Interface.ConfigMaps(namespace), s.delays}
-}
-
-type slowConfigMaps struct {
-	coreclient.ConfigMapInterface
-	*delays
-}
-
-func (s slowConfigMaps) Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.ConfigMap, error) {
-	if strings.HasPrefix(name, "slow") {
-		if err := s.wait(ctx, &s.read); err != nil {
-			return nil, err
-		}
-	}
-	return s.ConfigMapInterface.Get(ctx, name, o)
 }
 
 func uidOf(n int) types.UID { return types.UID("job-" + strconv.Itoa(n)) }
@@ -342,28 +306,52 @@ func TestEventNames(t *testing.T) {
 	}
 }
 
-// An edit stops the plan that is being carried out, within a batch, and leads to a poll at
-// once. It is no failure.
-func TestEditWhileApplying(t *testing.T) {
+// An edit or a deletion stops the plan that is being carried out, within a batch. An edit leads to
+// a poll at once, and is no failure.
+func TestChangeWhileApplying(t *testing.T) {
 	u := object("consumer", "1", limits(1000))
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(time.Second))
-		time.Sleep(4500 * time.Millisecond) // batches of 1, 2, 4 and 8 Jobs; one of 16 is under way
-		require.Equal(b, 15, b.jobs())
-		edited := u.DeepCopy()
-		limits(20)(edited.Object["spec"].(map[string]any))
-		b.edits(edited)
-		time.Sleep(time.Second)
-		require.Equal(b, 31, b.jobs(), "the batch that was under way")
-		require.Equal(b, 2, b.reads("consumer"), "polled at once")
-		time.Sleep(time.Minute)
-		require.Equal(b, 31, b.jobs())
-		require.NotContains(b, b.events(), "KEDAJobCreateFailed")
-		require.NotContains(b, b.said(), "failed")
-		require.NotContains(b, b.scraped(), "errors_total")
-		require.Contains(b, b.scraped(), `jobs_created_total{namespace="mail",scaledjob="consumer"} 31`)
-	}, u)
+	edit := func(change func(map[string]any)) func(b *bench) {
+		return func(b *bench) {
+			edited := u.DeepCopy()
+			change(edited.Object["spec"].(map[string]any))
+			b.edits(edited)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(b *bench)
+		check  func(b *bench)
+	}{
+		"edited": {edit(limits(20)), func(b *bench) {
+			require.Equal(b, 2, b.reads("consumer"), "polled at once")
+			require.NotContains(b, b.scraped(), "errors_total")
+			require.Contains(b, b.scraped(), `jobs_created_total{namespace="mail",scaledjob="consumer"} 31`)
+		}},
+		"invalid": {edit(invalid), func(b *bench) { require.Contains(b, b.last(), "ScaledJobCheckFailed") }},
+		"deleted": {func(b *bench) {
+			require.NoError(b, b.dynamic.Resource(scaledJobs).Namespace("mail").Delete(b.Context(), "consumer", metav1.DeleteOptions{}))
+		}, func(b *bench) {
+			require.Empty(b, b.statuses())
+			require.Empty(b, b.scraped())
+			require.Equal(b, 1, b.reads("consumer"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			benched(t, false, func(b *bench) {
+				b.holds("consumer", 1000)
+				b.create.Store(int64(time.Second))
+				time.Sleep(4500 * time.Millisecond) // batches of 1, 2, 4 and 8 Jobs; one of 16 is under way
+				require.Equal(b, 15, b.jobs())
+				c.change(b)
+				time.Sleep(time.Second)
+				require.Equal(b, 31, b.jobs(), "the batch that was under way")
+				c.check(b)
+				time.Sleep(time.Minute)
+				require.Equal(b, 31, b.jobs())
+				require.NotContains(b, b.events(), "KEDAJobCreateFailed")
+				require.NotContains(b, b.said(), "failed")
+			}, u.DeepCopy())
+		})
+	}
 }
 
 // A status is of the ScaledJob that was polled, and never of another that has taken its name.
@@ -383,53 +371,11 @@ func TestStatusTestsTheUID(t *testing.T) {
 	}, u)
 }
 
-// A ScaledJob that is deleted while its Jobs are created gets no more, and no status.
-func TestDeletedWhileApplying(t *testing.T) {
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(time.Second))
-		time.Sleep(4500 * time.Millisecond)
-		require.NoError(b, b.dynamic.Resource(scaledJobs).Namespace("mail").Delete(b.Context(), "consumer", metav1.DeleteOptions{}))
-		time.Sleep(time.Minute)
-		require.Equal(b, 31, b.jobs())
-		require.Empty(b, b.statuses())
-		require.Empty(b, b.scraped())
-		require.Equal(b, 1, b.reads("consumer"))
-	}, object("consumer", "1", limits(1000)))
-}
-
-// Queues that do not answer delay their own ScaledJobs only.
-func TestSlowQueues(t *testing.T) {
-	all := []runtime.Object{object("quick", "quick", nil)}
-	for i := range 300 {
-		all = append(all, object(fmt.Sprint("slow-", i), fmt.Sprint("slow-", i), nil))
-	}
-	benched(t, false, func(b *bench) {
-		b.holds("quick", 0)
-		b.delay.read.Store(int64(time.Hour))
-		time.Sleep(5 * time.Minute)
-		require.InDelta(b, 30, b.reads("quick"), 2)
-		require.InDelta(b, 300*30, b.tallied("triggers"), 300*3, "they are polled as often")
-	}, all...)
-}
-
-// tallied sums the failures of an operation over all ScaledJobs.
-func (b *bench) tallied(operation string) (sum int) {
-	for line := range strings.Lines(b.scraped()) {
-		if strings.Contains(line, `operation="`+operation+`"`) {
-			n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]))
-			require.NoError(b, err)
-			sum += n
-		}
-	}
-	return sum
-}
-
 // A controller that stops ends the requests under way, and reports what they did.
 func TestStopWaits(t *testing.T) {
 	benched(t, false, func(b *bench) {
 		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(time.Second))
+		b.create.Store(int64(time.Second))
 		time.Sleep(4500 * time.Millisecond)
 		b.stop()
 		begin := time.Now()
@@ -449,7 +395,7 @@ func TestStopWaits(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	benched(t, true, func(b *bench) {
 		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(2 * time.Second))
+		b.create.Store(int64(2 * time.Second))
 		time.Sleep(3 * time.Second)
 		b.mayAcquire.Store(false)
 		time.Sleep(15 * time.Second)
@@ -497,22 +443,6 @@ func TestInvalidWaits(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(b, 2, b.jobs(), "polled at once")
 	}, object("consumer", "1", invalid))
-}
-
-// An edit that is invalid stops the plan that is being carried out.
-func TestInvalidEditWhileApplying(t *testing.T) {
-	u := object("consumer", "1", limits(1000))
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(time.Second))
-		time.Sleep(4500 * time.Millisecond)
-		edited := u.DeepCopy()
-		invalid(edited.Object["spec"].(map[string]any))
-		b.edits(edited)
-		time.Sleep(time.Minute)
-		require.Equal(b, 31, b.jobs())
-		require.Contains(b, b.last(), "ScaledJobCheckFailed")
-	}, u)
 }
 
 // What is not read any more has no value, and what is gone none at all. A ScaledJob that
@@ -611,35 +541,6 @@ func TestRestart(t *testing.T) {
 	}, u)
 }
 
-// Jobs have no time to live. The controller deletes them by their age, when no create can
-// arrive any more.
-func TestTimeToLive(t *testing.T) {
-	ttl := func(spec map[string]any) {
-		spec["jobTargetRef"].(map[string]any)["ttlSecondsAfterFinished"] = int64(120)
-	}
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 2)
-		time.Sleep(15 * time.Second)
-		jobs := b.kube.BatchV1().Jobs("mail")
-		all, err := jobs.List(b.Context(), metav1.ListOptions{})
-		require.NoError(b, err)
-		require.Len(b, all.Items, 2)
-		b.holds("consumer", 0)
-		for _, j := range all.Items {
-			require.Nil(b, j.Spec.TTLSecondsAfterFinished)
-			now := metav1.Now()
-			j.Status.CompletionTime = &now
-			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now}}
-			_, err := jobs.UpdateStatus(b.Context(), &j, metav1.UpdateOptions{})
-			require.NoError(b, err)
-		}
-		time.Sleep(100 * time.Second)
-		require.Equal(b, 2, b.jobs())
-		time.Sleep(40 * time.Second)
-		require.Zero(b, b.jobs())
-	}, object("consumer", "1", ttl))
-}
-
 // The informer keeps what users write and no more, and changes nothing of what it got.
 func TestStore(t *testing.T) {
 	u := object("consumer", "1", nil)
@@ -680,7 +581,7 @@ func TestStore(t *testing.T) {
 func TestStopAndGoOn(t *testing.T) {
 	benched(t, true, func(b *bench) {
 		b.holds("consumer", 1000)
-		b.delay.create.Store(int64(time.Second))
+		b.create.Store(int64(time.Second))
 		time.Sleep(4500 * time.Millisecond)
 		b.stop()
 		require.NoError(b, <-b.ended)

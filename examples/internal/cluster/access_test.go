@@ -66,15 +66,6 @@ func TestNoCluster(t *testing.T) {
 	require.NotContains(t, err.Error(), "make cluster")
 }
 
-// A cluster that does not answer keeps nobody waiting.
-func TestNoAnswer(t *testing.T) {
-	config, err := cluster.Access{Kubeconfig: write(t)}.Config()
-	require.NoError(t, err)
-	clients, err := cluster.Connect(config, 0, 1)
-	require.NoError(t, err)
-	require.ErrorContains(t, cluster.Served(t.Context(), clients.Requests.Discovery(), things), "connection refused")
-}
-
 // The lists of informers have no timeout.
 func TestWatches(t *testing.T) {
 	timeouts := map[string]bool{} // by resource

@@ -63,6 +63,10 @@ func TestRun(t *testing.T) {
 	status, said := run(t, p, "-number=3")
 	require.Zero(t, status)
 	require.Contains(t, said, "msg=counted number=3")
+	_, said = run(t, newProgram(), "-log-format=json")
+	require.Contains(t, said, `"msg":"counted"`)
+	_, said = run(t, newProgram(), "-log-level=warn")
+	require.Empty(t, said)
 
 	p = newProgram()
 	p.fails = errors.New("it cannot count")
