@@ -60,19 +60,19 @@ var exclusions = map[string]string{
 	"rabbitmq":        `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
 }
 
-// inFlight finds the triggers that count so under a strategy.
-func (j *job) inFlight(strategy string, how triggers.Counting, want func(t *manifest.ScaleTrigger) string, text string) {
-	if name := j.spec.ScalingStrategy.Strategy; name != strategy && (strategy != "default" || name != "") {
-		return
-	}
-	for i := range j.spec.Triggers {
-		t, counts, selects := &j.spec.Triggers[i], j.counts(i, how), j.selects()
+// inFlight returns the check for triggers that count so under a strategy.
+func inFlight(strategy string, how triggers.Counting, want func(t *manifest.ScaleTrigger) string, text string) func(*job) {
+	return eachTrigger(func(j *job, i int, t *manifest.ScaleTrigger) {
+		if name := j.spec.ScalingStrategy.Strategy; name != strategy && (strategy != "default" || name != "") {
+			return
+		}
+		counts, selects := j.counts(i, how), j.selects()
 		at := j.trigger(i, "type")
 		at.found = t.Type
 		j.find(at, want(t), effect{when: func(p keda.Profile) bool {
 			return counts(p) && (strategy == "default" || selects(p))
 		}, text: text})
-	}
+	})
 }
 
 func excluding(t *manifest.ScaleTrigger) string {
@@ -82,17 +82,4 @@ func excluding(t *manifest.ScaleTrigger) string {
 	return "Use the strategy default"
 }
 
-func defaultMissesUnacknowledged(j *job) {
-	j.inFlight("default", triggers.LeavesOut, func(*manifest.ScaleTrigger) string { return "Use the strategy accurate" },
-		"the metric leaves out in-progress items, and default deducts the running Jobs: waiting items get too few Jobs")
-}
-
-func accurateCountsUnacknowledged(j *job) {
-	j.inFlight("accurate", triggers.Includes, excluding,
-		"the metric includes in-progress items, and accurate does not deduct running Jobs: each poll creates Jobs for the same items again")
-}
-
-func eagerCountsUnacknowledged(j *job) {
-	j.inFlight("eager", triggers.Includes, excluding,
-		"the metric includes in-progress items: each poll creates Jobs for the same items again")
-}
+func accurateInstead(*manifest.ScaleTrigger) string { return "Use the strategy accurate" }

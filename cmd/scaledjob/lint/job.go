@@ -27,15 +27,14 @@ type job struct {
 	// Found once, when a rule asks.
 	authentications func() []authentication
 	references      func() []reference
-
-	inMetadata []*metadataProblem
-	checked    bool // inMetadata is filled in
+	metadata        func() []*metadataProblem
 }
 
 func (c *collector) check(d *document, all *index) {
 	s := c.read(d)
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
+	j.metadata = sync.OnceValue(j.findMetadataProblems)
 	j.config, j.problems = configOf(s)
 	if j.template = s.Spec.JobTargetRef; j.template == nil {
 		j.template = new(batchv1.JobSpec)

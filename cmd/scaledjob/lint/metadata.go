@@ -35,12 +35,8 @@ func (s scope) minors() (all []string) {
 	return all
 }
 
-// metadata returns the problems of all triggers' metadata, at most one per key and kind.
-func (j *job) metadata() []*metadataProblem {
-	if j.checked {
-		return j.inMetadata
-	}
-	j.checked = true
+// findMetadataProblems returns the problems of all triggers' metadata, at most one per key and kind.
+func (j *job) findMetadataProblems() (all []*metadataProblem) {
 	minors := j.scope.minors()
 	for i, t := range j.spec.Triggers {
 		if t.Metadata == nil {
@@ -49,26 +45,22 @@ func (j *job) metadata() []*metadataProblem {
 		in := j.input(i)
 		for _, m := range minors {
 			for _, p := range triggers.Check(t.Type, m, in) {
-				j.addMetadata(p, i, m, m == minors[len(minors)-1])
+				same := func(other *metadataProblem) bool {
+					return other.trigger == i && other.Kind == p.Kind && other.Key == p.Key && other.Rule == p.Rule
+				}
+				at := slices.IndexFunc(all, same)
+				if at < 0 {
+					at, all = len(all), append(all, &metadataProblem{trigger: i, minors: map[string]bool{}})
+				}
+				all[at].Problem, all[at].newest = p, m == minors[len(minors)-1] // the newest release's text stays
+				all[at].minors[m] = true
 			}
 		}
 	}
-	for _, p := range j.inMetadata {
+	for _, p := range all {
 		p.known = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
 	}
-	return j.inMetadata
-}
-
-// addMetadata adds a problem of a release. Of several texts the newest release's stays.
-func (j *job) addMetadata(p triggers.Problem, trigger int, minor string, newest bool) {
-	for _, other := range j.inMetadata {
-		if other.trigger == trigger && other.Kind == p.Kind && other.Key == p.Key && other.Rule == p.Rule {
-			other.Problem, other.newest = p, newest
-			other.minors[minor] = true
-			return
-		}
-	}
-	j.inMetadata = append(j.inMetadata, &metadataProblem{Problem: p, trigger: trigger, minors: map[string]bool{minor: true}, newest: newest})
+	return all
 }
 
 // inRelease is met by the releases that have the problem.

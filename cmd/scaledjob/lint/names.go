@@ -12,17 +12,14 @@ import (
 )
 
 func nameTooLong(j *job) {
-	if n := len(j.manifest.Name); n > validation.LabelValueMaxLength {
-		at := j.at("metadata", "name")
-		at.found += ", of " + strconv.Itoa(n) + " characters"
-		j.find(at, "Write at most 63 characters", effect{text: "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs"})
-	}
+	n, at := len(j.manifest.Name), j.at("metadata", "name")
+	at.found += ", of " + strconv.Itoa(n) + " characters"
+	j.when(n > validation.LabelValueMaxLength, at, "Write at most 63 characters", "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs")
 }
 
 func nameInvalid(j *job) {
-	if name := j.manifest.Name; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		j.find(j.at("metadata", "name"), "Write lower-case letters and digits, with - and . between them", effect{text: refusal})
-	}
+	name := j.manifest.Name
+	j.when(name != "" && len(validation.IsDNS1123Subdomain(name)) > 0, j.at("metadata", "name"), "Write lower-case letters and digits, with - and . between them", refusal)
 }
 
 // oldLabelName is the label of Jobs before 2.4.

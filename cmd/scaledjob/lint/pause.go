@@ -18,37 +18,33 @@ func (j *job) pausedBy() condition {
 
 func pausedUnparseable(j *job) {
 	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
-	if _, err := strconv.ParseBool(text); !ok || err == nil {
-		return
+	if _, err := strconv.ParseBool(text); ok && err != nil {
+		j.find(j.annotation(manifest.AnnotationPaused), `Write "true" or "false"`,
+			effect{when: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
 	}
-	j.find(j.annotation(manifest.AnnotationPaused), `Write "true" or "false"`,
-		effect{when: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
 }
 
 func pausedFalse(j *job) {
 	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
-	if paused, err := strconv.ParseBool(text); !ok || err != nil || paused {
-		return
+	if paused, err := strconv.ParseBool(text); ok && err == nil && !paused {
+		j.find(j.annotation(manifest.AnnotationPaused), "Delete the annotation", effect{when: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
 	}
-	j.find(j.annotation(manifest.AnnotationPaused), "Delete the annotation",
-		effect{when: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
 }
 
+// ofScaledObjects are annotations that KEDA reads from ScaledObjects.
+var ofScaledObjects = []string{"autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused-scale-in", "autoscaling.keda.sh/paused-scale-out", "autoscaling.keda.sh/force-activation"}
+
 func pausedIgnored(j *job) {
-	for _, name := range []string{"paused-replicas", "paused-scale-in", "paused-scale-out", "force-activation"} {
-		key := "autoscaling.keda.sh/" + name
-		if _, ok := j.manifest.Annotations[key]; ok {
-			j.find(j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`,
-				effect{text: "it has no effect: KEDA reads it from ScaledObjects only"})
-		}
+	for _, key := range ofScaledObjects {
+		_, ok := j.manifest.Annotations[key]
+		j.when(ok, j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`, "it has no effect: KEDA reads it from ScaledObjects only")
 	}
 }
 
 // annotationUnknown finds annotations of KEDA's domain that KEDA does not read.
 func annotationUnknown(j *job) {
 	known := []string{manifest.AnnotationPaused, manifest.AnnotationExcludedLabels}
-	others := []string{manifest.AnnotationGeneration, "autoscaling.keda.sh/paused-replicas", "autoscaling.keda.sh/paused-scale-in",
-		"autoscaling.keda.sh/paused-scale-out", "autoscaling.keda.sh/force-activation"} // with rules of their own
+	others := append([]string{manifest.AnnotationGeneration}, ofScaledObjects...) // with rules of their own
 	for key := range j.manifest.Annotations {
 		domain, _, _ := strings.Cut(key, "/")
 		if domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh") || slices.Contains(known, key) || slices.Contains(others, key) {

@@ -78,8 +78,6 @@ func pendingConditionsSeveralPods(j *job) {
 }
 
 func pendingConditionsUnused(j *job) {
-	if len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending() {
-		j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Delete the field, or use the strategy accurate or eager",
-			effect{text: "they have no effect: only accurate and eager use pending Jobs"})
-	}
+	j.when(len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending(), j.at("spec", "scalingStrategy", "pendingPodConditions"),
+		"Delete the field, or use the strategy accurate or eager", "they have no effect: only accurate and eager use pending Jobs")
 }

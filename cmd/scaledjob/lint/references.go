@@ -129,23 +129,19 @@ func (j *job) namespaceOf(a authentication) (namespace, where string) {
 
 func (j *job) lookup(kind, name string) lookup { return lookup{kind, j.manifest.Namespace, name} }
 
-func missingSecret(j *job)    { j.missing("Secret") }
-func missingConfigMap(j *job) { j.missing("ConfigMap") }
-
-func (j *job) missing(kind string) {
-	for _, r := range j.references() {
-		if r.kind != kind || r.name == "" {
-			continue
-		}
-		d, others := j.all.find(r.lookup)
-		switch {
-		case d != nil:
-		case others:
-			j.find(r.at, j.all.want(r.lookup),
-				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
-		default:
-			j.note(r.at, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.where),
-				effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
+// missing returns the check for references to a kind. It is a note if no object of the kind is given.
+func missing(kind string) func(*job) {
+	return func(j *job) {
+		for _, r := range j.references() {
+			d, others := j.all.find(r.lookup)
+			if r.kind != kind || r.name == "" || d != nil {
+				continue
+			}
+			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.where)
+			if others {
+				add, fix = j.find, j.all.want(r.lookup)
+			}
+			add(r.at, fix, effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		}
 	}
 }
@@ -156,9 +152,8 @@ func missingKey(j *job) {
 		if d == nil || r.key == "" {
 			continue
 		}
-		if keys, known := d.keys(); known && !keys[r.key] {
-			j.find(r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), effect{text: "the key does not exist: the value is empty, or pods do not start"})
-		}
+		keys, known := d.keys()
+		j.when(known && !keys[r.key], r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
 	}
 }
 
@@ -197,18 +192,19 @@ func (j *job) findAuthentications() []authentication {
 
 func missingAuthentication(j *job) {
 	for _, a := range j.authentications() {
-		at := j.trigger(a.trigger, "authenticationRef", "name")
-		text := fmt.Sprintf("no document has this %s: KEDA continues without it, and the trigger fails", a.lookup.kind)
-		switch {
-		case a.document != nil:
-		case a.otherKind != "":
-			j.find(j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind,
-				effect{text: fmt.Sprintf("no document has this %s, and there is a %s of this name: KEDA continues without it, and the trigger fails", a.lookup.kind, a.otherKind)})
-		case a.others:
-			j.find(at, j.all.want(a.lookup), effect{text: text})
-		default:
-			j.note(at, fmt.Sprintf("Create a %s of this name, or lint its manifest too", a.lookup.kind), effect{text: text})
+		if a.document != nil {
+			continue
 		}
+		kind, there := a.lookup.kind, ""
+		add, at, fix := j.note, j.trigger(a.trigger, "authenticationRef", "name"), fmt.Sprintf("Create a %s of this name, or lint its manifest too", kind)
+		switch {
+		case a.otherKind != "":
+			add, at, fix = j.find, j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind
+			there = fmt.Sprintf(", and there is a %s of this name", a.otherKind)
+		case a.others:
+			add, fix = j.find, j.all.want(a.lookup)
+		}
+		add(at, fix, effect{text: fmt.Sprintf("no document has this %s%s: KEDA continues without it, and the trigger fails", kind, there)})
 	}
 }
 
@@ -321,9 +317,8 @@ func nameMisspelled(j *job) {
 		if name == "" || len(j.all.named[[2]string{kind, name}]) > 0 {
 			return
 		}
-		if near := nearest(name, j.all.names[kind]); near != "" {
-			j.find(j.at(j.pod(steps...)...), "Write "+near, effect{text: fmt.Sprintf("no document has this %s: pods start only after it exists", kind)})
-		}
+		near := nearest(name, j.all.names[kind])
+		j.when(near != "", j.at(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no document has this %s: pods start only after it exists", kind))
 	}
 	pod := &j.template.Template.Spec
 	check("ServiceAccount", pod.ServiceAccountName, "serviceAccountName")

@@ -27,9 +27,8 @@ func missingField(j *job) {
 
 // require finds a field without a value.
 func (j *job) require(want string, steps ...any) {
-	if at := j.at(steps...); at.empty() {
-		j.find(at, want, effect{text: refusal})
-	}
+	at := j.at(steps...)
+	j.when(at.empty(), at, want, refusal)
 }
 
 func missingTemplate(j *job) {
@@ -46,9 +45,7 @@ func missingTemplate(j *job) {
 	if at.found == emptyList {
 		text = "KEDA finds no environment to read and never polls"
 	}
-	if at.empty() {
-		j.find(at, "Give at least one container", effect{text: text})
-	}
+	j.when(at.empty(), at, "Give at least one container", text)
 }
 
 func missingTriggers(j *job) {

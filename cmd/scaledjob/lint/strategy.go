@@ -74,26 +74,19 @@ func customWithoutDeduction(j *job) {
 
 func customParametersUnused(j *job) {
 	in := &j.spec.ScalingStrategy
-	if in.Strategy == "custom" {
-		return
-	}
 	for field, given := range map[string]bool{
 		percentageField:                     in.CustomScalingRunningJobPercentage != "",
 		"customScalingQueueLengthDeduction": in.CustomScalingQueueLengthDeduction != nil,
 	} {
-		if given {
-			j.find(j.scaling(field), "Delete the field, or use the strategy custom", effect{text: "it has no effect: only custom reads it"})
-		}
+		j.when(given && in.Strategy != "custom", j.scaling(field), "Delete the field, or use the strategy custom", "it has no effect: only custom reads it")
 	}
 }
 
 func percentageUnparseable(j *job) {
 	in := &j.spec.ScalingStrategy
-	if _, ok := j.percentage(); ok || in.Strategy != "custom" || in.CustomScalingRunningJobPercentage == "" {
-		return
-	}
-	j.find(j.scaling(percentageField), decimal(in.CustomScalingRunningJobPercentage),
-		effect{text: "KEDA silently takes custom as default"})
+	_, ok := j.percentage()
+	j.when(!ok && in.Strategy == "custom" && in.CustomScalingRunningJobPercentage != "", j.scaling(percentageField),
+		decimal(in.CustomScalingRunningJobPercentage), "KEDA silently takes custom as default")
 }
 
 // decimal returns a fix for values such as 50% or 0,5, or else a fix with an example.
@@ -186,13 +179,10 @@ func (j *job) reach(p keda.Profile) int64 {
 }
 
 func deductionNegative(j *job) {
-	if _, ok := j.percentage(); !ok {
-		return
-	}
-	if d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction; d != nil && *d < 0 {
-		j.find(j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
-			effect{text: "KEDA creates no more Jobs in a poll than the queue is long"})
-	}
+	_, ok := j.percentage()
+	d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction
+	j.when(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
+		"KEDA creates no more Jobs in a poll than the queue is long")
 }
 
 // selects returns the condition that the release knows the strategy.

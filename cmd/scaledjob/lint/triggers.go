@@ -97,25 +97,17 @@ func numberInvalid(activation bool, text string) func(*job) {
 func activationHidesItems(j *job) {
 	for i, t := range j.config.Triggers {
 		for key := range j.spec.Triggers[i].Metadata {
-			if strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target {
-				j.find(j.trigger(i, "metadata", key), "Write a number below the target, such as 0", effect{text: fmt.Sprintf(
-					"the trigger is active above the threshold: a queue of %v items gets no Job, and the target is %v", t.ActivationThreshold, t.Target)})
-			}
+			j.when(strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target, j.trigger(i, "metadata", key),
+				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active above the threshold: a queue of %v items gets no Job, and the target is %v", t.ActivationThreshold, t.Target))
 		}
 	}
 }
 
 // cronRepeatsJobs finds a ScaledJob that stands for a CronJob.
 func cronRepeatsJobs(j *job) {
-	for _, t := range j.spec.Triggers {
-		if t.Type != "cron" {
-			return
-		}
-	}
-	if len(j.spec.Triggers) > 0 {
-		j.find(j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
-			effect{text: "within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends"})
-	}
+	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return t.Type != "cron" })
+	j.when(len(j.spec.Triggers) > 0 && !others, j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
+		"within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends")
 }
 
 // targetKey returns the key of the metadata without which the target is
