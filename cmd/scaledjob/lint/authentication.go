@@ -16,56 +16,62 @@ const webhook = "KEDA's webhook rejects the object, or its operator never polls"
 // An exclusion is a condition under which KEDA rejects a TriggerAuthentication.
 type exclusion struct {
 	field  string // with dots between the keys, below spec
-	met    func(text func(path string) string, has func(path string) bool) bool
+	met    func(d spec) bool
 	reason string
 	fix    string
 }
 
 var authenticationExclusions = []exclusion{
-	{"podIdentity.roleArn", func(text func(string) string, has func(string) bool) bool {
-		return text("podIdentity.provider") == "aws" && text("podIdentity.roleArn") != "" && text("podIdentity.identityOwner") == "workload"
+	{"podIdentity.roleArn", func(d spec) bool {
+		return d.text("podIdentity.provider") == "aws" && d.text("podIdentity.roleArn") != "" && d.text("podIdentity.identityOwner") == "workload"
 	}, "roleArn and identityOwner workload exclude each other", "Delete one of the two"},
-	{"podIdentity.externalID", func(text func(string) string, has func(string) bool) bool {
-		return text("podIdentity.provider") == "aws" && text("podIdentity.externalID") != "" && text("podIdentity.roleArn") == ""
+	{"podIdentity.externalID", func(d spec) bool {
+		return d.text("podIdentity.provider") == "aws" && d.text("podIdentity.externalID") != "" && d.text("podIdentity.roleArn") == ""
 	}, "externalID needs roleArn", "Give roleArn"},
-	{"podIdentity.identityId", func(text func(string) string, has func(string) bool) bool {
-		return text("podIdentity.provider") == "azure-workload" && has("podIdentity.identityId") && text("podIdentity.identityId") == ""
+	{"podIdentity.identityId", func(d spec) bool {
+		return d.text("podIdentity.provider") == "azure-workload" && d.has("podIdentity.identityId") && d.text("podIdentity.identityId") == ""
 	}, "it is empty", "Write the client's ID, or delete the field"},
-	{"podIdentity.identityAuthorityHost", func(text func(string) string, has func(string) bool) bool {
-		return text("podIdentity.provider") == "azure-workload" && text("podIdentity.identityAuthorityHost") != "" && text("podIdentity.identityTenantId") == ""
+	{"podIdentity.identityAuthorityHost", func(d spec) bool {
+		return d.text("podIdentity.provider") == "azure-workload" && d.text("podIdentity.identityAuthorityHost") != "" && d.text("podIdentity.identityTenantId") == ""
 	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
-	{"oauth2.tokenUrl", func(text func(string) string, has func(string) bool) bool {
-		u, err := url.Parse(text("oauth2.tokenUrl"))
-		return has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
+	{"oauth2.tokenUrl", func(d spec) bool {
+		u, err := url.Parse(d.text("oauth2.tokenUrl"))
+		return d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
 	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
-	{"azureServicePrincipal", func(text func(string) string, has func(string) bool) bool {
-		return has("azureServicePrincipal") && has("azureServicePrincipal.clientSecret") == has("azureServicePrincipal.clientCertificate")
+	{"azureServicePrincipal", func(d spec) bool {
+		return d.has("azureServicePrincipal") && d.has("azureServicePrincipal.clientSecret") == d.has("azureServicePrincipal.clientCertificate")
 	}, "it needs either clientSecret or clientCertificate", "Give one of the two"},
-	{"azureServicePrincipal.clientCertificatePassword", func(text func(string) string, has func(string) bool) bool {
-		return has("azureServicePrincipal.clientCertificatePassword") && !has("azureServicePrincipal.clientCertificate")
+	{"azureServicePrincipal.clientCertificatePassword", func(d spec) bool {
+		return d.has("azureServicePrincipal.clientCertificatePassword") && !d.has("azureServicePrincipal.clientCertificate")
 	}, "it needs clientCertificate", "Give clientCertificate, or delete the field"},
-	{"azureServicePrincipal.activeDirectoryEndpoint", func(text func(string) string, has func(string) bool) bool {
-		private := strings.EqualFold(text("azureServicePrincipal.cloud"), "Private")
-		return has("azureServicePrincipal") && private != (text("azureServicePrincipal.activeDirectoryEndpoint") != "")
+	{"azureServicePrincipal.activeDirectoryEndpoint", func(d spec) bool {
+		private := strings.EqualFold(d.text("azureServicePrincipal.cloud"), "Private")
+		return d.has("azureServicePrincipal") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
 	}, "activeDirectoryEndpoint and cloud Private need each other", "Give both, or delete both"},
 }
 
+// A spec is the spec of a document, whose fields are paths with dots.
+type spec struct{ *document }
+
+func (s spec) steps(path string) []any {
+	all := []any{"spec"}
+	for key := range strings.SplitSeq(path, ".") {
+		all = append(all, key)
+	}
+	return all
+}
+
+func (s spec) text(path string) string { return s.document.text(s.steps(path)...) }
+func (s spec) has(path string) bool    { return s.node(s.steps(path)...) != nil }
+
 func (c *collector) excluded(d *document) {
-	steps := func(path string) []any {
-		all := []any{"spec"}
-		for key := range strings.SplitSeq(path, ".") {
-			all = append(all, key)
-		}
-		return all
-	}
-	text := func(path string) string { return d.text(steps(path)...) }
-	has := func(path string) bool { return d.node(steps(path)...) != nil }
+	s := spec{d}
 	for _, e := range authenticationExclusions {
-		if e.met(text, has) {
-			c.add(inAuthentication, d.at(steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
+		if e.met(s) {
+			c.add(inAuthentication, d.at(s.steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
 		}
 	}
-	if d.kind() == "TriggerAuthentication" && text("filePath") != "" {
+	if d.kind() == "TriggerAuthentication" && s.text("filePath") != "" {
 		c.add(inAuthentication, d.at("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath: KEDA never polls"})
 	}
 }

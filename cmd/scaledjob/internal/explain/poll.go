@@ -66,26 +66,6 @@ type situation struct {
 	targets  map[string]float64
 	lengths  []float64          // of the queues; nil if they are not given
 	counts   *scaling.JobCounts // of Jobs, if there is no dump
-	dump     *cluster.Dump      // nil if only counts are given
-}
-
-// poll returns the decisions of a poll by the rules of a release.
-func (s *situation) poll(m *input.ScaledJob, r input.Release) (*Poll, error) {
-	p := &Poll{Name: m.Name(), Namespace: m.Spec.Namespace, Release: r}
-	var o *cluster.Owned
-	if s.dump != nil {
-		var err error
-		if o, err = s.dump.Of(m, r); err != nil {
-			return nil, err
-		}
-	}
-	p.noteDump(m, o)
-	if r.Profile != nil {
-		engine := kedaEngine{r, m, o}
-		engine.decide(p, s)
-		return p, nil
-	}
-	return p, p.specified(m, s, o)
 }
 
 // Of returns the decisions of a poll by the rules of a release, with these queue lengths. The
@@ -133,26 +113,37 @@ func blocked(m *input.ScaledJob) (text string, polled bool) {
 	return "", false
 }
 
-func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
-	if q.Queue == "" && f.Dump == nil {
-		return nil, input.Usagef("no queue length; use --queue 12")
-	}
-	s := &situation{counts: counts, dump: f.Dump}
-	var err error
-	if q.Queue == "" { // targets do not matter
+func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (p *Poll, err error) {
+	s := &situation{counts: counts}
+	switch {
+	case q.Queue != "":
+		if s.triggers, s.targets, err = q.Triggers(f.ScaledJob); err == nil {
+			s.lengths, err = q.Lengths(s.triggers)
+		}
+	case f.Dump == nil:
+		err = input.Usagef("no queue length; use --queue 12")
+	default: // targets do not matter
 		s.targets = map[string]float64{}
 		for _, t := range f.Spec.Spec.Triggers {
 			s.targets[t.Type] = 1
 		}
-		return s.poll(f.ScaledJob, r)
 	}
-	if s.triggers, s.targets, err = q.Triggers(f.ScaledJob); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if s.lengths, err = q.Lengths(s.triggers); err != nil {
-		return nil, err
+	var o *cluster.Owned
+	if f.Dump != nil {
+		if o, err = f.Dump.Of(f.ScaledJob, r); err != nil {
+			return nil, err
+		}
 	}
-	return s.poll(f.ScaledJob, r)
+	p = &Poll{Name: f.Name(), Namespace: f.Spec.Namespace, Release: r}
+	p.noteDump(f.ScaledJob, o)
+	if r.Profile == nil {
+		return p, p.specified(f.ScaledJob, s, o)
+	}
+	(&kedaEngine{r, f.ScaledJob, o}).decide(p, s)
+	return p, nil
 }
 
 // noteDump notes what is not in a dump.
