@@ -77,6 +77,11 @@ func TestGolden(t *testing.T) {
 		"unsupported":       {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.5", "", success},
 		"rejected":          {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.20", "", success},
 		"oracle":            {"oracle", "oracle/testdata/questions.jsonl", found},
+		"next-gap":          {"next R/T02:30:00/P1D --zone Europe/Berlin -n 3 --from 2026-03-28T00:00:00Z", "", success},
+		"next-overlap":      {"next R/2026-10-25T00:30:00+02:00/PT1H --zone Europe/Berlin -n 3 --from 2026-10-25T00:00:00Z", "", success},
+		"next-month":        {"next R3/2026-01-31T09:00:00Z/P1M --from 2026-02-01T00:00:00Z", "", success},
+		"next-created":      {"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-01T00:00:00Z", "", success},
+		"next-none":         {"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-02T00:00:00Z", "", success},
 		"completion-names":  {"__complete explain --release 2.1", "", success},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,15 +91,20 @@ func TestGolden(t *testing.T) {
 			if said != "" {
 				got += "--- standard error\n" + said
 			}
-			file := filepath.Join("testdata", "golden", name+".txt")
-			if os.Getenv("UPDATE") != "" {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
+			golden(t, filepath.Join("testdata", "golden", name+".txt"), got)
 		})
 	}
+}
+
+// golden compares a text with a file, or writes the file if UPDATE is set.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
 }
 
 // Each line "$ scaledjob ..." of the README, with the output below it. UPDATE=1 writes the
@@ -109,11 +119,7 @@ func TestReadme(t *testing.T) {
 	}
 	require.Equal(t, 1, run)
 	got := strings.Join(blocks, "```")
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile("README.md", []byte(got), 0o644))
-		return
-	}
-	require.Equal(t, got, string(readme))
+	golden(t, "README.md", got)
 }
 
 // fill runs the commands of a block, if it has any, and writes their outputs into it. Their
@@ -143,66 +149,24 @@ func TestReadmeTestFile(t *testing.T) {
 	require.Contains(t, string(readme), string(file))
 }
 
-// A wrong call is an error with a fix.
+// A wrong call is an error with a fix: each line "$ scaledjob ..." of a file, with the error below it. UPDATE=1
+// writes the errors anew.
 func TestWrong(t *testing.T) {
-	for command, want := range map[string]string{
-		"explode":                                                                             `unknown command "explode"`,
-		"explain":                                                                             "no manifest; use scaledjob.yaml",
-		"explain not/there":                                                                   "not/there: no such file or directory",
-		"explain -f":                                                                          "flag needs an argument",
-		"--queue 12":                                                                          "unknown flag: --queue",
-		"explain --queu 3":                                                                    "unknown flag --queu; use --queue",
-		"explain gone.yaml --queue 1":                                                         "gone.yaml: no such file or directory",
-		"explain lint --name none --queue 1":                                                  `no ScaledJob called "none"`,
-		"explain -f testdata/a.json --queue 1":                                                "no such file",
-		"explain testdata/golden --queue 1":                                                   "testdata/golden: no file ends with .yaml, .yml or .json",
-		"explain testdata/jobs.json --queue 1":                                                "no ScaledJob: found only a Job; use",
-		"explain testdata/deployment.yaml --queue 1":                                          "no ScaledJob: found only a Deployment",
-		"explain testdata/scaledobject.yaml --queue 1":                                        "scales a Deployment and creates no Jobs",
-		"explain testdata/broken.yaml --queue 1":                                              "testdata/broken.yaml:4: not YAML: did not find expected ',' or '}'\n",
-		"explain testdata/accurate.yaml":                                                      "no queue length; use --queue 12\nSee 'scaledjob explain --help'.\n",
-		"explain testdata/accurate.yaml --queue many":                                         `--queue "many": use a number of 0 or more, or unread`,
-		"explain testdata/accurate.yaml --queue -1":                                           `--queue "-1": use a number of 0 or more`,
-		"explain testdata/accurate.yaml --queue 1,2":                                          `use one number for each of redis`,
-		"explain testdata/accurate.yaml --queue kafka=1":                                      `no trigger is called "kafka"; use redis`,
-		"explain testdata/two.yaml --name both --queue 1":                                     "no number for the trigger cache",
-		"explain testdata/two.yaml --name both --queue rabbitmq=1,2":                          "use one number",
-		"explain testdata/two.yaml --name neither --queue 1":                                  `no ScaledJob called "neither": found both, wrong`,
-		"explain testdata/two.yaml --name wrong --queue 1":                                    "two.yaml: wrong: no target average value; use --target 5, or correct the manifest: spec.triggers[0].type: found \"their-own\"",
-		"explain testdata/two.yaml --name wrong --queue 1 --target 0":                         "a positive, finite number",
-		"explain testdata/two.yaml --name wrong --queue 1 --target five":                      `--target "five": not a number`,
-		"explain testdata/two.yaml --name both --queue 1 --target kafka=5":                    "--target: no trigger is called \"kafka\"; use cache, rabbitmq, redis\n",
-		"explain testdata/two.yaml --name both --queue 1 --target 5,6":                        "--target \"5,6\": use one number, or trigger=number once for each trigger\n",
-		"diff testdata/accurate.yaml --from 2.18 --target kafka=5":                            "--target: no trigger is called \"kafka\"; use redis\n",
-		"simulate testdata/accurate.yaml --arrivals constant:1/s --target kafka=5":            "--target: no trigger is called \"kafka\"; use redis\n",
-		"explain testdata/accurate.yaml --queue 1 --stuck 1":                                  "pending 0; stuck Jobs are included in the pending ones\nscaledjob: --stuck 1: KEDA 2.21.0 does",
-		"explain testdata/two.yaml --name wrong --queue 1 --target 3 --release spec":          "spec.scalingStategy: found an unknown field; use spec.scalingStrategy",
-		"explain testdata/accurate.yaml --queue 1 --running 2 --pending 3":                    "--pending 3: more than --running 2",
-		"explain testdata/accurate.yaml --queue 1 --release keda":                             `unknown release "keda"; use 2.0 to 2.21`,
-		"explain testdata/accurate.yaml --queue 1 --release 2.99":                             `unknown release "2.99"`,
-		"explain testdata/accurate.yaml --queue 1 -o xml":                                     "use one of text, json, name",
-		"explain testdata/accurate.yaml --queue 1 --running 2 --pending 2 --stuck 1":          "--stuck 1: KEDA 2.21.0 does not distinguish stuck Jobs; use --release spec",
-		"explain testdata/accurate.yaml --queue 1 --running 2 --terminating 1 --release 2.18": "--terminating 1: KEDA 2.18.3 counts terminating Jobs as running; include them in --running",
-		"explain testdata/accurate.yaml --queue 1 --jobs testdata/jobs.json --running 1":      "both --jobs and counts of Jobs",
-		"lint testdata/accurate.yaml --release 2.18,2.99":                                     `unknown release "2.99"`,
-		"lint testdata/accurate.yaml --release spec":                                          "lint checks for releases of KEDA",
-		"diff testdata/accurate.yaml":                                                         "use --from 2.18",
-		"diff testdata/accurate.yaml --from 2.18,2.19":                                        "found 2 releases; use one",
-		"explain - --jobs -":                                                                  "standard input is used 2 times",
-		"explain testdata/accurate.yaml --jobs testdata/deployment.yaml":                      "testdata/deployment.yaml: found a Deployment; use the output of kubectl get jobs,pods",
-		"explain testdata/accurate.yaml --jobs testdata/broken.yaml":                          "not JSON",
-		"explain testdata/accurate.yaml --jobs gone":                                          "gone: no such file",
-		"lint gone.yaml":               "no such file",
-		"test":                         "no test file; use orders.test.yaml",
-		"oracle x":                     "unexpected argument",
-		"lint testdata/two.yaml -o no": "use one of text, json, github, sarif",
-	} {
-		status, out, said := call(t, command, "")
-		require.Equal(t, trouble, status, command)
-		require.Contains(t, said, want, command)
-		require.Empty(t, out, command)
-		require.True(t, strings.HasPrefix(said, "scaledjob: "), said)
+	const file = "testdata/wrong.txt"
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var got strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if command, ok := strings.CutPrefix(line, "$ scaledjob "); ok {
+			status, out, said := call(t, command, "")
+			require.Equal(t, trouble, status, command)
+			require.Empty(t, out, command)
+			require.True(t, strings.HasPrefix(said, "scaledjob: "), said)
+			require.NotRegexp(t, goWords, said)
+			got.WriteString(line + said)
+		}
 	}
+	golden(t, file, got.String())
 }
 
 // A ScaledJob that was made anew does not count the Jobs of the one before it,

@@ -10,33 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each occurrence has a note if clocks or a short month move it or make it ambiguous.
-func TestNext(t *testing.T) {
-	for command, want := range map[string]string{
-		"next R/T02:30:00/P1D --zone Europe/Berlin -n 3 --from 2026-03-28T00:00:00Z": `2026-03-28 02:30:00 +01:00 CET
-2026-03-29 03:30:00 +02:00 CEST
-  gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later
-2026-03-30 02:30:00 +02:00 CEST
-`,
-		"next R/2026-10-25T00:30:00+02:00/PT1H --zone Europe/Berlin -n 3 --from 2026-10-25T00:00:00Z": `2026-10-25 02:30:00 +02:00 CEST
-  overlap: 2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the first
-2026-10-25 02:30:00 +01:00 CET
-  overlap: 2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the second
-2026-10-25 03:30:00 +01:00 CET
-`,
-		"next R3/2026-01-31T09:00:00Z/P1M --from 2026-02-01T00:00:00Z": `2026-02-28 09:00:00 +00:00 UTC
-  clamped month: February 2026 has 28 days, and the start is on day 31
-2026-03-31 09:00:00 +00:00 UTC
-`,
-		"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-01T00:00:00Z": "2026-01-01 00:00:00 +00:00 UTC\n2026-01-01 01:00:00 +00:00 UTC\n",
-		"next R2//PT1H --created 2026-01-01T00:00:00Z --from 2026-01-02T00:00:00Z": "no more occurrences\n",
-	} {
-		status, out, said := call(t, command, "")
-		require.Equal(t, success, status, said)
-		require.Equal(t, want, out, command)
-	}
-}
-
 func TestNextJSON(t *testing.T) {
 	_, out, said := call(t, "next R/T02:30/P1D --zone Europe/Berlin -n 1 --from 2026-03-28T23:00:00Z -o json", "")
 	require.Empty(t, said)
@@ -90,23 +63,6 @@ func TestNextFromNow(t *testing.T) {
 }
 
 func TestNextWrong(t *testing.T) {
-	for command, want := range map[string]string{
-		"next":                             "use one interval, such as",
-		"next R//P1D R//P1D":               "found 2 arguments",
-		"next R5/T01:00:00/PT01":           "was R5/T01:00:00/PT1H meant?",
-		"next @foo":                        "unrecognized descriptor: @foo",
-		"next R//P1D --zone CET/Berlin":    `--zone "CET/Berlin": unknown time zone`,
-		"next R//P1D --zone Local":         `--zone "Local": unknown time zone`,
-		"next R//P1D -n 0":                 "--count 0: out of range; use 1 to 10000",
-		"next R//P1D --from tomorrow":      `--from "tomorrow": invalid time; use one such as`,
-		"next R//P1D --created 2026-01-01": `--created "2026-01-01": invalid time`,
-		"next -f - --zone Europe/Berlin":   "--zone: only for a schedule; a ScheduledJob has its own zone",
-	} {
-		status, out, said := call(t, command, "")
-		require.Equal(t, trouble, status, command)
-		require.Contains(t, said, want, command)
-		require.Empty(t, out)
-	}
 	var stderr strings.Builder
 	require.Equal(t, trouble, run(t.Context(), []string{"next", "a b c d e"}, nil, io.Discard, &stderr))
 	require.Contains(t, stderr.String(), `failed to parse int from a: "a": invalid syntax`)

@@ -156,34 +156,6 @@ func TestScenarioErrors(t *testing.T) {
 	}
 }
 
-func TestSimulateWrong(t *testing.T) {
-	for flags, want := range map[string]string{
-		"":                          "no manifest",
-		"-f testdata/manifest.yaml": "nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv",
-		"-f testdata/manifest.yaml --arrivals often":                                `--arrivals "often"`,
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --service soon":           `--service "soon"`,
-		"-f testdata/manifest.yaml --arrivals kafka=poisson:1/s":                    `no trigger is called "kafka"; use redis`,
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --arrivals poisson:1/s":   "there are only the triggers redis",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --metric some":            "queues[0].metric",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --compare 2.99":           "--compare 2.99",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --compare best":           "best",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s -o run.gif":               "want a file that ends with .html",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s -o testdata/gone/run.csv": "no such file",
-		"-f testdata/manifest.yaml --trace gone.csv":                                "gone.csv: no such file",
-		"-f testdata/two.yaml --arrivals poisson:1/s --target 3":                    "2 ScaledJobs; use --name",
-		"--scenario gone.yaml": "gone.yaml: no such file",
-		"-f testdata/manifest.yaml --scenario testdata/manifest.yaml":                      "both --scenario and -f",
-		"-f testdata/manifest.yaml --arrivals often --service soon --startup x --seed 3 ":  "startup",
-		"-f testdata/manifest.yaml --arrivals poisson:1/s --duration 0s":                   "duration",
-		"-f testdata/two.yaml --name both --arrivals poisson:1/s --target a --metric some": "--target",
-	} {
-		status, out, said := call(t, "simulate "+flags, "")
-		require.Equal(t, trouble, status, flags)
-		require.Contains(t, said, want, flags)
-		require.Empty(t, out, flags)
-	}
-}
-
 // A report opened in a browser: no errors, no requests, and every picture is seen,
 // on a desk and on a phone, in light and dark surroundings, and printed from the dark.
 func TestReportInBrowser(t *testing.T) {
