@@ -3,6 +3,7 @@ package keda
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
@@ -222,18 +223,13 @@ const (
 
 var calculations = [...]string{"max", "min", "avg", "sum"}
 
+// Calculations returns the values of multipleScalersCalculation that KEDA knows. It takes any other for max.
+func Calculations() []string { return slices.Clone(calculations[:]) }
+
 func (c calculation) String() string { return calculations[c] }
 
 func calculationOf(name string) calculation {
-	switch name {
-	case "min":
-		return shortest
-	case "avg":
-		return average
-	case "sum":
-		return sum
-	}
-	return longest
+	return calculation(max(0, slices.Index(calculations[:], name)))
 }
 
 // A tally combines entries one after another.

@@ -43,6 +43,9 @@ func TestEveryFieldIsRead(t *testing.T) {
 	each = func(path string, index []int, of reflect.Type) {
 		for i := range of.NumField() {
 			f := of.Field(i)
+			if f.Anonymous { // with the parameters of strategies that KEDA lacks
+				continue
+			}
 			path, index := path+"."+f.Name, append(index[:len(index):len(index)], i)
 			if f.Type.Kind() == reflect.Struct {
 				each(path, index, f.Type)
@@ -57,5 +60,5 @@ func TestEveryFieldIsRead(t *testing.T) {
 		}
 	}
 	each("", nil, reflect.TypeFor[keda.ScaledJob]())
-	require.Equal(t, 20, n)
+	require.Equal(t, 18, n)
 }

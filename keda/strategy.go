@@ -2,6 +2,7 @@ package keda
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/scaledjob/scaledjob/strategy"
@@ -62,6 +63,9 @@ const (
 )
 
 var kinds = [...]string{"default", "accurate", "eager", "custom"}
+
+// Strategies returns the names of the strategies of the newest release.
+func Strategies() []string { return slices.Clone(kinds[:]) }
 
 // Strategy returns the strategy that the release selects. Names are case-sensitive. Any
 // unknown name selects default, and so does custom if strconv.ParseFloat rejects the

@@ -102,8 +102,8 @@ func (a *Aggregation) UnmarshalText(text []byte) error { return jsonform.Parse(a
 // Aggregations returns the names of the aggregations, in the order of their values.
 func Aggregations() []string { return slices.Clone(aggregations) }
 
-// ParseAggregation returns the aggregation with the name max, min, avg or sum. It
-// returns an error for any other name, also for "".
+// ParseAggregation returns the aggregation with a name of [Aggregations]. It returns an error
+// for any other name, also for "".
 func ParseAggregation(name string) (a Aggregation, err error) {
 	err = a.UnmarshalText([]byte(name))
 	return a, err

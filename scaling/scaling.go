@@ -64,6 +64,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/internal/jsonform"
@@ -164,7 +165,7 @@ func Validate(p Policy, metrics ...Metric) error {
 	e.AtLeast("Bounds.Min", p.Bounds.Min, 0)
 	e.AtLeast("Bounds.Max", p.Bounds.Max, 0)
 	e.Check(p.Bounds.Mode <= Floor, "Bounds.Mode", p.Bounds.Mode, "Additive or Floor")
-	e.Check(p.Aggregation <= Sum, "Aggregation", p.Aggregation, "Max, Min, Avg or Sum")
+	e.Check(int(p.Aggregation) < len(aggregations), "Aggregation", p.Aggregation, "one of "+strings.Join(aggregations, ", "))
 	for i, m := range metrics {
 		path := fmt.Sprintf("Metrics[%d].", i)
 		e.Check(m.Target > 0 && m.Target <= math.MaxFloat64, path+"Target", m.Target, "a positive, finite number")

@@ -180,7 +180,7 @@ func TestValidate(t *testing.T) {
 	require.EqualError(t, err, `Bounds.Min: found -1; use 0 or more
 Bounds.Max: found -2; use 0 or more
 Bounds.Mode: found MinMode(5); use Additive or Floor
-Aggregation: found Aggregation(9); use Max, Min, Avg or Sum
+Aggregation: found Aggregation(9); use one of max, min, avg, sum
 Metrics[1].Target: found NaN; use a positive, finite number
 Metrics[1].ActivationThreshold: found -1; use a finite number of 0 or more
 Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)

@@ -309,5 +309,5 @@ func ExampleScenario_Validate() {
 	// Output:
 	// queues[0].metric: found "some"; use all or waiting
 	// jobs.failureProbability: found 2; use 0 to 1
-	// policy.spec.scalingStrategy.strategy: found "acurate"; use default, accurate, eager or custom
+	// policy.spec.scalingStrategy.strategy: found "acurate"; use one of default, accurate, eager, custom
 }

@@ -235,10 +235,10 @@ func (p KEDA) Validate() error {
 		}
 	}
 	of := p.Spec.ScalingStrategy
-	r.Check(slices.Contains([]string{"", "default", "accurate", "eager", "custom"}, of.Strategy),
-		"spec.scalingStrategy.strategy", of.Strategy, "default, accurate, eager or custom")
-	r.Check(slices.Contains([]string{"", "max", "min", "avg", "sum"}, of.MultipleScalersCalculation),
-		"spec.scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "max, min, avg or sum")
+	r.Check(of.Strategy == "" || slices.Contains(keda.Strategies(), of.Strategy),
+		"spec.scalingStrategy.strategy", of.Strategy, "one of "+strings.Join(keda.Strategies(), ", "))
+	r.Check(of.MultipleScalersCalculation == "" || slices.Contains(keda.Calculations(), of.MultipleScalersCalculation),
+		"spec.scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "one of "+strings.Join(keda.Calculations(), ", "))
 	return r.Err()
 }
 

@@ -17,7 +17,7 @@ type keys struct {
 	full       bool    // active from the target on, and has no activation key
 }
 
-// triggerKeys are the types of KEDA 2.21 with a target in the manifest, and stan, which
+// triggerKeys are the types of the newest KEDA with a target in the manifest, and stan, which
 // KEDA has dropped. The first keys that apply count. Types with a single key are generated
 // from KEDA's source code ([simpleKeys]).
 //
@@ -64,7 +64,7 @@ var streams = []keys{
 	key("streamLength", 5).activatedBy("activationLagCount", 0),
 }
 
-// otherTypes are the types of KEDA 2.21 without a target in the manifest, each with the
+// otherTypes are the types of KEDA without a target in the manifest, each with the
 // fix. The caller may give the target of any type.
 var otherTypes = map[string]string{
 	"cpu":           "a trigger that measures a queue: KEDA creates no Job for running pods",

@@ -2,7 +2,7 @@
 
 package manifest
 
-// simpleKeys are the types of KEDA 2.21 with one key for the target average value.
+// simpleKeys are the types of KEDA with one key for the target average value.
 var simpleKeys = map[string]keys{
 	"activemq":             {target: []string{"targetQueueSize"}, unset: 10, activation: "activationTargetQueueSize"},
 	"apache-kafka":         {target: []string{"lagThreshold"}, unset: 10, activation: "activationLagThreshold"},

@@ -79,7 +79,7 @@ func newSimulate() *cobra.Command {
 	flags.IntVar(&s.seeds, "seeds", 0, "`number` of seeds under which each policy runs; by default from 10 to 200, until the intervals are narrow")
 	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, or both such as eager@2.18")
 	flags.BoolVar(&s.search, "search", false, "try strategies and parameters, and propose the smallest maximum that meets --objective")
-	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40, on the wait (mean, p50, p95, p99, max), idle, undone, peak or queue")
+	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40, on "+results.Goals)
 	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour: the report has the cost of each policy")
 	flags.BoolVar(&s.loads, "loads", true, "also find the other loads at which the queue grows")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")

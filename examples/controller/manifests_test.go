@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // -install installs the custom resources, which may be KEDA's, and the FlowSchema. The other
@@ -92,4 +94,9 @@ func TestDescriptions(t *testing.T) {
 		check("", schema)
 	}
 	require.Greater(t, described, 50)
+	data, err := installed.ReadFile("manifests/crds/scaledjobs.yaml")
+	require.NoError(t, err)
+	for _, names := range [][]string{strategy.Names(), scaling.Aggregations()} {
+		require.Contains(t, string(data), `enum: ["", `+strings.Join(names, ", ")+"]")
+	}
 }

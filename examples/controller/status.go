@@ -86,9 +86,11 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 	}
 }
 
+// same ignores LastActiveTime.
 func (s *status) same(t *status) bool {
-	return s.TriggersTypes == t.TriggersTypes && s.AuthenticationsTypes == t.AuthenticationsTypes &&
-		equality.Semantic.DeepEqual(s.Conditions, t.Conditions)
+	other := *t
+	other.LastActiveTime = s.LastActiveTime
+	return equality.Semantic.DeepEqual(*s, other)
 }
 
 // write writes the status if it has changed, and the events. It frees a ScaledJob that is being

@@ -18,12 +18,7 @@ type metadataProblem struct {
 }
 
 // minor cuts the patch: 2.21 of 2.21.0.
-func minor(release string) string {
-	if parts := strings.Split(release, "."); len(parts) > 2 {
-		return strings.Join(parts[:2], ".")
-	}
-	return release
-}
+func minor(release string) string { return release[:strings.LastIndexByte(release, '.')] }
 
 // minors returns the minor releases in question with known parameters, oldest first.
 func (s scope) minors() (all []string) {

@@ -8,11 +8,8 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
-
-var strategies = []string{"default", "accurate", "eager", "custom"}
 
 const strategyField = "spec.scalingStrategy.strategy"
 
@@ -28,7 +25,7 @@ func oneOf(got string, choices []string) string {
 }
 
 func strategyUnknown(j *job) {
-	j.misnamed(strategyField, j.spec.ScalingStrategy.Strategy, strategies, nil, "KEDA silently takes it as default")
+	j.misnamed(strategyField, j.spec.ScalingStrategy.Strategy, keda.Strategies(), nil, "KEDA silently takes it as default")
 }
 
 func strategyDefaultRefused(j *job) {
@@ -39,7 +36,7 @@ func strategyDefaultRefused(j *job) {
 }
 
 func calculationUnknown(j *job) {
-	j.misnamed("spec.scalingStrategy.multipleScalersCalculation", j.spec.ScalingStrategy.MultipleScalersCalculation, scaling.Aggregations(),
+	j.misnamed("spec.scalingStrategy.multipleScalersCalculation", j.spec.ScalingStrategy.MultipleScalersCalculation, keda.Calculations(),
 		supports(keda.Calculation), "KEDA silently takes it as max")
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/testdata"
 )
 
@@ -49,6 +52,9 @@ func TestGolden(t *testing.T) {
 	for _, kind := range []string{"create", "history", "pending", "rollout", "aggregate", "strategy", "strategy-select", "replicas", "paused", "target-average", "rollout-precedence", "generate"} {
 		require.Contains(t, string(questions), `"kind":"`+kind+`"`)
 		require.Contains(t, oracle.Help, kind)
+	}
+	for _, name := range slices.Concat(strategy.Names(), scaling.Aggregations()) {
+		require.Contains(t, oracle.Help, name)
 	}
 }
 

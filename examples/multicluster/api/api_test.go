@@ -173,7 +173,7 @@ spec:
   clusterScheduling: {strategy: best}
   scaledJobSpec:
     maxReplicaCount: -1
-    scalingStrategy: {strategy: default, multipleScalersCalculation: most}
+    scalingStrategy: {strategy: fast, multipleScalersCalculation: most}
     triggers: [{type: redis, metadata: {listLength: none}}]
 `)
 	require.NoError(t, err)

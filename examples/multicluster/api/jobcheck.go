@@ -51,8 +51,8 @@ func (d *DistributedScaledJob) strategy(c *JobConfig, e *field.Errors) strategy.
 	if in.Strategy == "" {
 		return strategy.PendingAware{}
 	}
-	chosen, err := strategy.FromSpec(in.Strategy, strategy.Parameters{})
-	e.Check(err == nil && in.Strategy != "default", strategyField+"strategy", in.Strategy, "basic, custom, accurate, eager or pendingAware")
+	chosen, err := strategy.FromSpec(in.Strategy, in.Parameters)
+	e.Join(jobField+".scalingStrategy", err)
 	return chosen
 }
 

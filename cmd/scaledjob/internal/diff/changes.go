@@ -21,16 +21,13 @@ type change struct {
 	To   string `json:"to"`
 }
 
-// strategies are behaviors with the name of the strategy that they are about.
-var strategies = []string{"accurate", "eager", "custom"}
-
 // rules finds the rules that cause the difference. A rule does if putting it into one
 // profile, or removing it from the other, changes a different answer.
 func (c *comparison) rules(from, to keda.Profile, m *input.ScaledJob) {
 	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
 	for _, r := range keda.Changes(from, to) {
 		with, without := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(to.With(r.From), m, c.triggers)
-		if name := r.From.Behavior; slices.Contains(strategies, name) && m.KEDA.Spec.ScalingStrategy.Strategy != name {
+		if name := r.From.Behavior; slices.Contains(keda.Strategies(), name) && m.KEDA.Spec.ScalingStrategy.Strategy != name {
 			c.Unused = append(c.Unused, name)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // A cell is a case of the grid: the queue length of each trigger, and the Jobs.
@@ -36,20 +37,11 @@ func grid(m *input.ScaledJob, triggers []manifest.Trigger) []cell {
 	return cells
 }
 
-// counters are the types of triggers that count items, so that the metric is whole.
-var counters = map[string]bool{
-	"activemq": true, "apache-kafka": true, "artemis-queue": true, "aws-sqs-queue": true, "azure-blob": true, "azure-eventhub": true,
-	"azure-pipelines": true, "azure-queue": true, "azure-servicebus": true, "beanstalkd": true, "gcp-cloudtasks": true,
-	"github-runner": true, "ibmmq": true, "kafka": true, "kubernetes-workload": true, "nats-jetstream": true, "pulsar": true,
-	"rabbitmq": true, "redis": true, "redis-cluster": true, "redis-cluster-streams": true, "redis-sentinel": true,
-	"redis-sentinel-streams": true, "redis-streams": true, "solace-event-queue": true, "stan": true, "temporal": true,
-}
-
 // counting reports for each trigger whether its metric is always whole.
 func counting(m *input.ScaledJob) []bool {
 	all := make([]bool, len(m.Spec.Spec.Triggers))
 	for i, t := range m.Spec.Spec.Triggers {
-		all[i] = counters[t.Type] && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
+		all[i] = triggers.Whole(t.Type) && t.Metadata["mode"] != "MessageRate" // of rabbitmq, items per second
 	}
 	return all
 }

@@ -30,6 +30,9 @@ const (
 	folded // on the page, below the fold
 )
 
+// Goals are the columns that --objective can bound.
+const Goals = "mean, p50, p95, p99, max (of the wait), undone, queue, peak, idle"
+
 // columns are all numbers, in their order in the table.
 var columns = []column{
 	seconds("mean wait", "mean", 0, func(s *simulation.Summary) float64 { return s.Wait.Mean }),

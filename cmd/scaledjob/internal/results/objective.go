@@ -42,7 +42,7 @@ func parseGoal(text string) (g goal, err error) {
 	name, bound, found := strings.Cut(text, "<")
 	bound, equal := strings.CutPrefix(bound, "=")
 	c := columnOf(strings.TrimSpace(name))
-	wrong := input.Usagef("--objective %q: use mean, p50, p95, p99 or max of the wait, idle and a time, or undone, peak, queue and a number, such as p95<2m,peak<=40", text)
+	wrong := input.Usagef("--objective %q: use one of %s and a bound, such as p95<2m,peak<=40", text, Goals)
 	if !found || c == nil {
 		return g, wrong
 	}

@@ -77,7 +77,7 @@ func (p *Policy) Build(clusters int) (simulation.Policy, error) {
 	}
 	var problems field.Errors
 	documented := simulation.KEDA{Spec: p.Spec}
-	documented.Spec.ScalingStrategy.Strategy = "" // the specification has more of them
+	documented.Spec.ScalingStrategy = keda.ScalingStrategy{} // the specification may have more strategies
 	problems.Join("policy", documented.Validate())
 	settings := documented.Settings()
 	of := scaling.DefaultPolicy()
@@ -86,7 +86,8 @@ func (p *Policy) Build(clusters int) (simulation.Policy, error) {
 		of.Bounds.Mode = scaling.Floor
 	}
 	if name := p.Spec.ScalingStrategy.MultipleScalersCalculation; name != "" {
-		of.Aggregation, _ = scaling.ParseAggregation(name) // validated above
+		err := of.Aggregation.UnmarshalText([]byte(name))
+		problems.Check(err == nil, "policy.spec.scalingStrategy.multipleScalersCalculation", name, "one of "+strings.Join(scaling.Aggregations(), ", "))
 	}
 	of.Strategy = p.strategy(&problems)
 	if p.Placement != nil || clusters > 1 {

@@ -17,21 +17,21 @@ import (
 	_ "embed"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 //go:embed fields.txt
 var text string
 
-// The releases of the table.
+// The minor releases of the table.
 const (
-	last   = "2.21"
-	oldest = 2 // minor
-	unread = 6 // minor, not in the table
+	oldest = 2
+	unread = 6 // not in the table
 )
 
 // A Field is a field of an object in all releases. nil is a field that no release has.
@@ -87,14 +87,14 @@ func (f *Field) Names() []string { return f.names }
 // In reports whether a release such as "2.18.3" has the field. Releases before 2.2 have all fields,
 // and 2.6 has the fields of 2.5 and of 2.7.
 func (f *Field) In(release string) bool {
-	n := minor(release)
+	n := triggers.Minor(release)
 	return n < oldest || f != nil && (within(n, f.in) || n == unread && (within(n-1, f.in) || within(n+1, f.in)))
 }
 
 // Releases describes the releases that have the field.
 func (f *Field) Releases() string {
 	first, rest, _ := strings.Cut(f.in, "-")
-	if rest == last {
+	if strings.HasSuffix(Of("ScaledJob").in, "-"+rest) {
 		return first + " or later"
 	}
 	return strings.NewReplacer("-", " to ", ",", ", or ").Replace(f.in)
@@ -135,7 +135,7 @@ func (f *Field) has(release, fact string) bool {
 	if !ok {
 		return false
 	}
-	n := max(oldest, minor(release))
+	n := max(oldest, triggers.Minor(release))
 	return within(n, releases) && within(n, f.in)
 }
 
@@ -150,19 +150,11 @@ func within(n int, releases string) bool {
 		if !isRange {
 			last = first
 		}
-		if minor(first) <= n && n <= minor(last) {
+		if triggers.Minor(first) <= n && n <= triggers.Minor(last) {
 			return true
 		}
 	}
 	return false
-}
-
-// minor returns the second number of a release, or 0.
-func minor(release string) int {
-	_, rest, _ := strings.Cut(release, ".")
-	number, _, _ := strings.Cut(rest, ".")
-	n, _ := strconv.Atoi(number)
-	return n
 }
 
 // Type returns a Go type for the objects of a field, with the fields of all releases.

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -65,9 +66,7 @@ func rabbitmq(in Input) (how Counting, hidden bool) {
 // A Proof is what shows whether a metric includes in-progress items in some releases: a
 // function of KEDA's source code.
 type Proof struct {
-	Releases string // first and last minor: "2.8 2.19"
-	// Depends is the parameter that decides it, or "".
-	Depends        string
+	Releases       string // first and last minor: "2.8 2.19", or "2.20" for all later ones
 	File, Function string // in pkg/scalers
 	counts         func(metadata map[string]string) Counting
 }
@@ -78,47 +77,53 @@ type Proof struct {
 func Proofs() map[string][]Proof { return inFlight }
 
 var inFlight = map[string][]Proof{
-	"activemq":      {{"2.7 2.21", "", "activemq_scaler.go", "getQueueMessageCount", always}},
-	"apache-kafka":  {{"2.12 2.21", "", "apache_kafka_scaler.go", "getLagForPartition", always}},                   // until the offset is committed
-	"artemis-queue": alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "artemis_scaler.go", "getQueueMessageCount", always}), // messageCount has the messages in delivery
+	"activemq":      {{"2.7", "activemq_scaler.go", "getQueueMessageCount", always}},
+	"apache-kafka":  {{"2.12", "apache_kafka_scaler.go", "getLagForPartition", always}},                   // until the offset is committed
+	"artemis-queue": alsoIn("2.2 2.5", Proof{"2.7", "artemis_scaler.go", "getQueueMessageCount", always}), // messageCount has the messages in delivery
 	"aws-sqs-queue": {
-		{"2.8 2.21", "scaleOnInFlight", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")},
+		{"2.8", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")},
 	},
 	"azure-pipelines": {
-		{"2.9 2.19", "", "azure_pipelines_scaler.go", "stripDeadJobs", always},
-		{"2.20 2.20", "", "azure_pipelines_scaler.go", "stripDeadJobs", never},
-		{"2.21 2.21", "scaleOnInFlight", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
+		{"2.9 2.19", "azure_pipelines_scaler.go", "stripDeadJobs", always},
+		{"2.20 2.20", "azure_pipelines_scaler.go", "stripDeadJobs", never},
+		{"2.21", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
 	},
-	"azure-eventhub":   alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
-	"azure-queue":      {{"2.15 2.21", "queueLengthStrategy", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
-	"azure-servicebus": {{"2.9 2.21", "", "azure_servicebus_scaler.go", "getQueueLength", always}},
-	"beanstalkd":       {{"2.16 2.21", "", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
-	"gcp-pubsub":       {{"2.9 2.21", "mode", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub}},
+	"azure-eventhub":   alsoIn("2.2 2.5", Proof{"2.7", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
+	"azure-queue":      {{"2.15", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
+	"azure-servicebus": {{"2.9", "azure_servicebus_scaler.go", "getQueueLength", always}},
+	"beanstalkd":       {{"2.16", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
+	"gcp-pubsub":       {{"2.9", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub}},
 	"github-runner": {
-		{"2.10 2.13", "", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
-		{"2.14 2.21", "", "github_runner_scaler.go", "GetWorkflowQueueLength", always},
+		{"2.10 2.13", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
+		{"2.14", "github_runner_scaler.go", "GetWorkflowQueueLength", always},
 	},
-	"kafka":                  alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "kafka_scaler.go", "getLagForPartition", always}),
-	"liiklus":                alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "liiklus_scaler.go", "getLag", always}),
-	"nats-jetstream":         {{"2.8 2.21", "", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
-	"nsq":                    {{"2.17 2.21", "", "nsq_scaler.go", "aggregateDepth", never}},   // in_flight_count is another figure
-	"pulsar":                 {{"2.8 2.21", "", "pulsar_scaler.go", "getMsgBackLog", always}}, // until it is acknowledged
-	"rabbitmq":               {{"2.8 2.21", "protocol", "rabbitmq_scaler.go", "getQueueStatus", nil}},
-	"redis":                  alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}), // a worker pops its item
-	"redis-cluster":          alsoIn("2.2 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}),
-	"redis-sentinel":         alsoIn("2.5 2.5", Proof{"2.7 2.21", "", "redis_scaler.go", "NewRedisScaler", never}),
-	"redis-streams":          alsoIn("2.2 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
-	"redis-cluster-streams":  alsoIn("2.2 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
-	"redis-sentinel-streams": alsoIn("2.5 2.5", Proof{"2.7 2.21", "lagCount", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
-	"solace-event-queue":     alsoIn("2.4 2.5", Proof{"2.7 2.21", "messageCountTarget", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}),
+	"kafka":                  alsoIn("2.2 2.5", Proof{"2.7", "kafka_scaler.go", "getLagForPartition", always}),
+	"liiklus":                alsoIn("2.2 2.5", Proof{"2.7", "liiklus_scaler.go", "getLag", always}),
+	"nats-jetstream":         {{"2.8", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
+	"nsq":                    {{"2.17", "nsq_scaler.go", "aggregateDepth", never}},   // in_flight_count is another figure
+	"pulsar":                 {{"2.8", "pulsar_scaler.go", "getMsgBackLog", always}}, // until it is acknowledged
+	"rabbitmq":               {{"2.8", "rabbitmq_scaler.go", "getQueueStatus", nil}},
+	"redis":                  alsoIn("2.2 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}), // a worker pops its item
+	"redis-cluster":          alsoIn("2.2 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}),
+	"redis-sentinel":         alsoIn("2.5 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}),
+	"redis-streams":          alsoIn("2.2 2.5", Proof{"2.7", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"redis-cluster-streams":  alsoIn("2.2 2.5", Proof{"2.7", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"redis-sentinel-streams": alsoIn("2.5 2.5", Proof{"2.7", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
+	"solace-event-queue":     alsoIn("2.4 2.5", Proof{"2.7", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}),
 	"temporal": {
-		{"2.18 2.19", "", "temporal_scaler.go", "getQueueSize", never},
-		{"2.20 2.21", "", "temporal_scaler.go", "getUnversionedBacklogCount", never},
+		{"2.18 2.19", "temporal_scaler.go", "getQueueSize", never},
+		{"2.20", "temporal_scaler.go", "getUnversionedBacklogCount", never},
 	},
 	"selenium-grid": {
-		{"2.16 2.20", "", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
-		{"2.21 2.21", "includeOngoingSessions", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
+		{"2.16 2.20", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
+		{"2.21", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
 	},
+}
+
+// Whole reports whether triggers of a type count items, so that the metric is a whole number: those
+// with a proof, and some more.
+func Whole(kind string) bool {
+	return inFlight[kind] != nil || slices.Contains([]string{"azure-blob", "gcp-cloudtasks", "ibmmq", "kubernetes-workload", "stan"}, kind)
 }
 
 // alsoIn returns a proof that holds in the releases before 2.6 too.

@@ -29,7 +29,7 @@ var ruleList = sync.OnceValue(func() []Rule {
 
 func (c *checker) rules() {
 	for _, r := range ruleList() {
-		if !slices.Contains(r.Types, c.name) || number(c.release) < number(r.Since) {
+		if !slices.Contains(r.Types, c.name) || Minor(c.release) < Minor(r.Since) {
 			continue
 		}
 		f := r.check(c)

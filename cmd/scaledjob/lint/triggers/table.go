@@ -74,14 +74,14 @@ var table = sync.OnceValue(func() map[string]kind {
 })
 
 // Within reports whether a release such as "2.18.1" is within releases such as
-// "2.8 2.21".
+// "2.8 2.21", or "2.8" for all later ones.
 func Within(release, releases string) bool {
-	first, last, _ := strings.Cut(releases, " ")
-	return number(first) <= number(release) && number(release) <= number(last)
+	first, last, ends := strings.Cut(releases, " ")
+	return Minor(first) <= Minor(release) && (!ends || Minor(release) <= Minor(last))
 }
 
-// number returns the minor of a release: 18 of "2.18.1".
-func number(release string) int {
+// Minor returns the minor of a release: 18 of "2.18.1".
+func Minor(release string) int {
 	parts := strings.Split(release, ".")
 	if len(parts) < 2 {
 		return 0
@@ -90,7 +90,7 @@ func number(release string) int {
 	return n
 }
 
-// Covers reports whether the table has the release: 2.8 to 2.21.
+// Covers reports whether the table has the release: 2.8 or later.
 func Covers(release string) bool { return Within(release, table()["rabbitmq"].Releases) }
 
 var types = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(table())) })
@@ -115,7 +115,7 @@ var declared = sync.OnceValue(func() map[string]map[int]Declaration {
 	for name, k := range table() {
 		all[name] = map[int]Declaration{}
 		first, last, _ := strings.Cut(k.Releases, " ")
-		for n := number(first); n <= number(last); n++ {
+		for n := Minor(first); n <= Minor(last); n++ {
 			d := Declaration{Open: k.Open, Full: n >= 18}
 			for _, p := range k.Parameters {
 				if Within("2."+strconv.Itoa(n), p.Releases) {
@@ -132,7 +132,7 @@ var declared = sync.OnceValue(func() map[string]map[int]Declaration {
 // Lookup returns the declaration of a type in a release, such as "2.21.0". It reports
 // whether the release has the type. The caller must not modify the declaration.
 func Lookup(name, release string) (Declaration, bool) {
-	d, ok := declared()[name][number(release)]
+	d, ok := declared()[name][Minor(release)]
 	return d, ok
 }
 
