@@ -22,11 +22,12 @@ func (d *decider) takeUp(seen Observed) {
 			s.Pending = append(s.Pending, r)
 		}
 	}
-	room := d.room(mostRequested, requestPrefix, seen.Cancelled)
+	room, all := d.room(mostRequested, requestPrefix, seen.Cancelled), mostUnanswered-d.completedUnanswered()
 	for _, r := range d.requests {
-		if known[r.Tag] || d.answered[r.Tag] || room <= 0 {
+		if known[r.Tag] || d.answered[r.Tag] || room <= 0 || all <= 0 {
 			continue
 		}
+		all--
 		if add(r); !slices.Contains(seen.Cancelled, r.Tag) {
 			room--
 		}
@@ -45,17 +46,21 @@ func (d *decider) room(n int, prefix string, cancelled []string) int {
 			n--
 		}
 	}
-	unanswered := 0
-	for _, r := range d.state.Completed {
-		if d.unanswered(r.Tag) {
-			unanswered++
-		}
-	}
-	n = min(n, mostUnanswered-unanswered)
+	n = min(n, mostUnanswered-d.completedUnanswered())
 	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 && !slices.ContainsFunc(d.state.Pending, func(r Run) bool { return r.OnDemand || r.tried() }) {
 		return max(d.fits(n), min(1, n))
 	}
 	return d.fits(n)
+}
+
+// completedUnanswered returns the number of completed runs without an answer to their requests.
+func (d *decider) completedUnanswered() (n int) {
+	for _, r := range d.state.Completed {
+		if d.unanswered(r.Tag) {
+			n++
+		}
+	}
+	return n
 }
 
 // read reads the requests, in the order of the queue.

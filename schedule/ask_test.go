@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -170,4 +171,32 @@ func TestFullBacklogOfABlock(t *testing.T) {
 			require.NotEmpty(t, d.Start)
 		})
 	}
+}
+
+// Of many cancelled requests a bounded number is taken up, and the others when those are answered.
+func TestManyCancelledRequests(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	seen, waiting := none, map[string]int{}
+	for i := range 450 {
+		id := fmt.Sprintf("%036d", i)
+		seen.Requests = append(seen.Requests, schedule.Request{ID: id, RequestedAt: created})
+		seen.Cancelled = append(seen.Cancelled, schedule.RequestTag(s.UID, id))
+		waiting[id] = i
+	}
+	var state schedule.State
+	for n := range 5 {
+		state = schedule.Decide(s, state, seen, minute(n)).State
+		require.True(t, state.Equal(schedule.Decide(s, state, seen, minute(n)).State), "again at one time")
+		data, err := json.Marshal(state)
+		require.NoError(t, err)
+		require.Less(t, len(data), 60<<10)
+		for _, r := range state.Completed {
+			if i, ok := waiting[r.Request]; ok {
+				seen.Requests[i].Answered = true
+				delete(waiting, r.Request)
+			}
+		}
+	}
+	require.Zero(t, len(waiting))
 }
