@@ -38,11 +38,12 @@ import (
 type Tracker struct {
 	Client Client
 	// Late is the time after which a create that was not answered can no longer arrive: twice
-	// the timeout of a request. Until then its Job is not deleted, and the run stays active.
+	// the timeout of a request. Until then its Job is not deleted, and the run stays active. 0 means
+	// twice adapter.DefaultTimeout.
 	Late time.Duration
 	// Terms decide whether this process may act; needed. Nothing is sent outside of a term.
 	Terms *term.Holder
-	Now   func() time.Time
+	Now   func() time.Time // needed
 
 	mutex    sync.Mutex
 	term     *term.Term                         // that began at started
@@ -157,7 +158,7 @@ func (s sender) request(ctx context.Context, what, run string, call func(context
 }
 
 func (s sender) context(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel, err := s.decided.Request(ctx, cmp.Or(s.tracker.Late/2, adapter.DefaultTimeout))
+	ctx, cancel, err := s.decided.Request(ctx, s.tracker.lateness()/2)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
@@ -216,6 +217,8 @@ func nameOf(j *batchv1.Job) types.NamespacedName {
 	return types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
 }
 
+func (t *Tracker) lateness() time.Duration { return cmp.Or(t.Late, 2*adapter.DefaultTimeout) }
+
 // late notes a create that was not answered.
 func (t *Tracker) late(job *batchv1.Job) {
 	now := t.Now()
@@ -225,7 +228,7 @@ func (t *Tracker) late(job *batchv1.Job) {
 		t.until = map[types.NamespacedName]time.Time{}
 	}
 	maps.DeleteFunc(t.until, func(_ types.NamespacedName, until time.Time) bool { return !now.Before(until) })
-	t.until[nameOf(job)] = now.Add(t.Late)
+	t.until[nameOf(job)] = now.Add(t.lateness())
 }
 
 // mayArrive reports whether a create of the Job may still arrive, of this process or of one
@@ -237,7 +240,7 @@ func (t *Tracker) mayArrive(job *batchv1.Job) bool {
 	if present := t.Terms.Term(); t.term != nil && t.term != present {
 		t.term, t.started = present, now // in between, another process may have sent creates
 	}
-	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.Late))
+	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.lateness()))
 }
 
 func (s sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {

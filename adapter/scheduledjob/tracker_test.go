@@ -164,8 +164,13 @@ func TestMayArrive(t *testing.T) {
 	internal := apierrors.NewInternalError(errors.New("webhook"))
 	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: internal.Error(), MayArrive: true}}, try(1, internal))
 	st.at = st.at.Add(30 * time.Second)
+	st.Late = 0 // the default
 	st.late(st.job("another"))
 	require.Len(t, st.until, 1, "expired names are forgotten")
+	st.at = st.at.Add(30*time.Second - 1)
+	require.True(t, st.mayArrive(st.job("another")))
+	st.at = st.at.Add(1)
+	require.False(t, st.mayArrive(st.job("another")))
 }
 
 // The pods of a Job are listed once, when the Job has failed: not for a Job that is active
