@@ -431,21 +431,6 @@ func TestRememberedRequests(t *testing.T) {
 	require.False(t, starts(299))
 }
 
-// Another zone is another time spec; without a schedule it is nothing.
-func TestZone(t *testing.T) {
-	s := minutely(t)
-	s.Schedule = schedule.ISO8601(parse(t, "R/2026-03-01T01:00:00Z/P1D"), nil)
-	state := schedule.Decide(s, schedule.State{}, none, created).State
-	s.Schedule = schedule.ISO8601(parse(t, "R/2026-03-01T01:00:00Z/P1D"), location(t, "Europe/Berlin"))
-	d := schedule.Decide(s, state, none, created.AddDate(0, 3, 0).Add(time.Hour))
-	require.Equal(t, "0=0+0+0+0", brief(d))
-	require.Equal(t, time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), d.NextCheck)
-	s.Schedule = nil
-	d = schedule.Decide(s, d.State, none, created)
-	require.Empty(t, d.State.TimeSpec)
-	require.Zero(t, d.NextCheck)
-}
-
 // Where nobody knows when a job was created, it is the first decision.
 func TestCreatedUnknown(t *testing.T) {
 	s := minutely(t)

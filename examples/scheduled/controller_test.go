@@ -327,15 +327,6 @@ func TestCron(t *testing.T) {
 	require.Equal(t, "0 6 * * * UTC", w.sees().Status.TimeSpec)
 }
 
-// Managed fields, which may be large, are not cached.
-func TestReadStrips(t *testing.T) {
-	w := newWorld(t, once)
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(t.Context(), "job", metav1.GetOptions{})
-	require.NoError(t, err)
-	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
-	require.Empty(t, read(u).ManagedFields)
-}
-
 // Ready has the warnings of a valid spec.
 func TestWarnings(t *testing.T) {
 	w := newWorld(t, "  selector: {a: b}\n")
@@ -343,7 +334,7 @@ func TestWarnings(t *testing.T) {
 	require.Regexp(t, "^True Valid: The spec is valid; spec.selector: ", w.readyIs())
 }
 
-// read keeps the name and the status of a ScheduledJob that it cannot read.
+// read keeps the name and the status of a ScheduledJob that it cannot read, and no managed fields.
 func TestRead(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	w.give(schedule.State{Requested: []string{"a"}})
@@ -352,6 +343,11 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, s.problem, "spec.unknown")
 	require.Equal(t, "n/job", s.key().String())
 	require.Equal(t, []string{"a"}, s.Status.Requested)
+	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(t.Context(), "job", metav1.GetOptions{})
+	require.NoError(t, err)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+	require.Empty(t, read(u).ManagedFields)
+	w.did()
 	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
 	require.Contains(t, w.readyIs(), "False Invalid: spec.unknown")
 	object, err := reads("other")

@@ -54,7 +54,6 @@ func TestScheduled(t *testing.T) {
 		{"a lost status", (*stand).adopts},
 		{"two controllers", (*stand).together},
 		{"at rest", (*stand).rests},
-		{"a stale list of ScheduledJobs", (*stand).staleList},
 		{"leader election", (*stand).elects},
 		{"the sample", (*stand).sample},
 	}
@@ -354,6 +353,38 @@ func (s *stand) together(t *testing.T) {
 	})
 	require.Len(t, s.pods.of(j.namespace), 13)
 	require.LessOrEqual(t, j.created(), 13, "that of a process that dies may not be answered")
+}
+
+// Of two controllers one acts. The other takes over when the first has stopped, and waits for
+// nothing: a run that becomes due meanwhile starts within its deadline, which is shorter than
+// the time in which a create of the first may arrive.
+func (s *stand) elects(t *testing.T) {
+	j := s.namespace(t, "elects")
+	args := []string{"-namespace", j.namespace, "-leader-elect", "-lease-namespace=scheduledjob"}
+	first := s.start(t, args...)
+	first.Said("acting")
+	second := s.start(t, args...)
+	j.apply("job", pod(nil))
+	j.request("one")
+	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Equal(t, schedule.Completed, j.answer(t, "one").Status) })
+	require.NotContains(t, second.Output(), "acting")
+	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	j.apply("timely", "  schedule: {timeSpec: R1/"+due.UTC().Format(time.RFC3339)+"/PT1H}\n  startingDeadlineSeconds: 5\n"+pod(nil))
+	j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotNil(t, j.get(t, "timely").Status.NextScheduleTime) })
+	time.Sleep(time.Until(due.Add(-500 * time.Millisecond)))
+	first.Stop()
+	second.Said("acting")
+	acting := time.Since(due)
+	j.request("two")
+	j.becomes(60*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, schedule.Completed, j.answer(t, "two").Status)
+		status := j.get(t, "timely").Status
+		require.EqualValues(t, 1, status.Due)
+		if acting < 3*time.Second { // not on a machine that is very slow
+			require.Len(t, status.Completed, 1)
+		}
+	})
+	t.Logf("the second acts %v after the run was due", acting)
 }
 
 // Where nothing is due, nothing is asked of the API server, resyncs included.
