@@ -22,7 +22,7 @@ type Report struct {
 	Cluster        string
 	adapter.Result // Other is 0
 	Duplicates     int
-	Failures       jobs.Failures // to be shown: the next observation has them too
+	Failures       jobs.Failures // to be shown: a later observation has those that count
 	// Err joins an [*adapter.CreateError], if not every Job could be created, with
 	// the errors of other requests.
 	Err error
@@ -200,11 +200,11 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 	r.Result, r.Err = c.tracker.Apply(next, client, adapter.Plan{Owner: owner, Create: p.Jobs(), Delete: p.delete})
 	r.Duplicates, r.Other = r.Other, 0
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
-		s.fail(jobs.Failures{Rejected: true}) // every number that was tried belongs to another owner
+		s.fail(failures{Failures: jobs.Failures{Rejected: true}}) // every number that was tried belongs to another owner
 	}
-	if r.Failures = s.failed; s.failed == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
+	if r.Failures = either(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
 		r.Err = nil // the next observation has stopped it
 	}
-	c.note(owner, r.Failures)
+	c.note(owner, s.failed)
 	return r
 }

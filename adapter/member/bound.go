@@ -1,13 +1,11 @@
 package member
 
 import (
-	"cmp"
 	"fmt"
 	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -241,7 +239,7 @@ func (c *Cluster) room(owner types.UID, pods int64) int64 {
 }
 
 // Owners returns the owners of the Jobs on each member that this hub created, by the name of
-// the member, tracked or not. Jobs of an owner that does not exist any more are orphans.
+// the member, in no order, tracked or not. Jobs of an owner that does not exist any more are orphans.
 func (all *Clusters) Owners() map[string][]Owned {
 	owners := map[string][]Owned{}
 	for _, c := range all.list() {
@@ -257,9 +255,6 @@ func (all *Clusters) Owners() map[string][]Owned {
 			continue
 		}
 		owners[c.name] = slices.Collect(maps.Values(sums))
-		slices.SortFunc(owners[c.name], func(a, b Owned) int {
-			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(string(a.Owner), string(b.Owner)))
-		})
 	}
 	return owners
 }

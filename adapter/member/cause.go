@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,36 +18,18 @@ import (
 )
 
 // causes count why pods do not work.
-type causes struct {
-	texts  []string
-	counts map[string]int
-}
-
-func (c *causes) add(text string) {
-	if c.counts == nil {
-		c.counts = map[string]int{}
-	}
-	if c.counts[text]++; c.counts[text] == 1 {
-		c.texts = append(c.texts, text)
-	}
-}
+type causes map[string]int
 
 // maxCauses is the number of causes that are worded.
 const maxCauses = 3
 
 // String words the most frequent causes, each with the number of its pods, or of its Jobs without a pod.
-func (c *causes) String() string {
-	slices.SortFunc(c.texts, func(a, b string) int {
-		if n := c.counts[b] - c.counts[a]; n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
-	})
+func (c causes) String() string {
 	var all []string
-	for _, text := range c.texts[:min(len(c.texts), maxCauses)] {
-		all = append(all, fmt.Sprintf("%d %s", c.counts[text], text))
+	for _, text := range slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(c[b]-c[a], strings.Compare(a, b)) }) {
+		all = append(all, fmt.Sprintf("%d %s", c[text], text))
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all[:min(len(all), maxCauses)], "; ")
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -115,19 +98,19 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 	slices.SortFunc(pending, func(a, b adapter.Job) int {
 		return cmp.Or(a.PendingSince.Compare(b.PendingSince), strings.Compare(a.Name, b.Name))
 	})
-	var causes causes
+	causes := causes{}
 	s := c.sender(ctx, time.Now())
 	for i := range pending[:min(len(pending), maxAsked)] {
 		j := &pending[i]
-		if !s.podCauses(ctx, j, &causes) {
-			s.eventCause(ctx, j, &causes)
+		if !s.podCauses(ctx, j, causes) {
+			s.eventCause(ctx, j, causes)
 		}
 	}
 	return causes.String()
 }
 
 // podCauses adds why the Job's pods are pending, and reports whether it has pods.
-func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes *causes) bool {
+func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) bool {
 	var pods *corev1.PodList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {
 		o := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name, Limit: 100}
@@ -138,14 +121,14 @@ func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes *causes) 
 	}
 	for i := range pods.Items {
 		if p := &pods.Items[i]; !isReady(p) && p.Status.Phase == corev1.PodPending {
-			causes.add(podCause(p))
+			causes[podCause(p)]++
 		}
 	}
 	return len(pods.Items) > 0
 }
 
 // eventCause adds the reason of the Job's newest FailedCreate event: each attempt has one.
-func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes *causes) {
+func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes causes) {
 	var events *corev1.EventList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {
 		o := metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate,involvedObject.name=" + j.Name, Limit: 100}
@@ -153,13 +136,13 @@ func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes *causes)
 		return err
 	}); err != nil {
 		if apierrors.IsForbidden(err) {
-			causes.add("without a known cause: the hub may not list events there")
+			causes["without a known cause: the hub may not list events there"]++
 		}
 		return
 	}
 	if len(events.Items) > 0 {
 		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-		causes.add(short("without a pod: " + rejection(newest.Message)))
+		causes[short("without a pod: "+rejection(newest.Message))]++
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
 // A Cluster is a member: a cluster with Jobs, or objects to scale, for owners in the hub
@@ -31,7 +30,7 @@ type Cluster struct {
 	hurry   chan struct{} // asks for a health check at once
 
 	mu       sync.Mutex
-	failures map[types.UID]jobs.Failures // of tracked owners, that have not been returned yet
+	failures map[types.UID]*failures // of tracked owners, that have not been returned yet
 	creates  map[types.UID]creates
 	uid      string // of its namespace kube-system: of Options, or else of the first contact
 	breach   error  // of a bound, until the time
@@ -46,7 +45,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]jobs.Failures{}, creates: map[types.UID]creates{},
+		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]*failures{}, creates: map[types.UID]creates{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
@@ -173,7 +172,7 @@ func (c *Cluster) track(o *owner) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, tracked := c.failures[o.target.Owner.UID]; !tracked {
-		c.failures[o.target.Owner.UID] = jobs.Failures{}
+		c.failures[o.target.Owner.UID] = &failures{}
 	}
 	return nil
 }

@@ -79,7 +79,9 @@
 //	Rejected  a create was answered with another 4xx
 //
 // One observation of each owner has each failure. A request that was not sent is no
-// failure of the member.
+// failure of the member. A request without an answer of the member counts after the member has
+// passed a health check, and not at all if it has failed one meanwhile: then the member or the
+// network failed, and not the owner.
 //
 // # Permissions
 //
@@ -91,7 +93,7 @@
 // # Tests
 //
 //	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
-//	a create that was not answered holds its capacity                     TestNothingTwice, TestLate
+//	a create that was not answered holds its capacity                     TestNothingTwice
 //	a create that was asked for in vain holds its capacity                TestLateAfterItWasAskedFor
 //	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
 //	it is never sent again, and asked for after twice the timeout         TestNotSentAgain
@@ -109,7 +111,7 @@
 //	one owner's failures change no other owner's Jobs                     TestIndependence
 //	a forbidden namespace concerns its owners only                        TestForbiddenNamespace
 //	orphans are deleted only on request; causes are worded                TestOrphans, TestCauses
-//	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff
+//	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff, TestNetworkIsLost
 //	pods that never start cost no healthy member a replica                TestPodsThatNeverStart
 //	a merge of overrides changes neither argument, and nothing if again   TestMerge
 package member

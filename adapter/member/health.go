@@ -22,6 +22,8 @@ type health struct {
 	problems map[string]error // errors of the last attempts, by operation; nil if there was no attempt
 	refused  map[string]refusal
 	since    time.Time // when the gate opened
+	passed   time.Time // when the last health check was sent that passed
+	failed   time.Time // when a health check, a list or a watch last failed
 	jury     *jury     // nil if the member is not registered
 	name     string
 }
@@ -108,7 +110,7 @@ func (h *health) note(what string, sent time.Time, err error) {
 	delete(h.problems, what)
 	switch open := isClosed(h.gate()); {
 	case err != nil:
-		h.problems[what] = err
+		h.problems[what], h.failed = err, time.Now()
 		if open {
 			h.open = nil
 		}
@@ -116,6 +118,17 @@ func (h *health) note(what string, sent time.Time, err error) {
 		close(h.open)
 		h.since = time.Now()
 	}
+	if what == healthCheck && err == nil {
+		h.passed = sent
+	}
+}
+
+// last returns when the last health check that passed was sent, and when one, a list or a watch
+// last failed.
+func (h *health) last() (passed, failed time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.passed, h.failed
 }
 
 // refuse notes the result of a list or watch in a namespace, and reports whether it was refused.
@@ -172,10 +185,8 @@ func named(by map[string]error) error {
 	return errors.Join(all...)
 }
 
-// answers reports whether the last health check passed and nothing has failed since.
-func (h *health) answers() bool { return !h.answersSince().IsZero() }
-
-// answersSince returns the time since which the member is reachable, or the zero time.
+// answersSince returns the time since which the member is reachable: the last health check passed,
+// and nothing has failed since. It is the zero time if it is not.
 func (h *health) answersSince() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -32,7 +32,8 @@ type seen struct {
 
 // Observe returns the members with the Jobs of a tracked owner, and the failures since the
 // previous call for that owner. Each failure is returned once: make a plan of every
-// observation. Observe makes no request. If the owner is not tracked, every member is
+// observation. A request that was not answered is returned after the member has passed a health
+// check, and not at all if it has failed one: then it is no failure of the owner. Observe makes no request. If the owner is not tracked, every member is
 // NeverReached.
 //
 // A member is NeverReached until it tracks the owner and its Jobs have been listed. Then it
@@ -180,18 +181,17 @@ func source(j *adapter.Job) jobs.Source {
 func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all, tracked := c.failures[owner]
-	if tracked {
-		c.failures[owner] = jobs.Failures{}
+	if f, tracked := c.failures[owner]; tracked {
+		return f.settle(&c.health)
 	}
 	return all
 }
 
-// note keeps failures for the owner's next observation.
-func (c *Cluster) note(owner types.UID, failed jobs.Failures) {
+// note keeps failures for the owner's next observations.
+func (c *Cluster) note(owner types.UID, failed failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before, tracked := c.failures[owner]; tracked {
-		c.failures[owner] = either(before, failed)
+	if f, tracked := c.failures[owner]; tracked {
+		f.add(failed)
 	}
 }

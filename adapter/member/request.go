@@ -25,7 +25,40 @@ type sender struct {
 
 	mu         sync.Mutex
 	unanswered bool
-	failed     jobs.Failures // may be read when all requests have ended
+	failed     failures // may be read when all requests have ended
+}
+
+// failures are those of an owner's requests.
+type failures struct {
+	jobs.Failures               // answers of the member
+	doubted       jobs.Failures // no answer of the member: it or the network may have failed
+	sent, ended   time.Time     // the first of doubted, and the last
+}
+
+// add adds those of later requests.
+func (f *failures) add(g failures) {
+	f.Failures, f.doubted = either(f.Failures, g.Failures), either(f.doubted, g.doubted)
+	if f.sent.IsZero() {
+		f.sent = g.sent
+	}
+	if !g.ended.IsZero() {
+		f.ended = g.ended
+	}
+}
+
+// settle returns the failures that count against the owner. Doubted ones do if the member has
+// passed a health check since, and do not if it has failed meanwhile.
+func (f *failures) settle(h *health) (all jobs.Failures) {
+	passed, failed := h.last()
+	all, f.Failures = f.Failures, jobs.Failures{}
+	switch {
+	case !failed.Before(f.sent):
+		*f = failures{}
+	case passed.After(f.ended):
+		all = either(all, f.doubted)
+		*f = failures{}
+	}
+	return all
 }
 
 func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
@@ -38,9 +71,14 @@ func (s *sender) client() via {
 }
 
 func (s *sender) job(ctx context.Context, verb string, request func(context.Context) error) error {
+	sent := time.Now()
 	err := s.send(ctx, request)
-	if !errors.Is(err, adapter.ErrNotSent) && s.caller.Err() == nil {
-		s.fail(failure(verb, err))
+	switch failed := failure(verb, err); {
+	case failed == jobs.Failures{}, errors.Is(err, adapter.ErrNotSent), s.caller.Err() != nil:
+	case answered(err):
+		s.fail(failures{Failures: failed})
+	default:
+		s.fail(failures{doubted: failed, sent: sent, ended: time.Now()})
 	}
 	return err
 }
@@ -90,10 +128,10 @@ func (s *sender) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (s *sender) fail(failed jobs.Failures) {
+func (s *sender) fail(f failures) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = either(s.failed, failed)
+	s.failed.add(f)
 }
 
 // either returns the failures of both.

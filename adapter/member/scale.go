@@ -108,7 +108,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 	case err == nil:
 	case errors.Is(err, adapter.ErrNotSent), ctx.Err() != nil:
 		seen.Problem = replicas.ReasonNotAsked
-	case !c.health.answers() && standing.Since.IsZero():
+	case c.health.answersSince().IsZero() && standing.Since.IsZero():
 		seen.Problem = replicas.ReasonUnconfirmed
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		seen.Problem = replicas.ReasonWorkloadMissing
@@ -121,7 +121,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 // readyPods counts the ready pods of a selector, and words why others are not ready.
 func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, seen *replicas.Cluster) error {
 	var ready int32
-	var causes causes
+	causes := causes{}
 	o := metav1.ListOptions{LabelSelector: selector, Limit: 500}
 	s := c.sender(ctx, time.Now())
 	for pages := 0; ready < seen.Replicas; pages++ {
@@ -139,7 +139,7 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 			if p := &page.Items[i]; p.DeletionTimestamp == nil && isReady(p) {
 				ready++
 			} else if p.DeletionTimestamp == nil {
-				causes.add(podCause(p))
+				causes[podCause(p)]++
 			}
 		}
 		if o.Continue = page.Continue; o.Continue == "" {

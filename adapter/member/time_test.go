@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -109,23 +110,6 @@ func TestNotSentAgain(t *testing.T) {
 		require.Len(t, sent, 1, "it has the same number")
 		require.Equal(t, 2, sent[w.jobs("a")[0].Name])
 		require.Len(t, w.jobs("a"), 1)
-	})
-}
-
-// A create arrives after its request timed out, and the Job is counted all the time.
-func TestLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a", "b").ready()
-		w.demand = 2
-		w.sites["a"].breaks(on("create", func(send func() error) error {
-			time.AfterFunc(9*time.Second, func() { _ = send() })
-			return context.DeadlineExceeded
-		}))
-		w.poll()
-		w.sites["a"].breaks(nil)
-		w.polls(20, func() { require.LessOrEqual(t, len(w.jobs("a"))+len(w.jobs("b")), 2) })
-		require.Len(t, w.jobs("a"), 1)
-		require.Len(t, w.jobs("b"), 1)
 	})
 }
 
@@ -259,6 +243,61 @@ func testLimit(t *testing.T) {
 	_, failures := w.plan()
 	require.Empty(t, kinds(failures))
 	require.Len(t, w.observe()["slow"].Jobs, int(reports[1].Created))
+}
+
+// The hub loses its network again and again, while it creates Jobs: that counts against no
+// member, also not for the owner, and he has his Jobs as soon as the network is back. A request
+// that was not answered by a member that answers others counts.
+func TestNetworkIsLost(t *testing.T) {
+	for i, fault := range []func(context.Context, string, string, func() error) error{hangs, away} {
+		for _, every := range []int{5, 30} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, member.Options{})
+				for _, name := range []string{"a", "b", "c"}[:1+(i+every)%3] {
+					w.sites[name] = siteOf(fake.NewSimpleClientset(), name, new(atomic.Int64)) // few Jobs
+					w.add(name, member.Options{Interval: 10 * time.Second})
+				}
+				w.ready()
+				poll := func() {
+					w.poll()
+					for _, m := range w.decided.Members {
+						require.Empty(t, m.Own, "every %d s: %s", every, m)
+					}
+				}
+				for range 2 {
+					w.demand += 3
+					time.Sleep(time.Duration(every) * time.Second)
+					for _, s := range w.sites {
+						s.breaks(fault)
+					}
+					back := time.Now().Add(15 * time.Second)
+					for time.Now().Before(back) {
+						poll()
+						time.Sleep(min(time.Duration(every)*time.Second, time.Until(back)))
+					}
+					for _, s := range w.sites {
+						s.breaks(nil)
+					}
+					for range 60 / every {
+						time.Sleep(time.Duration(every) * time.Second)
+						poll()
+					}
+					n := 0
+					for name := range w.sites {
+						n += len(w.jobs(name))
+					}
+					require.EqualValues(t, w.demand, n)
+				}
+				w.sites["a"].breaks(on("create", instead(errReset)))
+				w.demand += 3
+				for range 4 {
+					w.poll()
+					time.Sleep(15 * time.Second)
+				}
+				require.NotEmpty(t, w.decided.Members[0].Own)
+			})
+		}
+	}
 }
 
 // A while is a lease that is held while the function says so.

@@ -68,7 +68,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 	case plan.Reason == jobs.ReasonHeldByStuck:
 		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced")
 	case plan.Unplaced > 0:
-		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs", plan.Unplaced))
+		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs%s", plan.Unplaced, excluded(plan.Members)))
 	case o.unread != nil:
 		return unread(plan.Scaling.Trace.Demand, o.unread)
 	}
@@ -151,9 +151,28 @@ func (out *objectOutcome) ready() metav1.Condition {
 	return ready("The DistributedScaledObject is valid, and its triggers can be read")
 }
 
+// excluded words which members get no Jobs, and why, if there are some.
+func excluded(members []jobs.MemberPlan) string {
+	var names []string
+	for i := range members {
+		if m := &members[i]; m.Excluded != "" {
+			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Excluded))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + some(names)
+}
+
 // membersAway words how many members are unreachable, with the names of the first.
 func membersAway(names []string, of int) string {
-	text := fmt.Sprintf("%d of %d members unreachable: %s", len(names), of, strings.Join(names[:min(len(names), 10)], ", "))
+	return fmt.Sprintf("%d of %d members unreachable: %s", len(names), of, some(names))
+}
+
+// some returns the first names.
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), 10)], ", ")
 	if len(names) > 10 {
 		text += " and others"
 	}

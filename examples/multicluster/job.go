@@ -138,22 +138,24 @@ func (j *job) namespaces() map[string]string {
 
 // why returns why fewer Jobs run than are desired, or nothing if as many do.
 func (o *jobOutcome) why() string {
-	var running int64
+	var running, stuck int64
 	excluded := map[jobs.Reason]bool{}
 	for i := range o.plan.Members {
 		m := &o.plan.Members[i]
-		running += m.Jobs.Running - m.Jobs.Pending
+		running, stuck = running+m.Jobs.Running-m.Jobs.Pending, stuck+m.Jobs.Stuck
 		excluded[m.Excluded] = true
 	}
 	switch ready := o.ready(); {
 	case running >= o.plan.Target:
 		return ""
-	case ready.Status != metav1.ConditionTrue:
+	case ready.Status != metav1.ConditionTrue && ready.Reason != string(jobs.ReasonAllExcluded):
 		return ready.Reason
-	case slices.ContainsFunc(notStarting, func(r jobs.Reason) bool { return excluded[r] }):
+	case stuck > 0 || slices.ContainsFunc(notStarting, func(r jobs.Reason) bool { return excluded[r] }):
 		return string(jobs.ReasonNotStarting)
 	case excluded[jobs.ReasonRequestsFail]:
 		return string(jobs.ReasonRequestsFail)
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason
 	}
 	return "Starting"
 }

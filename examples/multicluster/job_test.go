@@ -198,14 +198,22 @@ func TestCauseStays(t *testing.T) {
 	for _, c := range []struct {
 		member jobs.MemberPlan
 		shown  bool
+		why    string
 	}{
-		{jobs.MemberPlan{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, true},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonProbing}, true},
-		{jobs.MemberPlan{Name: "a"}, false},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, false},
+		{jobs.MemberPlan{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonProbing}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a"}, false, "Starting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, false, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonHardTainted}, false, "AllMembersExcluded"},
 	} {
-		status := b.after(&jobOutcome{plan: jobs.Decision{Members: []jobs.MemberPlan{c.member}}}, time.Now())
+		o := jobOutcome{plan: jobs.Decision{Target: 1, Members: []jobs.MemberPlan{c.member}}}
+		if c.member.Excluded != "" {
+			o.plan.Reason, o.plan.Unplaced = jobs.ReasonAllExcluded, 2
+			require.Equal(t, fmt.Sprintf("No member can take 2 Jobs: a (%s)", c.member.Excluded), o.ready().Message)
+		}
+		require.Equal(t, c.why, o.why())
+		status := b.after(&o, time.Now())
 		require.Equal(t, c.shown, strings.Contains(status.MemberClusterStatuses["a"].Description, "pending: 1 ErrImagePull"), c)
 	}
 }

@@ -36,6 +36,7 @@
 //
 // # Tests
 //
-//	each of the properties above                              TestI1 to TestI9
+//	I1, I2 and I9                                             TestI1
+//	I3 to I8                                                  TestI3 to TestI8
 //	the shares of the definition, taken ticket by ticket      TestOracle
 package apportion

@@ -63,23 +63,22 @@ func definition(parties []apportion.Party, most int) iter.Seq[house] {
 	}
 }
 
-// first is the party with the first of all next tickets, -1 where there is none.
+// first is the party with the first of all next tickets, -1 if there is none. The products are
+// exact.
 func first(parties []apportion.Party, shares []int32) int {
-	best := -1
+	best, bestK := -1, uint64(0)
 	for i, p := range parties {
-		k := p.Held + shares[i]
-		if p.Weight == 0 || p.Capped && k >= p.Cap {
+		k := uint64(max(0, p.Held)) + uint64(shares[i])
+		if p.Weight <= 0 || p.Capped && int64(k) >= int64(p.Cap) {
 			continue
 		}
-		if best < 0 {
-			best = i
-			continue
+		if best >= 0 {
+			mine, its := uint64(p.Weight)*(2*bestK+1), uint64(parties[best].Weight)*(2*k+1)
+			if mine < its || mine == its && (k > bestK || k == bestK && p.Rank >= parties[best].Rank) {
+				continue
+			}
 		}
-		bestK := parties[best].Held + shares[best]
-		mine, its := int64(p.Weight)*int64(2*bestK+1), int64(parties[best].Weight)*int64(2*k+1)
-		if mine > its || mine == its && k < bestK {
-			best = i
-		}
+		best, bestK = i, k
 	}
 	return best
 }

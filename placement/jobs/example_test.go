@@ -49,7 +49,7 @@ func ExamplePlan_failover() {
 	// create 1 (the strategy's proposal): target 1, 1 running, 1 pending, 1 stuck, 0 terminating
 	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
 	//   replace etl-1 on member-2
-	// member-2: 1 running, 1 pending, 1 stuck (Cluster is healthy; Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:03:00Z)
+	// member-2: 1 running, 1 pending, 1 stuck (Cluster is healthy; Jobs of this owner do not start there, and another failure counts until 2026-01-01T12:03:00Z)
 	// next check at 2026-01-01T12:03:00Z
 	// etl-1
 }

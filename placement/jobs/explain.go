@@ -32,6 +32,8 @@ func (m MemberPlan) String() string {
 	switch {
 	case m.Excluded == "" && m.Taint.Level == taint.Soft:
 		text += "; a failure counts until " + clock(m.Taint.Until)
+	case m.Excluded == "" && m.Own.Level == taint.Soft && m.Jobs.Stuck > 0:
+		text += "; Jobs of this owner do not start there, and another failure counts until " + clock(m.Own.Until)
 	case m.Excluded == "" && m.Own.Level == taint.Soft:
 		text += "; Jobs or requests of this owner failed there, and another failure counts until " + clock(m.Own.Until)
 	case m.Excluded == ReasonHardTainted:

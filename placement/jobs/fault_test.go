@@ -334,6 +334,10 @@ func TestMemberPlanString(t *testing.T) {
 	} {
 		require.Equal(t, c.want, jobs.MemberPlan{Excluded: c.excluded, Taint: c.taint}.String())
 	}
+	m := jobs.MemberPlan{Own: soft}
+	require.Contains(t, m.String(), "Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:00:05Z")
+	m.Jobs.Stuck = 1
+	require.Contains(t, m.String(), "Jobs of this owner do not start there, and another failure counts until")
 }
 
 // The text of a decision has all of it.

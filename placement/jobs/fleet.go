@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -70,36 +71,21 @@ func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
 func newFleet(p *Policy, s *State) *fleet {
 	f := &fleet{Policy: p, State: s, change: horizon{now: s.Now}}
-	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name })
-	listed := byName(p.Members, func(m *Member) string { return m.Name })
-	for i := range clusters {
-		if len(p.Members) == 0 {
-			listed = append(listed, NewMember(clusters[i].Name))
-		}
+	all := make(map[string]member, len(p.Members)+len(s.Clusters))
+	for _, m := range p.Members {
+		all[m.Name] = member{Member: m, listed: true}
 	}
-	for i, j := 0, 0; i < len(listed) || j < len(clusters); {
-		order := 0
-		switch {
-		case i == len(listed):
-			order = 1
-		case j == len(clusters):
-			order = -1
-		default:
-			order = strings.Compare(listed[i].Name, clusters[j].Name)
+	for _, c := range s.Clusters {
+		m := all[c.Name]
+		if m.Cluster, m.registered = c, true; len(p.Members) == 0 {
+			m.Member, m.listed = NewMember(c.Name), true
 		}
-		m := member{listed: order <= 0, registered: order >= 0}
-		if m.registered {
-			m.Cluster = clusters[j]
-			m.Member.Name = m.Cluster.Name
-			j++
-		}
-		if m.listed {
-			m.Member = listed[i]
-			i++
-		}
-		m.before = s.Checkpoint.clusters[m.name()].sane()
+		all[c.Name] = m
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		m := all[name]
+		m.Member.Name, m.before, m.rank = name, s.Checkpoint.clusters[name].sane(), apportion.Rank(p.Seed, name)
 		f.lose(&m)
-		m.rank = apportion.Rank(p.Seed, m.name())
 		if m.listed || len(m.Cluster.Jobs) > 0 || m.Reach == NeverReached && m.before.total() > 0 {
 			f.members = append(f.members, m)
 		}
@@ -117,20 +103,8 @@ func (f *fleet) lose(m *member) {
 	}
 }
 
-// byName returns copies of all, by name, which Validate requires to differ.
-func byName[T any](all []T, name func(*T) string) []T {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
-	return sorted
-}
-
 // see lists the Jobs.
 func (f *fleet) see() {
-	n := 0
-	for i := range f.members {
-		n += len(f.members[i].Jobs)
-	}
-	f.jobs = make([]job, 0, n)
 	for i := range f.members {
 		m := &f.members[i]
 		for k := range m.Jobs {

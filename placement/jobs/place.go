@@ -126,29 +126,19 @@ func (f *fleet) place(d *Decision) {
 // replace places n replacements, and returns how many found no place. A stuck Job that
 // finds none leaves its turn to the next.
 func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
-	type open struct {
-		tier  []int32
-		seats *apportion.Sequence
-	}
-	var tiers []open
-	for _, tier := range p.tiers {
-		tiers = append(tiers, open{tier, apportion.NewSequence(p.parties(tier))})
+	seats := make([]*apportion.Sequence, len(p.tiers))
+	for i, tier := range p.tiers {
+		seats[i] = apportion.NewSequence(p.parties(tier))
 	}
 	holds := make([]int32, len(p.members)) // the last turn whose chain has a Job there
 	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
 		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
-		for i, o := range tiers {
-			if at, ok := o.seats.Next(func(party int) bool { return holds[o.tier[party]] == turn }); ok {
-				to := &p.placed[o.tier[at]]
-				if to.Replacements == nil {
-					to.Replacements = make([]Replacement, 0, int(n)/len(o.tier)+1)
-				}
+		for i, tier := range p.tiers {
+			if at, ok := seats[i].Next(func(party int) bool { return holds[tier[party]] == turn }); ok {
+				to := &p.placed[tier[at]]
 				to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
 				n--
-				if o.seats.Full() {
-					tiers = slices.Delete(tiers, i, i+1)
-				}
 				break
 			}
 		}

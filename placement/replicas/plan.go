@@ -105,25 +105,23 @@ func NewPlan(p Policy, s State) Plan {
 
 func newFleet(p *Policy, s *State) *fleet {
 	f := &fleet{Policy: p}
-	clusters := byName(s.Clusters, func(c *Cluster) string { return c.Name })
-	listed := byName(p.Members, func(m *Member) string { return m.Name })
-	for _, m := range listed {
+	listed, registered := map[string]bool{}, map[string]*Cluster{}
+	for _, m := range p.Members {
 		f.members = append(f.members, member{Share: Share{Name: m.Name}, weight: m.Weight, listed: true})
+		listed[m.Name] = true
 	}
-	registered := make(map[string]*Cluster, len(clusters))
-	for i := range clusters {
-		c := &clusters[i]
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
 		registered[c.Name] = c
-		_, known := s.Checkpoint.Members[c.Name]
-		_, is := slices.BinarySearchFunc(listed, c.Name, func(m Member, name string) int { return strings.Compare(m.Name, name) })
+		_, former := s.Checkpoint.Members[c.Name]
 		switch {
 		case len(p.Members) == 0:
 			f.members = append(f.members, member{Share: Share{Name: c.Name}, weight: 1, listed: true})
-		case known && !is:
+		case former && !listed[c.Name]:
 			f.members = append(f.members, member{Share: Share{Name: c.Name}})
 		}
 	}
-	slices.SortFunc(f.members, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(f.members, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
 	for i := range f.members {
 		m := &f.members[i]
 		m.observe(p, s, registered[m.Name])
@@ -134,13 +132,6 @@ func newFleet(p *Policy, s *State) *fleet {
 		f.change(f.members[i].Until, s.Now)
 	}
 	return f
-}
-
-// byName returns copies of all, by name, which Validate requires to differ.
-func byName[T any](all []T, name func(*T) string) []T {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b T) int { return strings.Compare(name(&a), name(&b)) })
-	return sorted
 }
 
 // change takes into account when something changes by itself.

@@ -34,6 +34,15 @@ type call struct {
 	fails     bool
 }
 
+// newNetwork returns a network of so many clusters, c0 and so on.
+func newNetwork(size int, broken func(cluster string, at int) string) *network {
+	n := &network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}, broken: broken}
+	for i := range size {
+		n.clusters = append(n.clusters, fmt.Sprint("c", i))
+	}
+	return n
+}
+
 // run plays seconds of checks; each cluster's begin offset seconds after the previous
 // cluster's. check is called after each second.
 func (n *network) run(seconds, offset int, check func(second int)) {
@@ -75,16 +84,12 @@ func TestHubCutOff(t *testing.T) {
 			for offset := range 10 {
 				for _, length := range []int{1, 15, 40, 600} {
 					name := fmt.Sprint(size, how, offset, length)
-					n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
-					for i := range size {
-						n.clusters = append(n.clusters, fmt.Sprint("c", i))
-					}
-					n.broken = func(_ string, at int) string {
+					n := newNetwork(size, func(_ string, at int) string {
 						if at >= 100 && at < 100+length {
 							return how
 						}
 						return ""
-					}
+					})
 					n.run(length+150, offset, func(second int) {
 						for _, c := range n.clusters {
 							is := n.Of(c, at(second))
@@ -117,17 +122,13 @@ func TestReturnsInEachOrder(t *testing.T) {
 				for _, restart := range []int{0, begin + 7, 200, first + every/2} {
 					for order := range min(size*(size-1)+1, 4) {
 						returned := func(i int) int { return first + every*((i*(1+order/size)+order)%size) }
-						n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
-						for i := range size {
-							n.clusters = append(n.clusters, fmt.Sprint("c", i))
-						}
-						n.broken = func(c string, at int) string {
+						n := newNetwork(size, func(c string, at int) string {
 							i := int(c[1] - '0')
 							if at >= begin+apart*i/max(1, size-1) && at < returned(i) {
 								return how
 							}
 							return ""
-						}
+						})
 						before := map[string]taint.Standing{}
 						n.run(first+every*size+40, order, func(second int) {
 							if second == restart && restart > 0 {
@@ -168,16 +169,12 @@ func TestOneIsAway(t *testing.T) {
 		for _, how := range []string{"refused", "silent"} {
 			for offset := range 10 {
 				for _, from := range []int{0, 100} { // from the start too, as after a restart
-					n := network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}}
-					for i := range size {
-						n.clusters = append(n.clusters, fmt.Sprint("c", i))
-					}
-					n.broken = func(c string, at int) string {
+					n := newNetwork(size, func(c string, at int) string {
 						if c == "c0" && at >= from {
 							return how
 						}
 						return ""
-					}
+					})
 					n.run(from+60, offset, func(int) {})
 					name := fmt.Sprint(size, how, offset, from)
 					is := n.Of("c0", at(from+60))
@@ -190,20 +187,6 @@ func TestOneIsAway(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A cluster that is alone is never tainted.
-func TestAlone(t *testing.T) {
-	f := taint.Fleet{Durations: taint.Durations{Hard: time.Hour}}
-	for i := range 100 {
-		f.Failed("a", at(10*i), at(10*i))
-		require.Zero(t, f.Of("a", at(10*i)))
-		require.False(t, f.Answers())
-	}
-	f.Answered("a", at(1000), at(1001))
-	require.True(t, f.Answers())
-	f.Remove("a")
-	require.False(t, f.Answers())
 }
 
 // Of two clusters with one down, the other's failure counts from the return of the first.
@@ -230,6 +213,8 @@ func TestOtherReturns(t *testing.T) {
 	f.Answered("a", at(3000), at(3001))
 	require.Equal(t, taint.Standing{Taint: taint.State{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Of("b", at(3001)))
 	require.Zero(t, f.Of("a", at(3001)).Since)
+	f.Remove("a")
+	require.False(t, f.Answers())
 }
 
 // Failures that end together count once.

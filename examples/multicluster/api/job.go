@@ -109,9 +109,11 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 }
 
 // warnings returns the fields without effect.
-func (s *ScaledJobSpec) warnings() []*field.Error {
-	all := cached(jobField, s.Triggers)
+func (s *ScaledJobSpec) warnings() (all []*field.Error) {
 	for i, t := range s.Triggers {
+		if t.UseCachedMetrics {
+			all = append(all, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", jobField, i), "true"))
+		}
 		if t.MetricType != "" && t.MetricType != "AverageValue" {
 			all = append(all, noEffect(fmt.Sprintf("%s.triggers[%d].metricType", jobField, i), strconv.Quote(t.MetricType)))
 		}

@@ -28,14 +28,6 @@ type MemberScheduling struct {
 	Priority *int32 `json:"priority,omitempty"`
 }
 
-// weight returns the member's weight, which is 1 if it is unset.
-func (m *Member) weight() int32 {
-	if m.Weight != nil {
-		return *m.Weight
-	}
-	return 1
-}
-
 // MemberState is the state of a member in a status.
 type MemberState string
 

@@ -107,7 +107,7 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	_, err = paused(d.Annotations)
 	problems.Join("", err)
 	for _, e := range field.All(c.Policy.Validate()) {
-		problems.Add(field.Error{Path: manifestPath(e.Path), Found: e.Found, Fix: e.Fix})
+		problems.Add(field.Error{Path: manifestPaths.Replace(e.Path), Found: e.Found, Fix: e.Fix})
 	}
 	c.Paused = c.Scaling.Paused || c.Scaling.PausedReplicas != nil
 	if n := c.Scaling.PausedReplicas; n != nil {
@@ -125,8 +125,9 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 	p := replicas.NewPolicy(most)
 	p.Seed = d.Namespace + "/" + d.Name
 	for i := range d.Spec.MemberClusters {
-		m := &d.Spec.MemberClusters[i]
-		p.Members = append(p.Members, replicas.Member{Name: m.Name, Weight: m.weight()})
+		m := replicas.NewMember(d.Spec.MemberClusters[i].Name)
+		number(&m.Weight, d.Spec.MemberClusters[i].Weight)
+		p.Members = append(p.Members, m)
 	}
 	in := &d.Spec.RebalancingPolicy
 	duration(&p.GracePeriod, in.GracePeriod)
@@ -144,8 +145,6 @@ var manifestPaths = strings.NewReplacer(
 )
 
 const rebalancing = "spec.rebalancingPolicy."
-
-func manifestPath(path string) string { return manifestPaths.Replace(path) }
 
 // Held returns the number to share, or nil if a pause leaves every member as it is.
 func (c *ObjectConfig) Held(number *int32) *int32 {

@@ -74,16 +74,6 @@ func moved(path string, f *field.Error) *field.Error {
 	return &field.Error{Path: strings.Replace(f.Path, "spec.", path+".", 1), Found: f.Found, Fix: f.Fix}
 }
 
-// cached warns of triggers with useCachedMetrics, which has no effect.
-func cached(path string, triggers []manifest.ScaleTrigger) (warnings []*field.Error) {
-	for i, t := range triggers {
-		if t.UseCachedMetrics {
-			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", path, i), "true"))
-		}
-	}
-	return warnings
-}
-
 // noEffect returns a warning about a field that does nothing here.
 func noEffect(path, found string) *field.Error {
 	return &field.Error{Path: path, Found: found, Fix: "nothing, because it has no effect here"}
