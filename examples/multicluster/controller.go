@@ -36,6 +36,7 @@ type controller struct {
 	registry registry.Registry
 	members  *members
 	taints   taints
+	orphaned orphanage
 	reader   reading.Reader
 	events   events.EventBroadcaster
 	recorder events.EventRecorder

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -23,9 +24,26 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
+// orphanage holds the number of orphans, which each poll asks for.
+type orphanage struct {
+	mu    sync.Mutex
+	at    time.Time
+	found map[string]map[string]int // by namespace and member
+}
+
 // orphans returns the Jobs on each member whose DistributedScaledJob does not exist in the
-// namespace, "" means all that the controller serves.
+// namespace, as they were in the last 10 s: a count goes over all owners.
 func (c *controller) orphans(namespace string) map[string]int {
+	c.orphaned.mu.Lock()
+	defer c.orphaned.mu.Unlock()
+	if time.Since(c.orphaned.at) >= 10*time.Second {
+		c.orphaned.at, c.orphaned.found = time.Now(), c.countOrphans()
+	}
+	return c.orphaned.found[namespace]
+}
+
+// countOrphans counts the orphans of all namespaces that the controller serves.
+func (c *controller) countOrphans() map[string]map[string]int {
 	exist, served := map[types.UID]bool{}, false
 	for _, k := range c.kinds {
 		if k.resource == api.Jobs {
@@ -35,12 +53,16 @@ func (c *controller) orphans(namespace string) map[string]int {
 			}
 		}
 	}
-	found := map[string]int{}
+	found := map[string]map[string]int{}
 	for name, owners := range c.members.Owners() {
 		for _, of := range owners {
-			if served && !exist[of.Owner] && (c.Namespace == "" || of.Namespace == c.Namespace) && (namespace == "" || of.Namespace == namespace) {
-				found[name] += of.Jobs
+			if !served || exist[of.Owner] || c.Namespace != "" && of.Namespace != c.Namespace {
+				continue
 			}
+			if found[of.Namespace] == nil {
+				found[of.Namespace] = map[string]int{}
+			}
+			found[of.Namespace][name] += of.Jobs
 		}
 	}
 	return found
@@ -56,7 +78,12 @@ func (c *controller) Describe(to chan<- *prometheus.Desc) { to <- orphanedJobs; 
 
 // Collect collects the metrics of the members.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
-	orphans, problems := c.orphans(""), c.members.Problems()
+	orphans, problems := map[string]int{}, c.members.Problems()
+	for _, of := range c.countOrphans() {
+		for name, n := range of {
+			orphans[name] += n
+		}
+	}
 	for _, name := range c.members.Names() {
 		up := 1.0
 		if problems[name] != nil {
