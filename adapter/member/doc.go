@@ -102,7 +102,7 @@
 //	a source is not deleted for a replacement that may not exist          TestReplacementThatFails
 //	a Job that has changed since the observation is not deleted           TestChangedSince
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
-//	a member that hangs delays no other; an unreachable member is not asked TestOneHangs, TestHangsOnce, TestNotAsked
+//	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
 //	no owner uses up what the others have                                 TestShareOfBound

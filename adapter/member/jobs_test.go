@@ -270,25 +270,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// While one cluster hangs the others have their Jobs, and are observed.
-func TestOneHangs(t *testing.T) {
-	w := newWorld(t, member.Options{Timeout: 3 * time.Second}, "a", "b", "c").ready()
-	w.demand = 30
-	w.sites["b"].breaks(hangs)
-	done := make(chan []member.Report, 1)
-	w.plan()
-	go func() { done <- w.apply() }()
-	w.eventually("the others have their Jobs", func() bool { return len(w.jobs("a")) == 10 && len(w.jobs("c")) == 10 })
-	w.plan()
-	require.Empty(t, done, "the one still hangs")
-	reports := <-done
-	require.NoError(t, reports[0].Err)
-	require.ErrorIs(t, reports[1].Err, context.DeadlineExceeded)
-	require.Equal(t, jobs.Failures{Create: true}, reports[1].Failures)
-	require.NoError(t, reports[2].Err)
-	w.eventually("its health check fails", func() bool { return w.observe()["b"].Reach != jobs.Reachable })
-}
-
 // A cancelled context ends the requests and is no failure of a member.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a", "b").ready()

@@ -77,8 +77,11 @@ func (o *jobOutcome) ready() metav1.Condition {
 	for i := range plan.Members {
 		if m := &plan.Members[i]; m.Excluded == jobs.ReasonUnreachable || m.Excluded == jobs.ReasonUnconfirmed || m.Excluded == jobs.ReasonNeverReached {
 			name := m.Name
-			if apierrors.IsForbidden(o.away[name]) {
+			switch {
+			case apierrors.IsForbidden(o.away[name]):
 				name += " (Forbidden)"
+			case m.Excluded == jobs.ReasonNeverReached:
+				name += " (not since the start: restore it, or run delete-member)"
 			}
 			away = append(away, name)
 			held, lost = held+m.Jobs.Running+m.Jobs.Terminating, lost+m.Lost
@@ -92,29 +95,6 @@ func (o *jobOutcome) ready() metav1.Condition {
 		return unknown(reasonUnreachable, text)
 	}
 	return ready("The DistributedScaledJob is valid, and its triggers can be read")
-}
-
-// conditionNeverReached is a condition about members that have never been reached.
-const conditionNeverReached = "MemberNeverReached"
-
-// neverReached sets the condition about members that have not been reached since the
-// start: True if there are some, and False if there were.
-func (o *jobOutcome) neverReached(before []metav1.Condition, generation int64) []metav1.Condition {
-	var names []string
-	for _, m := range o.plan.Members {
-		if m.Excluded == jobs.ReasonNeverReached {
-			names = append(names, m.Name)
-		}
-	}
-	c := metav1.Condition{Type: conditionNeverReached, Status: metav1.ConditionFalse, Reason: "Reached", Message: "Every member has been reached"}
-	switch {
-	case !o.planned(), len(names) == 0 && meta.FindStatusCondition(before, conditionNeverReached) == nil:
-		return before
-	case len(names) > 0:
-		c.Status, c.Reason = metav1.ConditionTrue, conditionNeverReached
-		c.Message = fmt.Sprintf("Not reached since the start: %s. Restore the member or the permissions there, or unregister it with delete-member", strings.Join(names, ", "))
-	}
-	return conditions(before, generation, c)
 }
 
 func (out *objectOutcome) ready() metav1.Condition {

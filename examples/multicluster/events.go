@@ -159,12 +159,12 @@ func memberEvents(name string, was, is api.MemberState, description string) []sc
 // transitions returns an event for each condition with a changed status or reason, except
 // for a new object that is not active or not paused.
 func transitions(before, after []metav1.Condition) (told []scaledjob.Event) {
-	for _, kind := range []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, conditionNeverReached} {
+	for _, kind := range []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused} {
 		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
 		switch {
 		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
 		case was == nil && kind != scaledjob.ConditionReady && is.Status != metav1.ConditionTrue:
-		case (kind == scaledjob.ConditionReady) == (is.Status != metav1.ConditionTrue) && (kind == scaledjob.ConditionReady || kind == conditionNeverReached):
+		case kind == scaledjob.ConditionReady && is.Status != metav1.ConditionTrue:
 			told = append(told, warning(is.Reason, "%s", is.Message))
 		default:
 			told = append(told, normal(is.Reason, "%s", is.Message))

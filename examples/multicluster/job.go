@@ -232,7 +232,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
 	if o.planned() {
 		s.JobStatus = api.NewJobStatus(j.seen.GetName(), o.plan, s.JobStatus, now)
-		orphans, ids, healthy := j.orphans(j.seen.GetNamespace()), j.members.places(), 0
+		orphans, ids, healthy := j.orphans(), j.members.places(), 0
 		for i := range o.plan.Members {
 			name, excluded := o.plan.Members[i].Name, o.plan.Members[i].Excluded
 			m := s.MemberClusterStatuses[name]
@@ -244,7 +244,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 			case cause != "":
 				m.Description += "; pending: " + cause
 			}
-			m.OrphanedJobs = int64(orphans[name])
+			m.OrphanedJobs = int64(orphans[place{j.seen.GetNamespace(), name}])
 			s.MemberClusterStatuses[name] = m
 			if m.State == api.Ready {
 				healthy++
@@ -258,7 +258,6 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	}
 	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),
 		o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
-	s.Conditions = o.neverReached(s.Conditions, j.seen.GetGeneration())
 	return s
 }
 

@@ -231,6 +231,8 @@ func TestReady(t *testing.T) {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
+	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
+	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (not since the start: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
 		"True Ready":               {demand: read},
 		"False SpecCheckFailed":    {invalid: errors.New("a")},
@@ -372,23 +374,6 @@ func TestCommandsTellNoPassword(t *testing.T) {
 			require.NotContains(t, said, "user:", args[0])
 		}
 	}
-}
-
-// A member that has never been reached has a condition with the two ways out, also when
-// the member has been reached since.
-func TestNeverReached(t *testing.T) {
-	o := jobOutcome{}
-	require.Empty(t, o.neverReached(nil, 1), "no news")
-	o.plan.Members = []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}
-	all := o.neverReached(nil, 1)
-	require.Equal(t, metav1.ConditionTrue, all[0].Status)
-	require.Equal(t, "Not reached since the start: a. Restore the member or the permissions there, or unregister it with delete-member", all[0].Message)
-	told := transitions(nil, all)
-	require.Equal(t, "Warning MemberNeverReached", told[0].Type+" "+told[0].Reason)
-	o.plan.Members[0].Excluded = ""
-	after := o.neverReached(all, 1)
-	require.Equal(t, metav1.ConditionFalse, after[0].Status)
-	require.Equal(t, "Normal Reached", transitions(all, after)[0].Type+" "+transitions(all, after)[0].Reason)
 }
 
 // The status of an object that is gone cannot be written, which is an error: the caller

@@ -24,26 +24,29 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 )
 
+// A place is a namespace of the hub and a member.
+type place struct{ namespace, member string }
+
 // orphanage holds the number of orphans, which each poll asks for.
 type orphanage struct {
 	mu    sync.Mutex
 	at    time.Time
-	found map[string]map[string]int // by namespace and member
+	found map[place]int
 }
 
-// orphans returns the Jobs on each member whose DistributedScaledJob does not exist in the
-// namespace, as they were in the last 10 s: a count goes over all owners.
-func (c *controller) orphans(namespace string) map[string]int {
+// orphans returns the Jobs whose DistributedScaledJob does not exist, as they were in the last
+// 10 s: a count goes over all owners.
+func (c *controller) orphans() map[place]int {
 	c.orphaned.mu.Lock()
 	defer c.orphaned.mu.Unlock()
 	if time.Since(c.orphaned.at) >= 10*time.Second {
 		c.orphaned.at, c.orphaned.found = time.Now(), c.countOrphans()
 	}
-	return c.orphaned.found[namespace]
+	return c.orphaned.found
 }
 
 // countOrphans counts the orphans of all namespaces that the controller serves.
-func (c *controller) countOrphans() map[string]map[string]int {
+func (c *controller) countOrphans() map[place]int {
 	exist, served := map[types.UID]bool{}, false
 	for _, k := range c.kinds {
 		if k.resource == api.Jobs {
@@ -53,16 +56,12 @@ func (c *controller) countOrphans() map[string]map[string]int {
 			}
 		}
 	}
-	found := map[string]map[string]int{}
+	found := map[place]int{}
 	for name, owners := range c.members.Owners() {
 		for _, of := range owners {
-			if !served || exist[of.Owner] || c.Namespace != "" && of.Namespace != c.Namespace {
-				continue
+			if served && !exist[of.Owner] && (c.Namespace == "" || of.Namespace == c.Namespace) {
+				found[place{of.Namespace, name}] += of.Jobs
 			}
-			if found[of.Namespace] == nil {
-				found[of.Namespace] = map[string]int{}
-			}
-			found[of.Namespace][name] += of.Jobs
 		}
 	}
 	return found
@@ -79,10 +78,8 @@ func (c *controller) Describe(to chan<- *prometheus.Desc) { to <- orphanedJobs; 
 // Collect collects the metrics of the members.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
 	orphans, problems := map[string]int{}, c.members.Problems()
-	for _, of := range c.countOrphans() {
-		for name, n := range of {
-			orphans[name] += n
-		}
+	for at, n := range c.countOrphans() {
+		orphans[at.member] += n
 	}
 	for _, name := range c.members.Names() {
 		up := 1.0

@@ -90,10 +90,7 @@ func parse(kubeconfig []byte) (context string, config *rest.Config, err error) {
 // Check returns an error if the current cluster of the kubeconfig has a URL that cannot be
 // used. The error of client-go would quote the URL, with the password that may be in it.
 func Check(file *clientcmdapi.Config) error {
-	cluster := file.Clusters[cmp.Or(file.Contexts[file.CurrentContext], &clientcmdapi.Context{}).Cluster]
-	if cluster == nil {
-		return nil
-	}
+	_, cluster := current(file)
 	var problems field.Errors
 	for _, u := range []struct {
 		path, value string
@@ -134,17 +131,15 @@ func WithoutUser(config *rest.Config) error {
 	return nil
 }
 
+// current returns the user and the cluster of the current context, or empty ones.
+func current(file *clientcmdapi.Config) (*clientcmdapi.AuthInfo, *clientcmdapi.Cluster) {
+	c := cmp.Or(file.Contexts[file.CurrentContext], &clientcmdapi.Context{})
+	return cmp.Or(file.AuthInfos[c.AuthInfo], &clientcmdapi.AuthInfo{}), cmp.Or(file.Clusters[c.Cluster], &clientcmdapi.Cluster{})
+}
+
 // refuse returns an error if the kubeconfig names a program to run or a file to read.
 func refuse(file *clientcmdapi.Config) error {
-	user, cluster := &clientcmdapi.AuthInfo{}, &clientcmdapi.Cluster{}
-	if c := file.Contexts[file.CurrentContext]; c != nil {
-		if u := file.AuthInfos[c.AuthInfo]; u != nil {
-			user = u
-		}
-		if s := file.Clusters[c.Cluster]; s != nil {
-			cluster = s
-		}
-	}
+	user, cluster := current(file)
 	var problems []error
 	for _, p := range []struct {
 		is   bool
