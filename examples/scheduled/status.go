@@ -109,8 +109,9 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	}
 	stored := read(u)
 	c.newest.Mutation(stored)
-	c.tellReady(stored, meta.FindStatusCondition(was.Conditions, conditionReady), meta.FindStatusCondition(status.Conditions, conditionReady))
-	c.tellProgressing(stored, meta.FindStatusCondition(was.Conditions, conditionProgressing), meta.FindStatusCondition(status.Conditions, conditionProgressing))
+	for _, is := range status.Conditions {
+		c.tellCondition(stored, meta.FindStatusCondition(was.Conditions, is.Type), is)
+	}
 	return stored, nil
 }
 
@@ -133,25 +134,19 @@ func fields(value any) map[string]any {
 	return all
 }
 
-// tellReady records an event if a ScheduledJob is not ready for another reason than
-// before, or is ready again.
-func (c *controller) tellReady(s *scheduledJob, was, is *metav1.Condition) {
-	switch {
-	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
-		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
-	case is.Status == metav1.ConditionTrue && was != nil && was.Status != is.Status:
-		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
+// tellCondition records an event if a condition is False for another reason than before, or True again.
+// Other events have the changes of Progressing because of an invalid spec or a block.
+func (c *controller) tellCondition(s *scheduledJob, was *metav1.Condition, is metav1.Condition) {
+	if was == nil {
+		was = &metav1.Condition{Status: metav1.ConditionTrue}
 	}
-}
-
-// tellProgressing records an event if a ScheduledJob progresses no longer, or again.
-func (c *controller) tellProgressing(s *scheduledJob, was, is *metav1.Condition) {
+	told := []string{reasonInvalid, string(schedule.IsBlocked)}
 	switch {
-	case is.Reason == reasonInvalid || is.Reason == string(schedule.IsBlocked): // other events have these
-	case is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason):
+	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue):
+	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || was.Message != is.Message && is.Type == conditionReady):
 		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
-	case is.Status == metav1.ConditionTrue && was != nil && was.Status != is.Status && was.Reason != reasonInvalid && was.Reason != string(schedule.IsBlocked):
-		c.record(s, corev1.EventTypeNormal, reasonProgressing, "Runs start again", "")
+	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
+		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
 	}
 }
 
