@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,12 @@ func TestOddKeys(t *testing.T) {
 	} {
 		require.Equal(t, []string{want}, pathsOf(asScaledJob(text), "unknown-field"), text)
 	}
+}
+
+// A key that is empty has a sentence, too.
+func TestEmptyKey(t *testing.T) {
+	r := checkText(withTrigger("", `{type: redis, metadata: {"": x, listName: a, address: "a:1"}}`))
+	require.True(t, slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.Contains(f.Message(), `redis has no parameter "", and`) }))
 }
 
 // Every unknown field is found, however many there are.

@@ -3,6 +3,7 @@ package why
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -158,12 +159,7 @@ func (e *entry) said() string {
 
 // kindOf is the word for an error's kind. It has no part of the error.
 func kindOf(known []plainError, text string) string {
-	for _, e := range known {
-		if e.pattern.MatchString(text) {
-			return e.word
-		}
-	}
-	return "an error of another kind"
+	return cmp.Or(find(known, text).word, "an error of another kind")
 }
 
 func bundledManifest(m *manifest.ScaledJob) any {

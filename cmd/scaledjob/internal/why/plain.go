@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -75,12 +76,16 @@ var listErrors = []plainError{
 
 // in returns an error in plain words.
 func in(known []plainError, text string) (means, fix string) {
-	for _, e := range known {
-		if e.pattern.MatchString(text) {
-			return e.means, e.fix
-		}
+	e := find(known, text)
+	return e.means, e.fix
+}
+
+// find returns the known error that a text is, or the zero value.
+func find(known []plainError, text string) (e plainError) {
+	if i := slices.IndexFunc(known, func(e plainError) bool { return e.pattern.MatchString(text) }); i >= 0 {
+		e = known[i]
 	}
-	return "", ""
+	return e
 }
 
 // plainly returns an error after a beginning, in plain words if it is a known one, and its fix.

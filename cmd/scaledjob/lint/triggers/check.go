@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,7 +81,7 @@ func (c *checker) unknown() {
 		if c.wrongPlace(key) {
 			continue
 		}
-		text := fmt.Sprintf("%s has no parameter %s, and KEDA ignores the key", c.name, key)
+		text := fmt.Sprintf("%s has no parameter %s, and KEDA ignores the key", c.name, cmp.Or(key, `""`))
 		c.add(Problem{Kind: UnknownKey, Key: key, Text: text, Fix: c.instead(key, keys), Warning: true})
 	}
 }
