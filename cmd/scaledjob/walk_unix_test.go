@@ -36,6 +36,11 @@ func TestWalk(t *testing.T) {
 	require.Equal(t, success, status, said)
 	require.Contains(t, out, " in 1 ScaledJob\n")
 	require.NotContains(t, out+said, "hunter2")
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	status, linked, said := call(t, "lint "+link, "")
+	require.Equal(t, success, status, said)
+	require.Equal(t, strings.ReplaceAll(out, dir, link), linked, "a directory that is named may be a link")
 
 	closed := filepath.Join(dir, "b")
 	write("b/c.yaml", hostileManifest)

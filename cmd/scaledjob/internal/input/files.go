@@ -138,20 +138,22 @@ var (
 	testName     = regexp.MustCompile(`\.test\.(?:yaml|yml|json)$`)
 )
 
-// expand returns the name of a file, or the manifests in a directory and below. It ignores
-// directories that begin with a dot, links, and everything else that is no regular file.
+// expand returns the name of a file, or the manifests in a directory and below. The directory may be a
+// link. Below it expand ignores directories that begin with a dot, links, and everything else that is no
+// regular file.
 func (f *ManifestFlags) expand(name string) (files []string, problems error) {
 	if info, err := os.Stat(name); name == "-" || err != nil || !info.IsDir() {
 		return []string{name}, nil
 	}
-	err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+	root := name + string(filepath.Separator) // of which no link is left
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path != name: // the rest of the directory can be read
+		case err != nil && path != root: // the rest of the directory can be read
 			problems = errors.Join(problems, FileError(path, err))
 			return fs.SkipDir
 		case err != nil:
 			return err
-		case e.IsDir() && path != name && strings.HasPrefix(e.Name(), "."):
+		case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
 		case e.Type().IsRegular() && ManifestName.MatchString(e.Name()) && testName.MatchString(path) == f.Tests:
 			files = append(files, path)
