@@ -117,7 +117,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 			if err == nil {
 				err = s.documents()
 			}
-			if err == nil { // the parser needs much memory for a long document
+			if err == nil && !walked { // the parser needs much memory for a long document
 				err = s.rendered()
 			}
 			if err != nil {

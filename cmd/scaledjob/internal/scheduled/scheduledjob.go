@@ -2,6 +2,7 @@
 package scheduled
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ func IsCron(text string) bool {
 
 // In returns the ScheduledJobs of a source. Without one there is no error.
 func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
+	if !bytes.Contains(s.Data, []byte(scheduledjob.GroupVersionKind.Kind)) { // most sources, which are then not parsed
+		return nil, nil
+	}
 	if !slices.ContainsFunc(manifest.Objects(s.Data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
 		return nil, nil
 	}
