@@ -16,7 +16,6 @@ import (
 	"github.com/scaledjob/scaledjob/e2e/manifest"
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/e2e/secret"
-	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -42,7 +41,6 @@ func TestController(t *testing.T) {
 		{"a finalizer of KEDA", (*stand).frees},
 		{"at rest", (*stand).rests},
 		{"two controllers", (*stand).elects},
-		{"one namespace", (*stand).namespaced},
 		{"killed in a burst", (*stand).killedInBurst},
 		{"killed before the status", (*stand).killedBeforeStatus},
 		{"the sample", (*stand).sample},
@@ -361,21 +359,6 @@ func (s *stand) elects(t *testing.T) {
 	third.Said("acting")
 	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 100, "the maximum") })
 	third.Stop()
-}
-
-// The controller of manifests/tenant, which has no ClusterRole, gets the lease and creates Jobs in
-// its namespace.
-func (s *stand) namespaced(t *testing.T) {
-	q, _ := s.long(t, "mail", job(map[string]string{works: "1h"})+"  maxReplicaCount: 3\n")
-	s.apply(t, strings.ReplaceAll(processtest.Permissions(t, "../manifests/tenant"), "tenant", "mail"))
-	access := s.cluster.UserKubeconfig(t, "system:serviceaccount:scaledjob-mail:scaledjob-controller")
-	p := s.start(t, "-kubeconfig", access, "-namespace", q.namespace, "-lease-namespace=scaledjob-mail")
-	q.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Len(t, q.jobs(t), 3)
-		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
-	})
-	p.Stop()
-	require.NotContains(t, p.Output(), "forbidden")
 }
 
 // grantLease lets the controller elect a leader in a namespace.

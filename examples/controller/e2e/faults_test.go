@@ -45,7 +45,6 @@ func TestFaults(t *testing.T) {
 		{"a leader is stopped while another takes over", (*stand).stoppedLeader},
 		{"creates that arrive late", (*stand).lateCreates},
 		{"no API server for 40 s", (*stand).noServer},
-		{"everything stops at once, and goes on", (*stand).stopsAndGoesOn},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
@@ -337,23 +336,4 @@ func (s *stand) noServer(t *testing.T) {
 	for _, p := range all {
 		p.Stop()
 	}
-}
-
-// After SIGTERM in a burst no Job is created or deleted, and those that run go on. The next
-// process creates the rest, and none twice. operations.md has the commands.
-func (s *stand) stopsAndGoesOn(t *testing.T) {
-	q, c := s.long(t, "halt", job(map[string]string{works: "1h"})+"  maxReplicaCount: 2000\n")
-	args := []string{"-namespace", "halt", "-leader-elect=false", "-max-requests=4"}
-	p := s.start(t, args...)
-	q.becomes(time.Minute, func(t *assert.CollectT) { _, _, created, _ := c.counts(); require.Greater(t, created, 20) })
-	p.Stop()
-	before := names(q.jobs(t))
-	require.Less(t, len(before), 2000)
-	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, before, names(q.jobs(t))) })
-	next := s.start(t, args...)
-	q.becomes(2*time.Minute, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 2000) })
-	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 2000) })
-	_, most, created, deleted := c.counts()
-	require.Equal(t, []int{2000, 2000, 0}, []int{most, created, deleted})
-	next.Stop()
 }

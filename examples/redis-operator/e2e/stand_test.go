@@ -63,7 +63,6 @@ func newStand(t *testing.T) *stand {
 	s.client = s.as(t, c.Config())
 	s.connect(t)
 	s.kubeconfig = c.UserKubeconfig(t, account)
-	s.missesKind(t)
 	s.install(t)
 	return s
 }
@@ -85,14 +84,6 @@ func (s *stand) connect(t *testing.T) {
 	}
 	s.redis = redis.NewClient(&redis.Options{Addr: s.address})
 	t.Cleanup(func() { s.redis.Close() })
-}
-
-// missesKind checks the error of an operator whose cluster has no ScaledJobs.
-func (s *stand) missesKind(t *testing.T) {
-	t.Helper()
-	p := s.start(t)
-	require.Error(t, p.Wait())
-	require.Contains(t, p.Output(), "kubectl apply -k examples/redis-operator/config/crd")
 }
 
 // install applies all of config/cluster, as kubectl apply -k does.

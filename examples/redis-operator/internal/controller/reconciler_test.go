@@ -378,6 +378,9 @@ func TestQueueFails(t *testing.T) {
 		require.Equal(t, []string{
 			"Normal QueueConnected The queue can be read again", "Normal CreatedJobs Created 1 Jobs for 40 items: 4 of 4 are active",
 		}, b.told())
+		b.edit(func(sj *v1.ScaledJob) { sj.Spec.QueueName = "other" })
+		b.reconciles()
+		require.Equal(t, measures(40, 4, 4, 0), b.measured(), "of the queue that it has now")
 	}, scaledJob())
 }
 

@@ -32,18 +32,9 @@ func TestDecide(t *testing.T) {
 		desired, create int32
 	}{
 		{"an empty queue wants no Job", spec(10, 0, 5), 0, scaling.JobCounts{}, 0, 0},
-		{"part of a threshold wants a Job", spec(10, 0, 5), 5, scaling.JobCounts{}, 1, 1},
-		{"a threshold wants a Job", spec(10, 0, 5), 10, scaling.JobCounts{}, 1, 1},
-		{"an item more wants another", spec(10, 0, 5), 11, scaling.JobCounts{}, 2, 2},
 		{"the article's", spec(10, 0, 20), 47, scaling.JobCounts{}, 5, 5},
-		{"of which four run", spec(10, 0, 20), 47, scaling.JobCounts{Running: 4}, 5, 1},
-		{"the maximum bounds", spec(10, 0, 5), 1000, scaling.JobCounts{}, 5, 5},
-		{"the minimum is kept with an empty queue", spec(10, 2, 5), 0, scaling.JobCounts{}, 2, 2},
-		{"the minimum is a floor, and not on top", spec(10, 2, 5), 30, scaling.JobCounts{Running: 2}, 3, 1},
-		{"too many are left alone", spec(10, 0, 5), 1, scaling.JobCounts{Running: 4}, 1, 0},
 		{"those that wait for a node count", spec(10, 0, 5), 47, scaling.JobCounts{Running: 3, Pending: 3}, 5, 2},
 		{"those on their way out are not active", spec(10, 0, 20), 47, scaling.JobCounts{Running: 3, Terminating: 2}, 5, 2},
-		{"and hold room", spec(10, 0, 5), 47, scaling.JobCounts{Running: 3, Terminating: 1}, 5, 1},
 		{"a maximum of 0 pauses", spec(10, 0, 0), 47, scaling.JobCounts{}, 0, 0},
 		{"the longest queue", spec(1, 0, math.MaxInt32), math.MaxInt64, scaling.JobCounts{}, math.MaxInt32, math.MaxInt32},
 		{"a minimum above the maximum is the maximum", spec(10, 9, 5), 0, scaling.JobCounts{}, 5, 5},
