@@ -125,6 +125,7 @@ func TestSaturated(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, create(ctx, clients.Requests), adapter.ErrNotSent)
+	require.Equal(t, 2*n, clients.Queue.Stats().Waiting, "it does not wait any more")
 
 	leases, err := kubernetes.NewForConfig(client.Separate(config, 5*time.Second))
 	require.NoError(t, err)

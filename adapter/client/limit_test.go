@@ -23,8 +23,6 @@ import (
 type server struct {
 	mu       sync.Mutex
 	answer   func(r *http.Request) answer
-	inFlight int
-	most     int
 	paths    []string // in the order of arrival
 	timeouts []string
 }
@@ -38,16 +36,9 @@ type answer struct {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
-	s.inFlight++
-	s.most = max(s.most, s.inFlight)
 	s.paths, s.timeouts = append(s.paths, r.URL.Path), append(s.timeouts, r.URL.Query().Get("timeout"))
 	a := s.answer(r)
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.inFlight--
-	}()
 	if a.after < 0 {
 		a.after = 1000 * time.Hour
 	}
@@ -75,11 +66,6 @@ func at(ctx context.Context, t http.RoundTripper, method, path string) (int, err
 	}
 	_, err = io.Copy(io.Discard, response.Body)
 	return response.StatusCode, errors.Join(err, response.Body.Close())
-}
-
-func (l *Limit) state() (inFlight, waiting int) {
-	s := l.Stats()
-	return s.InFlight, s.Waiting
 }
 
 // An answer speaks about its owner, or about the load of the API server. Only the API
@@ -123,37 +109,6 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, fair.Neutral, got, "the caller has ended it")
 }
 
-// A request that waits when its context ends was not sent, and leaves nothing behind.
-func TestLimitCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
-		limit := NewLimit(2)
-		transport := newTransport(s, 2*time.Hour, limit)
-		var all sync.WaitGroup
-		for range 2 {
-			all.Go(func() { _, err := at(t.Context(), transport, "GET", "/"); require.NoError(t, err) })
-		}
-		synctest.Wait()
-		for i := range 1000 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%10)*time.Second)
-			all.Go(func() {
-				defer cancel()
-				_, err := at(ctx, transport, "POST", "/waits")
-				require.ErrorIs(t, err, adapter.ErrNotSent)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-			})
-		}
-		time.Sleep(time.Minute)
-		inFlight, waiting := limit.state()
-		require.Equal(t, 2, inFlight)
-		require.Zero(t, waiting)
-		all.Wait()
-		require.Len(t, s.paths, 2)
-		inFlight, _ = limit.state()
-		require.Zero(t, inFlight)
-	})
-}
-
 // An until is a lease that ends then.
 type until time.Time
 
@@ -184,8 +139,7 @@ func TestMayAct(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, []string{"/POST", "/GET"}, s.paths)
-		inFlight, _ := limit.state()
-		require.Zero(t, inFlight)
+		require.Zero(t, limit.Stats().InFlight)
 		_, err := at(term.With(t.Context(), terms), newTransport(s, time.Minute, nil), "POST", "/unlimited")
 		require.ErrorIs(t, err, adapter.ErrNotSent)
 	})
@@ -235,16 +189,14 @@ func TestBody(t *testing.T) {
 		require.NoError(t, err)
 		response, err := transport.RoundTrip(r)
 		require.NoError(t, err)
-		inFlight, _ := limit.state()
-		require.Equal(t, 1, inFlight)
+		require.Equal(t, 1, limit.Stats().InFlight)
 		begin := time.Now()
 		_, err = io.ReadAll(response.Body)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Minute, time.Since(begin))
 		require.NoError(t, response.Body.Close())
 		require.NoError(t, response.Body.Close(), "twice")
-		inFlight, _ = limit.state()
-		require.Zero(t, inFlight)
+		require.Zero(t, limit.Stats().InFlight)
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
@@ -197,9 +196,6 @@ func (p *policy) token(ctx context.Context, ask wire.Ask) (any, error) {
 }
 
 func (p *policy) list(ctx context.Context, ask wire.Ask) (any, error) {
-	if _, err := labels.Parse(ask.Selector); err != nil {
-		return nil, err
-	}
 	options := metav1.ListOptions{LabelSelector: ask.Selector, Limit: page}
 	pods, slices := corev1.PodList{}, discoveryv1.EndpointSliceList{}
 	for {

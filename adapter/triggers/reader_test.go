@@ -479,17 +479,12 @@ func refersTo(name string) map[string]any {
 
 // What the worker may have, and what not.
 func TestPolicy(t *testing.T) {
-	identity := map[string]any{"podIdentity": map[string]any{"provider": "aws"}}
 	core := []runtime.Object{secret("team", "own"), secret("other", "theirs"), secret("keda", "shared"), secret("keda", "internal")}
 	all := []runtime.Object{
 		object("TriggerAuthentication", "team", "auth", nil, refersTo("own")),
 		object("TriggerAuthentication", "team", "second", nil, refersTo("own")),
-		object("TriggerAuthentication", "team", "identity", nil, identity),
 		object("TriggerAuthentication", "team", "nested", nil, map[string]any{"azureKeyVault": map[string]any{"podIdentity": map[string]any{"provider": "azure-workload"}}}),
 		object("TriggerAuthentication", "team", "unknown", nil, map[string]any{"newWay": map[string]any{}}),
-		object("TriggerAuthentication", "team", "token", nil, map[string]any{"boundServiceAccountToken": []any{map[string]any{"serviceAccountName": "a"}}}),
-		object("TriggerAuthentication", "team", "vault", nil, map[string]any{"hashiCorpVault": map[string]any{"address": "https://v"}}),
-		object("TriggerAuthentication", "team", "file", nil, map[string]any{"filePath": "a"}),
 		object("ClusterTriggerAuthentication", "", "closed", nil, refersTo("shared")),
 		object("ClusterTriggerAuthentication", "", "served", map[string]any{annotationNamespaces: "team", annotationHosts: "a.example"}, refersTo("shared")),
 	}
@@ -497,6 +492,7 @@ func TestPolicy(t *testing.T) {
 		return wire.Ask{Kind: kind, Namespace: namespace, Name: name}
 	}
 	all = append(all, object("TriggerAuthentication", "other", "auth", nil, refersTo("theirs")))
+	core = append(core, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shared"}})
 	var large []wire.Ask
 	for i := range 9 {
 		s := secret("team", fmt.Sprint("large-", i))
@@ -516,15 +512,12 @@ func TestPolicy(t *testing.T) {
 		{"pods elsewhere", manifest.AuthenticationRef{}, []wire.Ask{get("Pod", "other", "")}, "another namespace"},
 		{"its authentication", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "team", "auth"), get("Secret", "team", "own")}, ""},
 		{"another authentication", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "team", "second")}, "does not refer to"},
-		{"an identity", manifest.AuthenticationRef{Name: "identity"}, []wire.Ask{get("TriggerAuthentication", "team", "identity")}, "-allow-trigger aws=team"},
 		{"an identity inside", manifest.AuthenticationRef{Name: "nested"}, []wire.Ask{get("TriggerAuthentication", "team", "nested")}, "-allow-trigger azure-workload=team"},
 		{"an unknown way", manifest.AuthenticationRef{Name: "unknown"}, []wire.Ask{get("TriggerAuthentication", "team", "unknown")}, "not known"},
-		{"a bound token", manifest.AuthenticationRef{Name: "token"}, []wire.Ask{get("TriggerAuthentication", "team", "token")}, "-allow-trigger token=team"},
-		{"Vault", manifest.AuthenticationRef{Name: "vault"}, []wire.Ask{get("TriggerAuthentication", "team", "vault")}, "-allow-trigger vault=team"},
-		{"a file", manifest.AuthenticationRef{Name: "file"}, []wire.Ask{get("TriggerAuthentication", "team", "file")}, "-allow-trigger file=team"},
 		{"a token", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "default")}, "-token-audience team/default"},
 		{"of the cluster, closed", manifest.AuthenticationRef{Name: "closed", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "closed")}, "-open-cluster-authentication"},
 		{"of the cluster", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "shared")}, ""},
+		{"of the cluster, and an own Secret of the name", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "team", "shared")}, ""},
 		{"of the cluster, another Secret", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "internal")}, "another namespace"},
 		{"an authentication of the name elsewhere", manifest.AuthenticationRef{Name: "auth"}, []wire.Ask{get("TriggerAuthentication", "other", "auth")}, "does not refer to"},
 		{"many large Secrets", manifest.AuthenticationRef{}, large, "more than 8388608 bytes"},

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/reading"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -91,32 +90,18 @@ type spec struct {
 // but a status that could not be written is written again.
 const unreadable = 30 * time.Second
 
-// config reads the spec. The ScaledJob is nil if it could not be read.
-func (s *stored) config() (*manifest.ScaledJob, scaledjob.Config, error) {
-	job, err := s.read()
-	if err != nil {
-		return nil, scaledjob.Config{}, err
+// describe sets what KEDA's status has of the triggers.
+func (s *status) describe(triggers []manifest.ScaleTrigger) {
+	types, authentications := map[string]bool{}, map[string]bool{}
+	for _, t := range triggers {
+		types[t.Type] = true
+		if t.AuthenticationRef != nil {
+			authentications[t.AuthenticationRef.Name] = true
+		}
 	}
-	config, err := scaledjob.Configure(job, nil)
-	return job, config, err
-}
-
-// list returns a property of all triggers, without duplicates, in KEDA's format.
-func list(s *manifest.ScaledJob, of func(manifest.ScaleTrigger) string) string {
-	var all []string
-	for _, t := range s.Spec.Triggers {
-		all = append(all, of(t))
+	list := func(all map[string]bool) string {
+		delete(all, "")
+		return strings.Join(slices.Sorted(maps.Keys(all)), ",")
 	}
-	slices.Sort(all)
-	all = slices.DeleteFunc(slices.Compact(all), func(s string) bool { return s == "" })
-	return strings.Join(all, ",")
-}
-
-func triggerType(t manifest.ScaleTrigger) string { return t.Type }
-
-func authentication(t manifest.ScaleTrigger) string {
-	if t.AuthenticationRef == nil {
-		return ""
-	}
-	return t.AuthenticationRef.Name
+	s.TriggersTypes, s.AuthenticationsTypes = list(types), list(authentications)
 }

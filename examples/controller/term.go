@@ -11,7 +11,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
@@ -180,7 +179,11 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	if same {
 		return false
 	}
-	job, config, err := s.config()
+	var config scaledjob.Config
+	job, err := s.read()
+	if err == nil {
+		config, err = scaledjob.Configure(job, nil)
+	}
 	is := &spec{generation: s.Generation, invalid: err, interval: unreadable}
 	if err == nil {
 		is.keda = t.transition.as(job, &config.Target)
@@ -195,10 +198,12 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	} else {
 		is.interval = config.PollingInterval
 		is.queues = reading.Of(t.reader, triggers.OwnerOf(job))
-		e.warn(t, job, &config)
+		for _, w := range config.Warnings { // valid fields that may surprise
+			t.log.Warn(w.Error(), "namespace", e.name.Namespace, "scaledjob", e.name.Name)
+		}
 	}
 	if job != nil {
-		is.TriggersTypes, is.AuthenticationsTypes = list(job, triggerType), list(job, authentication)
+		is.describe(job.Spec.Triggers)
 	}
 	if e.spec != nil && e.spec.queues != nil {
 		t.closing.Go(e.spec.queues.Close)
@@ -217,13 +222,5 @@ func (c *controller) wake(uid types.UID) {
 		if e.uid == uid {
 			t.polls.Now(e.name)
 		}
-	}
-}
-
-// warn logs valid fields that may surprise.
-func (e *entry) warn(t *term, job *manifest.ScaledJob, config *scaledjob.Config) {
-	log := t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
-	for _, w := range config.Warnings {
-		log.Warn(w.Error())
 	}
 }

@@ -1,14 +1,12 @@
 package kube_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -345,43 +343,6 @@ func TestIdentity(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	require.NotEqual(t, host, kube.NewIdentity())
-}
-
-// A controller that has lost its lease acts again when it has the lease again.
-func TestKeep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		var away atomic.Bool
-		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, errors.New("no")
-		})
-		l := lease(client)
-		var log bytes.Buffer
-		l.Log = slog.New(slog.NewTextHandler(&log, nil))
-		ctx, stop := context.WithCancel(t.Context())
-		var terms atomic.Int64
-		ended := make(chan error, 1)
-		go func() {
-			ended <- l.Keep(ctx, func(ctx context.Context) error {
-				require.True(t, l.MayAct())
-				terms.Add(1)
-				<-ctx.Done()
-				return nil
-			})
-		}()
-		time.Sleep(duration)
-		away.Store(true)
-		time.Sleep(duration)
-		require.False(t, l.MayAct())
-		require.EqualValues(t, 1, terms.Load())
-		away.Store(false)
-		time.Sleep(2 * duration)
-		require.EqualValues(t, 2, terms.Load())
-		require.True(t, l.MayAct())
-		stop()
-		require.NoError(t, <-ended)
-		require.Equal(t, 1, strings.Count(log.String(), "the lease is lost; competing for it again"))
-	})
 }
 
 // A term ends for good when a renewal comes too late, also if nobody has noticed and the

@@ -17,20 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A confinement limits the memory of the process, the addresses to which it connects, and the files
-// that it reads.
-//
-// A seccomp filter asks a goroutine of this process about each address. It therefore holds for
-// names, redirects, and clients with resolvers of their own. What KEDA's scalers read cannot change
-// an address between the question and the call. The filter needs no privilege, and Linux 5.5.
-type confinement struct {
-	memory         uint64
-	local          bool
-	addresses, own []string // allowed nevertheless; refused besides
-	files          []string // directories that it may read besides those of the system
-	listener       int      // descriptor of the filter's questions, if the filter is installed
-}
-
 // apply returns in a process that is confined: it starts the program again, because a filter holds
 // for the thread that installs it and for what that thread becomes.
 func (c *confinement) apply() error {

@@ -4,14 +4,6 @@ package main
 
 import "errors"
 
-type confinement struct {
-	memory         uint64
-	local          bool
-	addresses, own []string
-	files          []string
-	listener       int
-}
-
 func (c *confinement) apply() error {
 	if !c.local {
 		return errors.New("addresses are only filtered on Linux; use the flag -local for development")

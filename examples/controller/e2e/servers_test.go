@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // A server holds a queue of a type of trigger. It is empty at first.
@@ -124,10 +126,7 @@ func connect(t *testing.T, port string) (conn net.Conn) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(processtest.FreeAddress(t))
 	require.NoError(t, err)
 	return port
 }

@@ -18,9 +18,6 @@
 //	flags, exit status, all problems at once            TestRun
 //	defaults                                            TestDefaults
 //	metrics and probes on one address, two, or none     TestServe
-//	one replica acts, and the next one after it         TestLeadOneAfterAnother
-//	a process that was stopped does not go on           TestLeadLost, TestStoppedProcess
-//	a lost lease is competed for again                  TestKeep
 package process
 
 import (

@@ -31,7 +31,7 @@ func Parse[P process.Program](t *testing.T, p P, args ...string) P {
 }
 
 // FreeAddress returns a local address on which no process listens.
-func FreeAddress(t *testing.T) string {
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A Certificate is a self-signed certificate for 127.0.0.1, for servers and clients.
@@ -23,9 +25,7 @@ type Certificate struct{ Cert, Key []byte } // PEM
 func NewCertificate(t testing.TB) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redistest"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
@@ -33,13 +33,9 @@ func NewCertificate(t testing.TB) Certificate {
 		IsCA: true, BasicConstraintsValid: true,
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return Certificate{
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
@@ -65,9 +61,7 @@ func StartEncrypted(t testing.TB, c Certificate, config ...string) *Server {
 	folder := t.TempDir()
 	cert, key := filepath.Join(folder, "cert"), filepath.Join(folder, "key")
 	for path, data := range map[string][]byte{cert: c.Cert, key: c.Key} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, data, 0o600))
 	}
 	_, port, _ := net.SplitHostPort(s.Address)
 	s.args = append(s.args, "--port", "0", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)

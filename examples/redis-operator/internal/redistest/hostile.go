@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Hostile has the actions of servers that are not Redis, or want to do harm. Each is given
@@ -69,9 +71,7 @@ type Listener struct {
 func Listen(t testing.TB, be func(c net.Conn, sent string)) *Listener {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { server.Close() })
 	l := &Listener{Address: server.Addr().String()}
 	go func() {

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
 // A Server is a redis-server of its own, which keeps its data when it is stopped.
@@ -38,38 +41,19 @@ func prepare(t testing.TB) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("there is no redis-server to start: ", err)
 	}
-	return &Server{Address: freeAddress(t), t: t, args: []string{
+	return &Server{Address: processtest.FreeAddress(t), t: t, args: []string{
 		"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}}
-}
-
-// freeAddress returns an address with a free port.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Restart starts a server that was stopped, and returns when it answers.
 func (s *Server) Restart() {
 	s.t.Helper()
 	command := exec.Command("redis-server", s.args...)
-	if err := command.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	require.NoError(s.t, command.Start())
 	s.command = command
 	s.t.Cleanup(s.Stop)
-	for range 200 {
-		if s.answers() {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	s.t.Fatal("redis-server does not answer")
+	require.Eventually(s.t, s.answers, 4*time.Second, 20*time.Millisecond, "redis-server does not answer")
 }
 
 // answers reports whether the server listens, and has loaded its data.
@@ -104,8 +88,6 @@ func (s *Server) Push(list string, n int, o redis.Options) {
 	client := redis.NewClient(&o)
 	defer client.Close()
 	for range n {
-		if err := client.RPush(context.Background(), list, "item").Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, client.RPush(context.Background(), list, "item").Err())
 	}
 }
