@@ -13,8 +13,8 @@ import (
 // as JSON before the first create of its decision. The zero value is for a new owner.
 //
 // It has this owner's taints and backoffs, and the number of unfinished Jobs of each
-// cluster, including the Jobs to create. Its size grows with the
-// number of clusters and of workload taints, not with the Jobs.
+// cluster, including the Jobs to create. Its size grows with the number of clusters and of
+// his taints against workloads, not with the Jobs or with the owners of his namespace.
 type Checkpoint struct {
 	clusters  map[string]clusterCheckpoint
 	workloads taint.Set
@@ -153,7 +153,8 @@ func (f *fleet) taint(c *Checkpoint) {
 			c.clusters[name] = clusterCheckpoint{Taint: state, Starts: before.Starts}
 		}
 	}
-	c.workloads = taint.Merge(f.Checkpoint.workloads, f.Shared, workloads).At(f.Now)
+	c.workloads = taint.Merge(f.Checkpoint.workloads, workloads).At(f.Now)
+	f.workloads = taint.Merge(c.workloads, f.Shared).At(f.Now)
 }
 
 // escalate sets the taint of a member after a stuck Job or failed requests, and returns
@@ -198,7 +199,7 @@ func (f *fleet) store(d *Decision) {
 	}
 	d.Members = make([]MemberPlan, len(f.members))
 	workloads := map[taint.Path]taint.Set{}
-	for _, e := range d.Checkpoint.workloads {
+	for _, e := range f.workloads {
 		workloads[e.Path] = append(workloads[e.Path], e)
 		f.change.add(e.Until)
 	}

@@ -17,11 +17,12 @@ import (
 type fleet struct {
 	*Policy
 	*State
-	members []member
-	jobs    []job   // by member
-	chains  []chain // from 1
-	again   int64   // Jobs to create that late creates leave room for on their clusters only
-	change  horizon // when the decision can change
+	members   []member
+	jobs      []job     // by member
+	chains    []chain   // from 1
+	workloads taint.Set // against his workloads, and those of other owners
+	again     int64     // Jobs to create that late creates leave room for on their clusters only
+	change    horizon   // when the decision can change
 }
 
 type member struct {

@@ -10,10 +10,10 @@ import (
 )
 
 // judge sets why each member gets no new Job.
-func (f *fleet) judge(workloads taint.Set) {
+func (f *fleet) judge() {
 	for i := range f.members {
 		m := &f.members[i]
-		m.reason = m.judge(f.Scheduling == PriorityFailover && workloads.Excludes(f.Workload, m.path(), f.Now))
+		m.reason = m.judge(f.Scheduling == PriorityFailover && f.workloads.Excludes(f.Workload, m.path(), f.Now))
 	}
 }
 

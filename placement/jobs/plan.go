@@ -27,7 +27,7 @@ func Plan(p Policy, s State) Decision {
 	f.taint(&d.Checkpoint)
 	f.delete(&d)
 	f.count()
-	f.judge(d.Checkpoint.workloads)
+	f.judge()
 	f.decide(&d)
 	f.place(&d)
 	if d.Reason == "" && f.cutOff() {

@@ -105,6 +105,7 @@ func TestSizesAgainstATaint(t *testing.T) {
 		other.Workload = taint.Workload{Class: c.class, Size: c.size}
 		other.ask(5)
 		require.Equal(t, int32(5), other.created(other.plan())[c.want], "%+v", c)
+		require.Empty(t, other.plan().Checkpoint.Workloads(), "it holds his own only")
 	}
 }
 
