@@ -23,10 +23,10 @@ type do func(ctx context.Context, verb string, request func(context.Context) err
 // namespace.
 type via struct {
 	kubernetes.Interface
-	cluster *Cluster
-	send    func(kind, namespace string) do
-	bounded bool // of lists and watches
-	labels  []hub.Labels
+	cluster    *Cluster
+	send       func(kind, namespace string) do
+	jobs, pods *bound // of lists and watches; nil for none
+	labels     []hub.Labels
 }
 
 // Hub returns what a tracker of the member's Jobs needs.
@@ -37,14 +37,6 @@ func (v via) Hub() hub.Options {
 
 // Labels returns those of the Jobs to create.
 func (v via) Labels() []hub.Labels { return v.labels }
-
-// bound returns the bound of a kind, or nil.
-func (v via) bound(b *bound) *bound {
-	if v.bounded {
-		return b
-	}
-	return nil
-}
 
 // IsWatchListSemanticsUnSupported is what client-go asks fake clients.
 func (v via) IsWatchListSemanticsUnSupported() bool {
@@ -65,7 +57,7 @@ type viaBatch struct {
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.send("Jobs", namespace), b.bound(b.cluster.jobs), b.cluster, namespace}
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.send("Jobs", namespace), b.via.jobs, b.cluster, namespace}
 }
 
 type viaCore struct {
@@ -74,7 +66,7 @@ type viaCore struct {
 }
 
 func (c viaCore) Pods(namespace string) coreclient.PodInterface {
-	return viaPods{c.CoreV1Interface.Pods(namespace), c.send("pods", namespace), c.bound(c.cluster.pods), namespace}
+	return viaPods{c.CoreV1Interface.Pods(namespace), c.send("pods", namespace), c.via.pods, namespace}
 }
 
 func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (there T, err error) {
