@@ -310,6 +310,7 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 		if e.kind == rollout {
 			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.at, false), report.Plural(int(e.number), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
+			j := j.in(e.Run)
 			switch release := j.profile.Release(); {
 			case compare(release, "2.5") < 0:
 				c.Fix = "Upgrade KEDA: from 2.5 on rolloutStrategy: gradual lets running Jobs end"
@@ -420,6 +421,10 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 		case l.last(p.Run, s, p.At.Add(-settled)).Sub(before.until) > settled:
 			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
+		case s.interval() > 0 && p.At.Sub(before.At) > 2*s.interval()+settled:
+			days := p.At.YearDay() != before.At.YearDay()
+			all = append(all, Cause{ID: "gap", Basis: Inferred, Decide: operatorCommand,
+				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: the operator did not work, or the log lacks lines", clockOf(before.At, days), clockOf(p.At, days))})
 		}
 		if len(all) == 3 {
 			break

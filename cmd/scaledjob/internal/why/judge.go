@@ -86,6 +86,7 @@ type judge struct {
 	bounds   keda.Replicas
 	name, ns string
 	sure     bool    // the release is given, or the log says it
+	given    bool    // it is given
 	two      []Cause // of operators that poll at the same time
 }
 
@@ -101,6 +102,19 @@ func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile
 	j.bounds = profile.Replicas(j.keda)
 	j.triggers, _ = spec.Triggers(nil)
 	return j
+}
+
+// in returns the judge with the release that the log says for a run of the operator.
+func (j *judge) in(run int) *judge {
+	profile, err := keda.Release(j.log.versions[run])
+	if j.given || err != nil {
+		return j
+	}
+	of := *j
+	if of.profile = profile; j.spec != nil {
+		of.bounds = profile.Replicas(j.keda)
+	}
+	return &of
 }
 
 // strategyOf returns the name of the poll's strategy, or "" if it is not known.

@@ -38,9 +38,10 @@ type Log struct {
 	From, To time.Time
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
-	stopped     *Event   // why the operator does not poll at the end of the log
-	unleased    *Event   // the last error about the lease, if the operator neither led nor polled since
-	times       []moment // of all dated lines, in their order
+	stopped     *Event         // why the operator does not poll at the end of the log
+	unleased    *Event         // the last error about the lease, if the operator neither led nor polled since
+	times       []moment       // of all dated lines, in their order
+	versions    map[int]string // of runs, if a line says it
 	entries     []entry
 }
 
@@ -53,7 +54,7 @@ type moment struct {
 
 // Read reads a log in any of the forms in which people paste it.
 func Read(texts ...string) *Log {
-	l := &Log{Undated: true}
+	l := &Log{Undated: true, versions: map[int]string{}}
 	var entries []entry
 	pastes := 0
 	for _, text := range texts {

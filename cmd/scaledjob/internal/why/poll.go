@@ -53,10 +53,11 @@ func (l *Log) join(entries []entry) {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
 		start := e.kind == version || e.kind == started
 		prose := dated && e.at.IsZero() && e.kind.ofOperator() && !e.crash()
-		if prose || start && starting(entries[:i], e) {
+		if prose {
 			continue
 		}
-		restarted := i > 0 && start
+		again := start && starting(entries[:i], e)
+		restarted := i > 0 && start && !again
 		if paste >= 0 && e.paste != paste || moved || restarted {
 			if i > 0 {
 				run++
@@ -64,7 +65,12 @@ func (l *Log) join(entries []entry) {
 			l.close(!moved && !restarted)
 		}
 		paste, source = e.paste, cmp.Or(e.source, source)
-		l.see(e, run)
+		if m := versionText.FindStringSubmatch(e.text); m != nil {
+			l.versions[run] = m[1]
+		}
+		if !again {
+			l.see(e, run)
+		}
 	}
 	l.close(true)
 	for _, s := range l.Subjects {

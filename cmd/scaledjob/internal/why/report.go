@@ -90,7 +90,7 @@ func Explain(l *Log, q Question) *Report {
 			continue
 		}
 		j := newJudge(l, s, spec, profile)
-		j.sure = r.Basis == Seen
+		j.sure, j.given = r.Basis == Seen, q.Release != ""
 		past := q.Past.Of(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
 		j.measure(s, past)
 		a := account(l, s, j, q.At, past)
@@ -178,6 +178,9 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 	switch all := l.Candidates(); {
 	case err == nil && q.Release == "":
 		r.Basis, r.Why = Seen, "the log says so"
+		if all := slices.Compact(slices.Sorted(maps.Values(l.versions))); len(all) > 1 {
+			r.Why += "; it has " + strings.Join(all, ", ") + ", and each poll the rules of its own"
+		}
 	case err == nil:
 		r.Basis, r.Why = Seen, "given"
 		if l.Version != "" && compare(l.Version, profile.Release()) != 0 {
@@ -224,7 +227,7 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
 	j.two = twoOperators(s)
 	for _, p := range s.Polls {
-		v := j.verdict(p)
+		v := j.in(p.Run).verdict(p)
 		a.verdicts = append(a.verdicts, v)
 		if !p.Cut {
 			a.Complete++
@@ -294,7 +297,7 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		all = append(all, groupOf(v))
 	}
 	for _, e := range slices.Concat(s.Events, l.Operator) {
-		if text := j.eventText(e); text != "" {
+		if text := j.in(e.Run).eventText(e); text != "" {
 			all = append(all, Group{From: e.at, To: e.at, Line: e.line.number, Run: e.Run, Text: text, like: text})
 		}
 	}
@@ -304,7 +307,7 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		}
 		if a.From.IsZero() || b.From.IsZero() || a.From.Equal(b.From) {
 			if l.Reversed {
-				return 0
+				return b.Line - a.Line
 			}
 			return a.Line - b.Line
 		}

@@ -417,6 +417,24 @@ func TestUpgrade(t *testing.T) {
 	}
 	l := Read(strings.Join(slices.Concat(start(9, "2.14.0"), pollLines(0, "a", 1, 0, 0), start(11, "2.21.0")), "\n"))
 	require.Equal(t, "2.21.0", Explain(l, Question{}).Release)
+
+	// each poll has the rules of its release: from 2.19 on accurate compares T + R - P with M
+	poll := func(hour, created int) (all []string) {
+		lines := pollLines(60, "orders", 19, 6, created)
+		metric := "2026-01-02T10:01:00Z\tDEBUG\tscale_handler\tScaler Metric value\t" + `{"scaledJob.Name": "orders", "isTriggerActive": true, "s0-redis-q": 2, "targetAverageValue": 1}`
+		active := "2026-01-02T10:01:00Z\tDEBUG\tscaleexecutor\tAt least one scaler is active\t" + `{"scaledJob.Name": "orders", "scaledJob.Namespace": "shop"}`
+		return each(slices.Concat([]string{metric}, lines[:2], []string{active}, lines[2:]), func(_ int, line string) string {
+			return strings.Replace(line, "T10:", fmt.Sprintf("T%02d:", hour), 1)
+		})
+	}
+	spec := manifest.Objects([]byte(pastScaledJob))[0].ScaledJob
+	spec.Spec.ScalingStrategy.Strategy, spec.Spec.MaxReplicaCount = "accurate", new(int32(20))
+	text := strings.Join(slices.Concat(start(9, "2.18.0"), poll(10, 1), start(11, "2.21.0"), poll(12, 0)), "\n")
+	q := Question{Manifests: []*manifest.ScaledJob{spec}}
+	a := Explain(Read(text), q).Subjects[0]
+	require.Equal(t, [2]int{2, 0}, [2]int{a.Compared, a.Differ}, "%+v", a.Groups)
+	q.Release = "2.21"
+	require.Equal(t, 1, Explain(Read(text), q).Subjects[0].Differ, "the given release is that of all polls")
 }
 
 // TestCut has polls that the log begins or ends within.
@@ -494,6 +512,11 @@ func TestGap(t *testing.T) {
 		lines := slices.Concat(pollLines(0, "orders", 1, 0, 0), []string{of}, pollLines(200, other, 1, 0, 0), pollLines(400, "orders", 1, 0, 0))
 		answer := Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer
 		require.Equal(t, other == "mails", strings.Contains(answer, "although the operator worked"), answer)
+	}
+	lines := slices.Concat(pollLines(0, "orders", 1, 0, 0), pollLines(30, "orders", 1, 0, 0), pollLines(60, "orders", 1, 0, 0), pollLines(1000, "orders", 1, 0, 0), pollLines(1030, "orders", 1, 0, 0))
+	for _, lines := range [][]string{lines, reversed(lines)} { // nothing else is logged
+		answer := Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer
+		require.Contains(t, answer, "o poll from 10:01:00 to 10:16:40, and no line about another ScaledJob", answer)
 	}
 }
 
