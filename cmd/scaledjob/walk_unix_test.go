@@ -70,3 +70,12 @@ func TestLimits(t *testing.T) {
 	_, err := input.ReadSource("/dev/zero", nil, input.MaxDocument)
 	require.EqualError(t, err, "/dev/zero: more than 5 MiB; use smaller files")
 }
+
+// A trace may come through a pipe, which can be read only once.
+func TestTraceOfAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	go func() { _ = os.WriteFile(pipe, []byte("time,items\n0,3\n90,2\n"), 0) }()
+	_, out, said := call(t, "simulate -f testdata/manifest.yaml --service 10s --startup 0s --trace "+pipe+" -o json", "")
+	require.Contains(t, out, `"arrived":5,"done":5`, said)
+}

@@ -56,18 +56,21 @@ func Read(name, as string) (all []simulation.Arrival, began time.Duration, err e
 // stream reads the rows of a CSV file without its text in memory. streamed is false if the file is
 // not CSV in UTF-8 without a mark, or cannot be read.
 func stream(name string) (samples []sample, streamed bool, err error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > input.MaxFile { // what a pipe gives is given once
+		return nil, false, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
 	head := make([]byte, 4096)
 	n, _ := io.ReadFull(f, head)
 	head = head[:n]
 	text := bytes.TrimSpace(head)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > input.MaxFile || len(text) == 0 || text[0] == '[' || text[0] == '{' || text[0] >= utf8.RuneSelf || text[0] == 0 || bytes.IndexByte(head, 0) >= 0 {
-		return nil, false, err
+	if len(text) == 0 || text[0] == '[' || text[0] == '{' || text[0] >= utf8.RuneSelf || text[0] == 0 || bytes.IndexByte(head, 0) >= 0 {
+		return nil, false, nil
 	}
 	rows := int(float64(bytes.Count(head, []byte("\n"))+1) * float64(info.Size()) / float64(n) * 1.05)
 	samples, err = samplesOfCSV(io.MultiReader(bytes.NewReader(head), f), head, rows)
@@ -134,11 +137,15 @@ func inFile(name string, err error) error {
 // items and service. head is the start of the text, and rows about their number.
 func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err error) {
 	r := csv.NewReader(text)
-	r.TrimLeadingSpace, r.FieldsPerRecord, r.ReuseRecord = true, -1, true
+	r.FieldsPerRecord, r.ReuseRecord = -1, true
 	samples = make([]sample, 0, rows)
-	if first, _, _ := bytes.Cut(head, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
-		r.Comma = ';'
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	for _, comma := range "\t;" {
+		if n := bytes.Count(first, []byte{byte(comma)}); n > 0 && n >= bytes.Count(first, []byte(",")) {
+			r.Comma = comma
+		}
 	}
+	r.TrimLeadingSpace = r.Comma != '\t' // which would be trimmed, too
 	var columns []string
 	var problems []error
 	form := ""
@@ -163,6 +170,11 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 				continue
 			}
 			columns = columnNames[:min(len(columnNames), len(row))]
+		}
+		for i := range row {
+			if r.Comma != ',' {
+				row[i] = strings.ReplaceAll(row[i], ",", ".") // a decimal comma
+			}
 		}
 		s, err := sampleOf(columns, row, &form)
 		for _, problem := range input.Problems(err) {

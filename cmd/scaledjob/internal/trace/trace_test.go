@@ -44,6 +44,8 @@ func TestTrace(t *testing.T) {
 		{"time,items,service\n0,3,\n1m30s,2,5s\n", "", "0sx3 1m30sx2/5s"},
 		{"\ufefftime,items\r\n0,3\r\n1.5,2\r\n", "", "0sx3 1.5sx2"},
 		{"time;items\n0;3\n", "", "0sx3"},
+		{"time\titems\tservice\n2023-11-16 18:17:03\t3\t\n2023-11-16 18:17:04\t1\t5s\n", "", "0sx3 1sx1/5s"},
+		{"time;service\n0,5;1,5\n16;2\n", "", "500msx1/1.5s 16sx1/2s"},
 		{"items, Time\n3, 0\n", "", "0sx3"},
 		{"0,3\n60,1\n", "", "0sx3 1mx1"},
 		{"time\n5\n0\n", "", "0sx1 5sx1"},
