@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,4 +152,35 @@ func TestTestWrong(t *testing.T) {
 	status, _, said = call(t, "test "+t.TempDir(), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "no file ends with .test.yaml")
+}
+
+// A test plays a trace as it was recorded: its burst is in each run.
+func TestTestTrace(t *testing.T) {
+	rows := "time,items\n5000,15\n"
+	for at := range 360 {
+		rows += fmt.Sprintf("%d,1\n", 30*at)
+	}
+	trace := written(t, "queue.csv", rows)
+	manifest, err := filepath.Abs("testdata/accurate.yaml")
+	require.NoError(t, err)
+	file := written(t, "a.test.yaml", "manifests: ["+manifest+"]\ntests:\n  - name: burst\n    scaledJob: a\n"+
+		"    simulate: {trace: "+trace+", service: 'exp:5s'}\n    expect: {minPeakJobs: 16, maxPeakJobs: 17}\n")
+	status, out, said := call(t, "test "+file, "")
+	require.Equal(t, success, status, out+said)
+}
+
+// What a workload does not say is read from the manifest, as simulate does.
+func TestTestAssumesAsSimulate(t *testing.T) {
+	manifest, err := filepath.Abs("testdata/accurate.yaml")
+	require.NoError(t, err)
+	runs := func(fields string) string {
+		file := written(t, "a.test.yaml", "manifests: ["+manifest+"]\ntests:\n  - name: one\n    scaledJob: a\n    target: 5\n"+
+			"    simulate: {arrivals: 'poisson:0.5/s', duration: 20m, seeds: 1"+fields+"}\n    expect: {maxPeakJobs: 0}\n")
+		status, out, said := call(t, "test "+file, "")
+		require.Equal(t, found, status, said)
+		return strings.ReplaceAll(out, file, "")
+	}
+	require.Equal(t, runs(", metric: waiting, itemsPerJob: 5"), runs(""))
+	require.NotEqual(t, runs(", metric: all"), runs(""))
+	require.NotEqual(t, runs(", itemsPerJob: 1"), runs(""))
 }

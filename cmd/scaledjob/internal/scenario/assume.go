@@ -51,13 +51,16 @@ func (s *Flags) metrics(m *input.ScaledJob, all []manifest.Trigger, p *Policy) (
 		metrics = append(metrics, how)
 	}
 	if s.metric == "" {
-		p.counts = func(r input.Release) (metrics []string) {
-			for i := range all {
-				how, _ := counted(m, i, r)
-				metrics = append(metrics, how)
-			}
-			return metrics
-		}
+		p.counts = func(r input.Release) []string { return Counts(m, all, r) }
+	}
+	return metrics
+}
+
+// Counts returns what the metrics of the triggers count under a release, "" if that is not known.
+func Counts(m *input.ScaledJob, all []manifest.Trigger, r input.Release) []string {
+	metrics := make([]string, len(all))
+	for i := range metrics {
+		metrics[i], _ = counted(m, i, r)
 	}
 	return metrics
 }
@@ -120,22 +123,27 @@ func environment(m *input.ScaledJob) []corev1.EnvVar {
 	return containers[0].Env
 }
 
-// perJob returns the items of a Job: the largest target of the triggers, since a trigger
-// asks for a Job for so many items.
+// perJob returns the items of a Job.
 func (s *Flags) perJob(all []manifest.Trigger) int64 {
 	if s.changed("items-per-job") {
 		s.assume("items per Job", map[bool]string{true: "until the queue is empty", false: fmt.Sprint(s.items)}[s.items == 0], "", "items-per-job")
 		return s.items
 	}
-	most, of := 1.0, ""
+	n, of := ItemsPerJob(all)
+	s.assume("items per Job", fmt.Sprint(n), "target of "+of, "items-per-job")
+	return n
+}
+
+// ItemsPerJob returns the largest target of the triggers, since a trigger asks for a Job for so
+// many items, and the trigger.
+func ItemsPerJob(all []manifest.Trigger) (n int64, of string) {
+	most := 1.0
 	for _, t := range all {
 		if n := math.Round(t.Target); of == "" || n > most {
 			most, of = max(most, n), t.Name
 		}
 	}
-	n := int64(min(most, math.MaxInt32))
-	s.assume("items per Job", fmt.Sprint(n), "target of "+of, "items-per-job")
-	return n
+	return int64(min(most, math.MaxInt32)), of
 }
 
 // assumeTimes sets the polling interval of the policy, and adds the assumptions about

@@ -3,6 +3,7 @@ package testfile
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/simulation"
-	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // simulated runs the workload under each seed, and compares the worst results.
@@ -25,17 +25,20 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 	if c.Simulate.Seeds != nil {
 		seeds = *c.Simulate.Seeds
 	}
-	of, err := study.Replicate(*scenario, []simulation.Policy{scenario.Policy}, study.Options{Seeds: seeds, SummaryOnly: true})
-	if err != nil {
-		return nil, err
+	if !scenario.Load().Random {
+		seeds = 1
 	}
 	t := &Result{}
 	var wait float64
 	var peak, undone int64
-	runs := of.Samples[0].Runs
-	least := runs[0].PeakJobs
-	for i := range runs {
-		s := &runs[i]
+	least := int64(math.MaxInt64)
+	for range seeds {
+		run, err := simulation.Run(*scenario, simulation.Options{SummaryOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		scenario.Seed++
+		s := &run.Summary
 		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
 		undone = max(undone, s.Arrived-s.Done)
 		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
@@ -45,15 +48,13 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 	if d := c.Expect.MaxWaitP95; d != nil {
 		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), report.Span(wait), "at most "+time.Duration(*d).String())
 	}
-	for _, bound := range []struct {
-		name  string
-		bound *int64
-		n     int64
-	}{{"maxPeakJobs", c.Expect.MaxPeakJobs, peak}, {"maxUndone", c.Expect.MaxUndone, undone}} {
-		if bound.bound != nil {
-			t.compare(bound.name, bound.n <= *bound.bound, bound.n, fmt.Sprintf("at most %d", *bound.bound))
+	most := func(name string, bound *int64, n int64) {
+		if bound != nil {
+			t.compare(name, n <= *bound, n, fmt.Sprintf("at most %d", *bound))
 		}
 	}
+	most("maxPeakJobs", c.Expect.MaxPeakJobs, peak)
+	most("maxUndone", c.Expect.MaxUndone, undone)
 	if n := c.Expect.MinPeakJobs; n != nil {
 		t.compare("minPeakJobs", least >= *n, least, fmt.Sprintf("at least %d", *n))
 	}
@@ -81,12 +82,16 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	if s.Policy, err = p.Build(1); err != nil {
 		return nil, err
 	}
-	s.Jobs = simulation.JobBehavior{Acknowledge: cmp.Or(w.Acknowledge, "end"), ItemsPerJob: 1}
+	s.Jobs.Acknowledge = cmp.Or(w.Acknowledge, "end")
+	s.Jobs.ItemsPerJob, _ = scenario.ItemsPerJob(triggers)
 	if w.ItemsPerJob != nil {
 		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
 	}
 	texts := scenario.Workload{Arrivals: w.Arrivals, Service: cmp.Or(w.Service, "30s"), Startup: cmp.Or(w.Startup, "5s"),
-		Metrics: slices.Repeat([]string{cmp.Or(w.Metric, "all")}, len(triggers))}
+		Metrics: scenario.Counts(m, triggers, r)}
+	if w.Metric != "" {
+		texts.Metrics = slices.Repeat([]string{w.Metric}, len(triggers))
+	}
 	err = texts.Set(s, triggers, "simulate.")
 	if err == nil && w.Trace != "" {
 		s.Queues[0].Trace, _, err = trace.Read(w.Trace, "")

@@ -56,9 +56,9 @@ type testWorkload struct {
 	Service     string               `json:"service"`
 	Startup     string               `json:"startup"`
 	Duration    *simulation.Duration `json:"duration"` // nil is an hour, or the length of the trace
-	Metric      string               `json:"metric"`
+	Metric      string               `json:"metric"`   // "" and a nil ItemsPerJob are read from the manifest
 	Acknowledge string               `json:"acknowledge"`
-	ItemsPerJob *int64               `json:"itemsPerJob"` // nil is 1; 0 is until the queue is empty
+	ItemsPerJob *int64               `json:"itemsPerJob"` // 0 is until the queue is empty
 	Seed        *uint64              `json:"seed"`        // nil is 1
 	Seeds       *int                 `json:"seeds"`       // nil is 5
 }
