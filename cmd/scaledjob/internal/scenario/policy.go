@@ -243,11 +243,11 @@ func Tried(base Policy, busy float64, maxima []int32) (all []Policy) {
 	return all
 }
 
-// Maxima returns the numbers from one to another, or about forty of them.
+// Maxima returns the numbers from one to another, or about forty of them, both ends included.
 func Maxima(from, to int64) []int32 {
 	const many = 40
 	var all []int64
-	for n := from; n <= to; n = max(n+1, int64(math.Ceil(float64(from)*math.Pow(float64(to)/float64(from), float64(len(all))/many)))) {
+	for n := from; n <= to; n = max(n+1, int64(math.Ceil(float64(from)*math.Pow(float64(to)/float64(from), float64(len(all))/many)-1e-6))) {
 		all = append(all, n)
 	}
 	return values(all...)
