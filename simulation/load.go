@@ -3,6 +3,7 @@ package simulation
 import (
 	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -217,13 +218,7 @@ func (s Scenario) Spliced(parts [][2]Duration) Scenario {
 
 // firstAt returns the first row at or after a time.
 func firstAt(trace []Arrival, at Duration) int {
-	i, _ := slices.BinarySearchFunc(trace, at, func(a Arrival, at Duration) int {
-		if a.At < at {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(trace), func(i int) bool { return trace[i].At >= at })
 }
 
 // mostProbed is the number of metrics that the polls of a measurement read.

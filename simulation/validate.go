@@ -144,10 +144,10 @@ func (r *report) arrivals(path string, a *Arrivals, until Duration) (items float
 	}
 	r.Check(highest > 0, path, a, "a rate above 0")
 	items = highest * float64(until)
-	if a.pattern == bursts && len(a.rates) == 1 && highest > 0 { // the first of which is at once
-		items = math.Ceil(float64(until)/float64(a.rates[0].per)) * a.rates[0].items
-	}
 	if a.pattern == bursts && len(a.rates) == 1 {
+		if highest > 0 { // the first of which is at once
+			items = math.Ceil(float64(until)/float64(a.rates[0].per)) * a.rates[0].items
+		}
 		r.Check(a.rates[0].items == math.Trunc(a.rates[0].items), path, a, "a whole number of items in a burst")
 	}
 	return items

@@ -118,6 +118,9 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if s.seeds < 0 {
 		return input.Usagef("--seeds %d: use 0 or more", s.seeds)
 	}
+	if !(s.price >= 0 && s.price <= 1e9) {
+		return input.Usagef("--price %v: use 0 to 1e9", s.price)
+	}
 	goals, err := results.ParseGoals(s.objective)
 	if err != nil {
 		return err

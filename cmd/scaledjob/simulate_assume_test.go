@@ -231,5 +231,5 @@ func TestTerminalCharts(t *testing.T) {
 	require.True(t, found)
 	row := strings.Split(jobs, "\n")[1]
 	require.Less(t, strings.Count(row, "█"), 45, row)
-	require.Contains(t, jobs, "Highest: ")
+	require.Contains(t, jobs, "Highest of all runs: ")
 }

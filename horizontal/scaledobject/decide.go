@@ -1,6 +1,7 @@
 package scaledobject
 
 import (
+	"maps"
 	"math"
 	"time"
 
@@ -148,7 +149,7 @@ type reader struct {
 // read returns the metrics of the autoscaler, and sets the failures of the decision.
 func (r *reader) read(d *Decision, failures map[string]int32) (metrics []horizontal.Metric) {
 	values, external := map[string]*float64{}, false
-	counted := keep(failures)
+	counted := maps.Clone(failures)
 	for i := range r.o.Triggers {
 		t := &r.o.Triggers[i]
 		if t.resource() {

@@ -50,7 +50,6 @@ package scaledobject
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -284,12 +283,4 @@ func (d Decision) String() string {
 		text += ": " + d.Autoscaler.String()
 	}
 	return text
-}
-
-// keep returns a copy with the failures that may change.
-func keep(failures map[string]int32) map[string]int32 {
-	if len(failures) == 0 {
-		return nil
-	}
-	return maps.Clone(failures)
 }

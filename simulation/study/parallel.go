@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -27,12 +28,7 @@ func parallel(n, at int, bar *progress, work func(i int, tell func(float64) erro
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // A progress makes one increasing progress of that of several runs. Work that is found to be

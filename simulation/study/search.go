@@ -22,10 +22,7 @@ func (c *Condition) Meets(n float64) bool { return n < c.Most || !c.Below && n =
 type Found struct {
 	Policy int    `json:"policy"` // index of the chosen policy, or -1 if none meets the conditions
 	Tried  int    `json:"tried"`  // policies that the search ran
-	Study  *Study `json:"study"`  // of the chosen policy, or of the closest one
-	// Closest is the index of the policy that misses the conditions by the least, if none meets
-	// them.
-	Closest int `json:"closest"`
+	Study  *Study `json:"study"`  // of the chosen policy, or of the one that misses the conditions by the least
 
 	miss float64 // of the closest policy, as a factor
 }
@@ -52,7 +49,7 @@ func Search(s simulation.Scenario, policies []simulation.Policy, conditions []Co
 		return cmp.Or(cmp.Compare(x.Max, y.Max), cmp.Compare(cmp.Or(y.Interval, defaultInterval), cmp.Or(x.Interval, defaultInterval)))
 	}
 	slices.SortStableFunc(order, compare)
-	f := &Found{Policy: -1, Closest: -1}
+	f := &Found{Policy: -1}
 	for f.Tried < len(order) && f.Policy < 0 {
 		group := order[f.Tried:]
 		for n := range group {
@@ -90,8 +87,8 @@ func (f *Found) add(group []int, judged []judgement) {
 		switch idle := j.of.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean; {
 		case j.met && idle < least:
 			f.Policy, f.Study, least = i, j.of, idle
-		case f.Policy < 0 && (f.Closest < 0 || j.miss < f.miss):
-			f.Closest, f.Study, f.miss = i, j.of, j.miss
+		case f.Policy < 0 && (f.Study == nil || j.miss < f.miss):
+			f.Study, f.miss = j.of, j.miss
 		}
 	}
 }

@@ -2,7 +2,7 @@ package study
 
 import (
 	"math"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/scaledjob/scaledjob/simulation"
@@ -105,12 +105,7 @@ func (w *watch) test() test {
 
 // stateAt returns the state of the first poll at or after a time.
 func (w *watch) stateAt(at float64) state {
-	i, _ := slices.BinarySearchFunc(w.at, at-1e-6, func(s state, at float64) int {
-		if s.time < at {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(w.at), func(i int) bool { return w.at[i].time >= at-1e-6 })
 	return w.at[min(i, len(w.at)-1)]
 }
 

@@ -11,12 +11,10 @@ import (
 // Count formats a number of items or Jobs, or a mean of such numbers.
 func Count(n float64) string {
 	if n >= 10 || n == math.Trunc(n) {
-		return wholeNumber(n)
+		return fmt.Sprintf("%.0f", n)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 }
-
-func wholeNumber(n float64) string { return fmt.Sprintf("%.0f", n) }
 
 // Span formats a number of seconds.
 func Span(seconds float64) string {

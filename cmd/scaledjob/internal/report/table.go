@@ -9,16 +9,9 @@ import (
 
 // Tabulated returns a table. If it is wider than a line, the first column has lines of its own.
 func Tabulated(rows [][]string) string {
-	wide := 0
-	for i := range rows[0] {
-		most := 0
-		for _, row := range rows {
-			most = max(most, utf8.RuneCountInString(row[i]))
-		}
-		wide += most + 2
-	}
-	if wide-2 <= Columns {
-		return Aligned("", true, rows)
+	text := Aligned("", true, rows)
+	if first, _, _ := strings.Cut(text, "\n"); utf8.RuneCountInString(first) <= Columns {
+		return text
 	}
 	numbers := make([][]string, len(rows))
 	for i, row := range rows {
@@ -36,37 +29,31 @@ func Tabulated(rows [][]string) string {
 }
 
 // Aligned returns a table in at most report.Columns: the widest columns are cut off if
-// needed. All columns but the first are at the right, if wanted.
+// needed. All columns but the first are at the right, if wanted: they are numbers, and not cut off.
 func Aligned(indent string, right bool, rows [][]string) string {
-	widths := make([]int, len(rows[0]))
+	widths, wide := make([]int, len(rows[0])), utf8.RuneCountInString(indent)-2
 	for i := range widths {
 		for _, row := range rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
+		wide += widths[i] + 2
 	}
-	for {
-		var b strings.Builder
-		longest := 0
-		for _, row := range rows {
-			line := indent
-			for i, cell := range row {
-				cell = Cut(cell, widths[i])
-				pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-				if i > 0 && right {
-					line += pad + cell + "  "
-				} else {
-					line += cell + pad + "  "
-				}
-			}
-			line = strings.TrimRight(line, " ")
-			longest = max(longest, utf8.RuneCountInString(line))
-			b.WriteString(line + "\n")
-		}
-		if longest <= Columns {
-			return b.String()
-		}
+	for ; wide > Columns && !right; wide-- {
 		widths[slices.Index(widths, slices.Max(widths))]--
 	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := indent
+		for i, cell := range row {
+			format := "%-*s  "
+			if i > 0 && right {
+				format = "%*s  "
+			}
+			line += fmt.Sprintf(format, widths[i], Cut(cell, widths[i]))
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
 }
 
 // Cut returns the beginning of a text that is longer than n.

@@ -45,7 +45,7 @@ var columns = []column{
 	number("Jobs", "", onTerminal|onPage, func(s *simulation.Summary) float64 { return float64(s.JobsCreated) }),
 	number("idle Jobs", "", onTerminal|folded, func(s *simulation.Summary) float64 { return float64(s.IdleJobs) }),
 	number("peak Jobs", "peak", onTerminal|onPage, func(s *simulation.Summary) float64 { return float64(s.PeakJobs) }),
-	seconds("busy", "", onTerminal|folded, func(s *simulation.Summary) float64 { return s.BusySeconds }),
+	seconds("busy", "", folded, func(s *simulation.Summary) float64 { return s.BusySeconds }),
 	seconds("idle", "idle", onTerminal|onPage, func(s *simulation.Summary) float64 { return s.IdleSeconds }).compared("Time in which Jobs do no work", true),
 	seconds("drained after", "", folded, drained),
 	number("above maximum", "", folded, func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }),

@@ -13,8 +13,7 @@ import (
 
 // CompareWith adds the measured queue length, and a line about how far the first
 // policy differs from it.
-func (r *Findings) CompareWith(file string, began time.Duration) error {
-	var err error
+func (r *Findings) CompareWith(file string, began time.Duration) (err error) {
 	if r.Measured, err = trace.ReadLengths(file, began); err != nil {
 		return err
 	}

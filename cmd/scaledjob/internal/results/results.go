@@ -45,8 +45,8 @@ func (r *Findings) table(where places) [][]string {
 }
 
 func printTable(out io.Writer, r *Findings) error {
-	if err := printAssumptions(out, r.Assumptions); err != nil {
-		return err
+	if len(r.Assumptions) > 0 {
+		fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, assumed(r.Assumptions)))
 	}
 	heads := len(r.Capacities) + len(r.Objectives)
 	for _, line := range r.Verdict[:heads] {
@@ -229,14 +229,6 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 		_, err = fmt.Fprintf(stdout, "\nwritten: %s\n", output)
 		return err
 	}, nil
-}
-
-func printAssumptions(out io.Writer, all []scenario.Assumption) error {
-	if len(all) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, assumed(all)))
-	return err
 }
 
 // assumed returns a row for each assumption.

@@ -79,7 +79,6 @@ func (r *Findings) Find(s *scenario.Scenario, goals []goal, o study.Options) err
 		if found.Policy < 0 {
 			break
 		}
-		r.Search.Name = policies[found.Policy].Name
 		i := slices.Index(some, *policies[found.Policy].Spec.MaxReplicaCount)
 		if i == 0 || some[i]-some[i-1] < 2 {
 			break

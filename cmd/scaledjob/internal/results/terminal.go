@@ -29,21 +29,25 @@ func terminalCharts(r *Findings) string {
 		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
 	var b strings.Builder
-	terminalChart(&b, "Items waiting", r.Study, wide, steps, func(s *study.Sample) *study.Band { return &s.Queue })
-	terminalChart(&b, title, r.Study, wide, steps, func(s *study.Sample) *study.Band { return &s.Jobs })
+	terminalChart(&b, "Items waiting", r.Study, wide, steps, columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
+	terminalChart(&b, title, r.Study, wide, steps, columnOf("peak"), func(s *study.Sample) []float64 { return s.Jobs.Mean })
 	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, report.Span(length))
 	return b.String()
 }
 
 // terminalChart draws a chart beside names of at most so many letters.
-func terminalChart(b *strings.Builder, title string, of *study.Study, wide, steps int, band func(*study.Sample) *study.Band) {
+func terminalChart(b *strings.Builder, title string, of *study.Study, wide, steps int, peak *column, means func(*study.Sample) []float64) {
 	rows, highest := make([][]float64, len(of.Samples)), 0.0
 	var most []string
 	for i := range rows {
 		s := &of.Samples[i]
-		rows[i] = parts(band(s).Mean, steps, report.Columns-wide-1)
+		rows[i] = parts(means(s), steps, report.Columns-wide-1)
 		highest = max(highest, slices.Max(rows[i]))
-		most = append(most, s.Policy+" "+report.Short(slices.Max(append([]float64{0}, band(s).High...))))
+		top := 0.0
+		for k := range s.Runs {
+			top = max(top, peak.value(&s.Runs[k]))
+		}
+		most = append(most, s.Policy+" "+peak.format(top))
 	}
 	line := func(text string) { fmt.Fprintln(b, strings.Join(report.Lines(text, "    ", report.Columns), "\n")) }
 	fmt.Fprintf(b, "%s: means, a full block is %s\n", title, report.Short(highest))
@@ -55,7 +59,7 @@ func terminalChart(b *strings.Builder, title string, of *study.Study, wide, step
 		}
 		fmt.Fprintf(b, "%-*s %s\n", wide, name, strings.TrimRight(bars(row, highest), " "))
 	}
-	line("Highest: " + strings.Join(most, "; ") + ".")
+	line("Highest of all runs: " + strings.Join(most, "; ") + ".")
 }
 
 // parts returns the mean of each of n parts of so many steps. There are no values after the

@@ -46,21 +46,8 @@ func (s *Flags) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) erro
 		values []time.Duration
 	}{"service": {&s.service, service}, "startup": {&s.startup, startup}} {
 		if !s.changed(flag) {
-			*to.text = simulation.Recorded(sampled(to.values)...).String()
+			*to.text = simulation.Recorded(to.values...).String()
 		}
 	}
 	return nil
-}
-
-// sampled returns at most 1,000 of the values, at even distances.
-func sampled(values []time.Duration) []time.Duration {
-	const most = 1000
-	if len(values) <= most {
-		return values
-	}
-	all := make([]time.Duration, most)
-	for i := range all {
-		all[i] = values[i*len(values)/most]
-	}
-	return all
 }

@@ -44,6 +44,10 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 			problems = append(problems, fmt.Errorf("%sarrivals %q: there are only the triggers %s", prefix, a, input.TriggerNames(triggers)))
 			continue
 		}
+		if s.Queues[at].Arrivals.String() != "" {
+			problems = append(problems, fmt.Errorf("%sarrivals %q: the trigger %s has arrivals; use one pattern for each trigger", prefix, a, triggers[at].Name))
+			continue
+		}
 		text("arrivals", pattern, &s.Queues[at].Arrivals)
 	}
 	return errors.Join(problems...)
