@@ -146,10 +146,7 @@ func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenari
 	if r.Study, err = study.Replicate(world.Scenario, built, o); err != nil {
 		return err
 	}
-	for i := range r.Capacities {
-		if !s.loads {
-			break
-		}
+	for i := 0; s.loads && i < len(r.Capacities); i++ {
 		o.Progress = bar.part(0.5+0.3*float64(i)/float64(len(built)), 0.5+0.3*float64(i+1)/float64(len(built)))
 		if err := r.Capacities[i].Measure(o); err != nil {
 			return err

@@ -21,12 +21,9 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 	if err != nil {
 		return nil, err
 	}
-	seeds := 5
-	if c.Simulate.Seeds != nil {
-		seeds = *c.Simulate.Seeds
-	}
-	if !scenario.Load().Random {
-		seeds = 1
+	seeds := 1
+	if scenario.Load().Random {
+		seeds = *cmp.Or(c.Simulate.Seeds, new(5))
 	}
 	t := &Result{}
 	var wait float64
@@ -68,15 +65,12 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation.Scenario{Name: c.Name, Seed: 1, Duration: simulation.Duration(time.Hour)}
+	s := &simulation.Scenario{Name: c.Name, Seed: *cmp.Or(w.Seed, new(uint64(1))), Duration: simulation.Duration(time.Hour)}
 	if w.Trace != "" {
 		s.Duration = 0
 	}
 	if w.Duration != nil {
 		s.Duration = *w.Duration
-	}
-	if w.Seed != nil {
-		s.Seed = *w.Seed
 	}
 	p := scenario.Policy{Release: r, Spec: m.KEDA.Spec}
 	if s.Policy, err = p.Build(1); err != nil {
