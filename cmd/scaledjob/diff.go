@@ -34,8 +34,8 @@ and Jobs, and print where they create different numbers of Jobs, and by which ru
 The exit status is 1 if there are differences, or if the API server accepts the manifest under
 --from and rejects it under --to.
 
-Files and directories are compared, or ScaledJobs in the cluster: those that are named, all of a
-namespace with -n, or all with -A.`,
+Files and directories are compared, without templates and patches, which are counted; or
+ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
 
   # every ScaledJob of a namespace
@@ -48,7 +48,11 @@ namespace with -n, or all with -A.`,
 				return input.Usagef("nothing to compare with; use --from 2.18, the release that you have")
 			}
 			manifests, problems := d.manifests(c, args)
-			return d.run(manifests, problems, c.OutOrStdout())
+			err := d.run(manifests, problems, c.OutOrStdout())
+			if d.Repository != nil {
+				d.Repository.Summary(c.ErrOrStderr(), "helm template DIR | scaledjob diff -", "kustomize build DIR | scaledjob diff -")
+			}
+			return err
 		},
 	}
 	d.ManifestFlags.Add(c)
@@ -69,6 +73,9 @@ func (d *diffCommand) manifests(c *cobra.Command, args []string) ([]*input.Scale
 	names, files := d.Split(args)
 	inCluster := len(names) > 0 || d.ClusterFlags.Given() || d.everywhere
 	switch {
+	case !inCluster && len(files)+len(d.Files) > 0:
+		d.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
+		fallthrough
 	case !inCluster:
 		return d.Read(args, c.InOrStdin())
 	case len(files)+len(d.Files) > 0:

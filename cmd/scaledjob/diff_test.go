@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,4 +75,19 @@ func TestDiffOfMetrics(t *testing.T) {
 	}
 	_, out, _ := callWith(t, "diff - --from 2.20 --to 2.21", []byte(pipelines+"---\n"+hostileManifest))
 	require.True(t, strings.HasSuffix(out, "\n1 of 2 ScaledJobs change from KEDA 2.20.2 to KEDA 2.21.0.\n"), out)
+}
+
+// Of a directory with a chart, what is not rendered is left out and counted. A named file is not.
+func TestDiffChart(t *testing.T) {
+	dir := t.TempDir()
+	chart := filepath.Join(dir, "chart.yaml")
+	require.NoError(t, os.WriteFile(chart, []byte(strings.Replace(hostileManifest, "orders", "{{ .Release.Name }}", 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(hostileManifest), 0o600))
+	status, out, said := call(t, "diff "+dir+" --from 2.20 --to 2.21", "")
+	require.Equal(t, success, status, out)
+	require.Contains(t, out, "create the same number")
+	require.Equal(t, "skipped 1 Helm template; to check charts rendered, use helm template DIR | scaledjob diff -\n", said)
+	status, _, said = call(t, "diff "+chart+" --from 2.20 --to 2.21", "")
+	require.Equal(t, trouble, status)
+	require.Contains(t, said, "a template; render first")
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
-// A Repository holds what a walk of lint leaves out: files that are no manifests on their own.
+// A Repository holds what a walk leaves out: files that are no manifests on their own.
 type Repository struct {
 	exclude []*regexp.Regexp
 	patches map[string]bool // files that a kustomization lists
@@ -142,12 +142,13 @@ func (r *Repository) Skips(s Source) bool {
 // Unrendered reports whether skipped files may have ScaledJobs when they are rendered.
 func (r *Repository) Unrendered() bool { return r.skipped[skippedTemplate]+r.skipped[skippedPatch] > 0 }
 
-// Summary counts the skipped files and explains how to check them. It is empty without any.
-func (r *Repository) Summary(out io.Writer) {
+// Summary counts the skipped files and explains how to check them: charts and overlays are rendered
+// by these. It is empty without any.
+func (r *Repository) Summary(out io.Writer, chart, overlay string) {
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
 		hint := map[string]string{
-			skippedTemplate: "; to check charts rendered, use --helm DIR",
-			skippedPatch:    "; to check overlays rendered, use --kustomize DIR",
+			skippedTemplate: "; to check charts rendered, use " + chart,
+			skippedPatch:    "; to check overlays rendered, use " + overlay,
 		}[reason]
 		fmt.Fprintf(out, "skipped %s%s\n", report.Plural(r.skipped[reason], reason), hint)
 	}
