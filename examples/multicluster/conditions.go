@@ -139,10 +139,7 @@ func excluded(members []jobs.MemberPlan) string {
 			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Excluded))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ": " + some(names)
+	return strings.TrimSuffix(": "+some(names), ": ")
 }
 
 // membersAway words how many members are unreachable, with the names of the first.

@@ -67,7 +67,7 @@ func (j *job) read() {
 	if j.invalid == nil {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	j.queues = j.queuesOf(j.config.Source)
+	j.queues = reading.Of(j.reader, j.ownerOf(j.config.Source))
 }
 
 func (j *job) close() {

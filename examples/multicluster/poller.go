@@ -174,11 +174,6 @@ func (p *poller) client() dynamic.ResourceInterface {
 	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
 }
 
-// queuesOf returns the queues of the triggers.
-func (p *poller) queuesOf(from *manifest.ScaledJob) reading.Queues {
-	return reading.Of(p.reader, p.ownerOf(from))
-}
-
 func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
 	owner := triggers.Owner{}
 	if from != nil {

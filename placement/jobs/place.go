@@ -180,21 +180,14 @@ func (p *placer) add(n int64, again bool) (left int64) {
 
 // unplaced returns why Jobs found no place. additional is how many replace nothing.
 func (f *fleet) unplaced(additional int64) Reason {
-	some := func(such func(*member) bool) bool {
-		for i := range f.members {
-			if such(&f.members[i]) {
-				return true
-			}
-		}
-		return false
-	}
-	open := some(func(m *member) bool { return m.reason == "" })
+	some := func(such func(member) bool) bool { return slices.ContainsFunc(f.members, such) }
+	open := some(func(m member) bool { return m.reason == "" })
 	switch {
 	case f.cutOff():
 		return ReasonCutOff
-	case !some(func(m *member) bool { return m.listed && m.registered && m.Weight > 0 }):
+	case !some(func(m member) bool { return m.listed && m.registered && m.Weight > 0 }):
 		return ReasonNoMembers
-	case !open && !some(func(m *member) bool { return m.reason == ReasonFull }):
+	case !open && !some(func(m member) bool { return m.reason == ReasonFull }):
 		return ReasonAllExcluded
 	case !open || additional > 0:
 		return ReasonFull

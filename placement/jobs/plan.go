@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"math"
+	"slices"
 
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -114,16 +115,10 @@ func (f *fleet) waits() bool {
 }
 
 // cutOff reports whether no member answers and none of the failures counts.
-func (f *fleet) cutOff() (none bool) {
-	for i := range f.members {
-		if m := &f.members[i]; m.registered && m.listed {
-			if m.reason != ReasonUnconfirmed {
-				return false
-			}
-			none = true
-		}
-	}
-	return none
+func (f *fleet) cutOff() bool {
+	fails := func(m member) bool { return m.reason == ReasonUnconfirmed }
+	other := func(m member) bool { return m.registered && m.listed && !fails(m) }
+	return slices.ContainsFunc(f.members, fails) && !slices.ContainsFunc(f.members, other)
 }
 
 // plus adds two numbers of 0 or more, and saturates.

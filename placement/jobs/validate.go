@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -23,11 +24,8 @@ func (p *Policy) Validate() (warnings []*field.Error, err error) {
 	e.Check(f.HardTaint >= 0, "Failover.HardTaint", f.HardTaint, "0 or more")
 	e.Check(f.SoftTaint >= 0, "Failover.SoftTaint", f.SoftTaint, "0 or more")
 	e.Check(f.LostAfter >= 0, "Failover.LostAfter", f.LostAfter, "0 or more")
-	switch f.Duplication {
-	case "", KeepAll, PreferFailover, PreferSource, ImmediateSourceCleanup:
-	default:
-		e.Check(false, "Failover.Duplication", f.Duplication, "keepAll, preferFailover, preferSource or immediateSourceCleanup")
-	}
+	e.Check(slices.Contains([]Duplication{"", KeepAll, PreferFailover, PreferSource, ImmediateSourceCleanup}, f.Duplication),
+		"Failover.Duplication", f.Duplication, "keepAll, preferFailover, preferSource or immediateSourceCleanup")
 	return p.warnings(), e.Err()
 }
 

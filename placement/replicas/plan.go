@@ -155,7 +155,7 @@ func (m *member) observe(p *Policy, s *State, c *Cluster) {
 	if problem == "" && c.Ordered != nil {
 		m.foreign = max(0, m.Current-max(0, *c.Ordered))
 	}
-	if m.Reason = m.health.Problem; problem.silent() {
+	if m.Reason = m.health.Problem; problem == ReasonUnconfirmed {
 		m.Reason = problem
 	}
 	m.Excluded, m.Until = m.health.excluded(p, s.Now)
@@ -257,7 +257,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 // later reports whether the member has a share if all members are excluded: it fails,
 // and may be healthy at any time.
 func (m *member) later() bool {
-	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason.silent() || m.Reason == ReasonWriteFailed
+	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason == ReasonUnconfirmed || m.Reason == ReasonWriteFailed
 }
 
 // clip returns n as an int32, or the greatest int32.

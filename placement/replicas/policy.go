@@ -69,12 +69,8 @@ func (p *Policy) Validate() error {
 	if p.Max >= 1 {
 		e.AtMost("Min", int64(p.Min), int64(p.Max))
 	}
-	for _, d := range []struct {
-		path  string
-		value time.Duration
-	}{{"GracePeriod", p.GracePeriod}, {"ProgressDeadline", p.ProgressDeadline}} {
-		e.Check(d.value >= 0, d.path, d.value, "0s or more")
-	}
+	e.Check(p.GracePeriod >= 0, "GracePeriod", p.GracePeriod, "0s or more")
+	e.Check(p.ProgressDeadline >= 0, "ProgressDeadline", p.ProgressDeadline, "0s or more")
 	e.AtLeast("MaxSurge", int64(p.MaxSurge), 0)
 	checkMembers(&e, p.Members)
 	return e.Err()

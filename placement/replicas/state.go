@@ -120,9 +120,6 @@ func (s *State) Validate() error {
 		if c.Existing != nil {
 			e.AtLeast(path+"Existing", int64(*c.Existing), 0)
 		}
-		if c.Ordered != nil {
-			e.AtLeast(path+"Ordered", int64(*c.Ordered), 0)
-		}
 	}
 	return e.Err()
 }
@@ -136,10 +133,6 @@ func (c *Cluster) problem() Reason {
 	return ReasonUnreachable
 }
 
-// silent reports whether no time counts against the cluster, because the hub may be cut
-// off.
-func (r Reason) silent() bool { return r == ReasonUnconfirmed }
-
 // existing returns the number of replicas that exist and are to stay.
 func (c *Cluster) existing() int32 {
 	if c.Existing == nil {
@@ -152,7 +145,7 @@ func (c *Cluster) existing() int32 {
 func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCheckpoint {
 	problem, before := c.problem(), m.Existing
 	m.Since, m.WaitingSince = past(m.Since, now), past(m.WaitingSince, now)
-	if problem != ReasonUnreachable && problem != ReasonNotAsked && !problem.silent() {
+	if problem != ReasonUnreachable && problem != ReasonNotAsked && problem != ReasonUnconfirmed {
 		m.Replicas, m.Existing = max(0, c.Replicas), c.existing()
 	}
 	if problem == ReasonWorkloadMissing {
@@ -160,7 +153,7 @@ func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCh
 	}
 	m = m.health(problem, p, now)
 	if problem == ReasonUnreachable && !c.Since.IsZero() && !m.Excluded {
-		m.Since = past(stamp(c.Since), now)
+		m.Since = past(c.Since.UTC(), now)
 		m.Excluded, _ = m.excluded(p, now)
 	}
 	m.progress(m.Existing > before, now)
@@ -172,14 +165,14 @@ func (m MemberCheckpoint) observe(c *Cluster, p *Policy, now time.Time) MemberCh
 func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) MemberCheckpoint {
 	excluded, _ := m.excluded(p, now)
 	switch {
-	case problem.silent() && m.Problem != "" && !m.Excluded:
+	case problem == ReasonUnconfirmed && m.Problem != "" && !m.Excluded:
 		return MemberCheckpoint{Replicas: m.Replicas, Existing: m.Existing, WaitingSince: m.WaitingSince}
-	case problem.silent():
+	case problem == ReasonUnconfirmed:
 		return m
 	case problem == "":
 		m.Since, m.Excluded = time.Time{}, false
 	case m.Problem == "":
-		m.Since, m.Excluded = stamp(now), false
+		m.Since, m.Excluded = now.UTC(), false
 	default:
 		m.Excluded = excluded
 	}
@@ -193,7 +186,7 @@ func (m *MemberCheckpoint) progress(more bool, now time.Time) {
 	case m.Existing >= m.Replicas:
 		m.WaitingSince = time.Time{}
 	case m.WaitingSince.IsZero() || more:
-		m.WaitingSince = stamp(now)
+		m.WaitingSince = now.UTC()
 	}
 }
 
@@ -212,7 +205,7 @@ func (m *MemberCheckpoint) excluded(p *Policy, now time.Time) (bool, time.Time) 
 // past returns a time, or now if that is earlier, since the clock was set back.
 func past(t, now time.Time) time.Time {
 	if t.After(now) {
-		return stamp(now)
+		return now.UTC()
 	}
 	return t
 }
@@ -225,6 +218,3 @@ func elapsed(start time.Time, d time.Duration, now time.Time) (bool, time.Time) 
 	}
 	return false, start.Add(d)
 }
-
-// stamp returns a time that is the same after it has been stored as JSON.
-func stamp(t time.Time) time.Time { return t.UTC() }
