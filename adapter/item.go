@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"time"
+	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +18,12 @@ import (
 
 // An Item is a piece of work for one Job, such as a CI job. Key is needed.
 type Item struct {
-	Key     string // identifies the item among the owner's items for ever
+	Key     string // identifies the item among the owner's items for ever; valid UTF-8
 	Attempt int64  // raise it to run the item again, after its Job has finished; never lower it
 	// Template replaces the prototype, and Patch is a strategic merge patch of the template,
 	// as JSON. Neither changes the namespace, the owner, the ServiceAccount, and the labels
-	// and annotations of this package.
+	// and annotations of this package. A Job that Options.Selector would not select is not created.
+	// Their ttlSecondsAfterFinished has no effect: Target.History.Age is that of all items.
 	Template *batchv1.JobTemplateSpec
 	Patch    []byte
 	Labels   map[string]string // of the Job and its pods
@@ -51,7 +53,11 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 	}
 	want.Revision = revision
 	for i := range items {
-		want.Items = append(want.Items, slots.Slot{Key: brief(items[i].Key), Number: items[i].Attempt})
+		key := ""
+		if utf8.ValidString(items[i].Key) { // else the Job could not have it
+			key = brief(items[i].Key)
+		}
+		want.Items = append(want.Items, slots.Slot{Key: key, Number: items[i].Attempt})
 	}
 	if o := t.owners[owner]; o != nil && o.target != nil {
 		want.Retries = o.target.Retries

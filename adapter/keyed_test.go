@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A dispatcher is a writer of a keyed owner whose term is older than L.
@@ -87,6 +90,9 @@ func TestItems(t *testing.T) {
 	w.catchUp(t)
 	plan := w.planItems(keys("a/1", "b/2", "c/3")...)
 	require.Contains(t, plan.String(), `held      stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a/1"`)
+	require.NotContains(t, new(w.planItems(keys("b/2", "c/3")...)).String(), "stillThere", "it is no longer listed")
+	require.NotContains(t, new(w.planItems(Item{Key: "a/1", Attempt: 1})).String(), "stillThere", "its attempt is raised")
+	require.Contains(t, new(newDispatcher(t, s, 2).planItems(keys("a/1")...)).String(), "stillThere", "in the first poll of a process")
 	result, err = w.dispatch(keys("b/2", "c/3")...)
 	require.NoError(t, err)
 	require.Equal(t, Result{Pruned: 1}, result, "a list that began after the end was shown lacks the item")
@@ -201,9 +207,51 @@ func TestItemsKeepOwnership(t *testing.T) {
 	require.Equal(t, "runner", j.Spec.Template.Spec.ServiceAccountName)
 	require.Equal(t, "golang:1.26", j.Spec.Template.Spec.Containers[0].Image)
 	require.Equal(t, []string{"yes", "yes"}, []string{j.Labels["ci"], j.Spec.Template.Labels["ci"]})
+	require.NotContains(t, j.Spec.Template.Labels, LabelOwner)
 
 	_, err = w.dispatch(Item{Key: "broken", Patch: []byte("{")}, Item{Key: "b"})
 	require.ErrorContains(t, err, `item "broken": Patch`)
+}
+
+// An item's Job has the ServiceAccount of the prototype, also if that is in the field's old name.
+func TestOldServiceAccount(t *testing.T) {
+	for name, want := range map[string]string{"": "old", "new": "new"} {
+		target := newTarget()
+		pod := &target.Job.Spec.Template.Spec
+		pod.ServiceAccountName, pod.DeprecatedServiceAccount = name, "old"
+		job, err := target.tracked().job(hub.Place{}, slots.Slot{Key: "a"}, &Item{Key: "a"}, nil)
+		require.NoError(t, err)
+		require.Equal(t, want, job.Spec.Template.Spec.ServiceAccountName)
+		require.Empty(t, job.Spec.Template.Spec.DeprecatedServiceAccount)
+	}
+}
+
+// An item whose Job the tracker would not see gets none: the maximum would not count it.
+func TestItemsAreSelected(t *testing.T) {
+	for name, item := range map[string]Item{
+		"Labels":   {Labels: map[string]string{"app": "other"}},
+		"Patch":    {Patch: []byte(`{"metadata": {"labels": {"app": null}}}`)},
+		"Template": {Template: &batchv1.JobTemplateSpec{Spec: newTarget().Job.Spec}},
+	} {
+		s, target := newServer(), newTarget()
+		target.Keyed, target.Job.Labels = true, map[string]string{"app": "ci"}
+		w := newWriter(t, s, target, Options{Selector: "app=ci"})
+		w.clock = noon.Add(late)
+		w.catchUp(t)
+		item.Key = "a"
+		result, err := w.dispatch(append(keys("b"), item)...)
+		require.ErrorContains(t, err, `item "a": the tracker does not select its labels: use app=ci`, name)
+		require.Equal(t, Result{Created: 1}, result, name)
+	}
+}
+
+// A key that JSON cannot hold is none: the Job would have another one.
+func TestKeyIsText(t *testing.T) {
+	w := newDispatcher(t, newServer(), 5)
+	result, err := w.dispatch(keys("\xff", strings.Repeat("\xfe", 2000), "\x00é")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result)
+	require.Contains(t, new(w.planItems(keys("\xff")...)).String(), "repeated: 1 items have no key or repeat one")
 }
 
 // A Job that the owner had before, under any name, is adopted by the annotation of its key.

@@ -107,7 +107,9 @@ func (t *Tracker) jobGone(j *job) {
 	o.jobs[j.at], last.at = last, j.at
 	o.jobs[len(o.jobs)-1] = nil
 	o.jobs = o.jobs[:len(o.jobs)-1]
-	o.gone(j)
+	if o.set != nil {
+		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
+	}
 	t.drop(o)
 }
 
@@ -131,16 +133,9 @@ func (t *Tracker) place(j, before *job) {
 	switch {
 	case o.set == nil:
 	case j.stray: // it may have been none before
-		o.gone(j)
+		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
 	default:
 		o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
-	}
-}
-
-// gone passes on that the cache no longer shows a Job.
-func (o *owned) gone(j *job) {
-	if o.set != nil {
-		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
 	}
 }
 

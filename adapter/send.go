@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
@@ -62,6 +63,9 @@ func (a *application) send(ctx context.Context, jobs batchclient.JobsGetter, c c
 // create creates the Job, or finds out which Job has its name.
 func (a *application) create(ctx context.Context, jobs batchclient.JobsGetter, c call) reply {
 	job, err := c.from.from.job(a.tracker.options.hub.Place, c.Slot, c.from.item, c.from.labels)
+	if selects := a.tracker.selector; err == nil && !selects.Matches(labels.Set(job.Labels)) {
+		err = fmt.Errorf("item %q: the tracker does not select its labels: use %s", c.Slot.Key, selects)
+	}
 	if err != nil {
 		return reply{slots.Refused, "", err}
 	}

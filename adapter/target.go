@@ -235,7 +235,9 @@ func (t *Target) job(in hub.Place, slot slots.Slot, item *Item, more map[string]
 	if pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure); item == nil {
 		return job, nil
 	}
-	pod.ServiceAccountName, pod.DeprecatedServiceAccount = t.Job.Spec.Template.Spec.ServiceAccountName, ""
+	prototype := &t.Job.Spec.Template.Spec
+	pod.ServiceAccountName, pod.DeprecatedServiceAccount = cmp.Or(prototype.ServiceAccountName, prototype.DeprecatedServiceAccount), ""
+	delete(job.Spec.Template.Labels, LabelOwner)
 	job.Annotations[AnnotationKey] = item.Key
 	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
 		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)

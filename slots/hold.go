@@ -83,23 +83,20 @@ func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
 }
 
 func (s *Set) holdsOfRefused(holds []Hold, now time.Time) []Hold {
-	switch n := len(s.refused); {
-	case n == 0:
-		return holds
-	case s.options.Keyed || s.mayAside() && n < mostAside:
-		return append(holds, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", n), false})
-	}
-	due := false
+	n, due := len(s.refused), false
 	for _, r := range s.refused {
 		due = due || !now.Before(r.soon())
 	}
-	switch n := len(s.refused); {
+	switch {
+	case n == 0:
+	case s.options.Keyed || s.mayAside() && n < mostAside:
+		holds = append(holds, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", n), false})
 	case n >= mostAside:
-		return append(holds, Hold{"blocked", fmt.Sprintf("%d numbers are refused; one is tried again in each poll", n), !due})
-	case due:
-		return holds
+		holds = append(holds, Hold{"blocked", fmt.Sprintf("%d numbers are refused; one is tried again in each poll", n), !due})
+	case !due:
+		holds = append(holds, Hold{"blocked", "the create of the lowest free number is refused", true})
 	}
-	return append(holds, Hold{"blocked", "the create of the lowest free number is refused", true})
+	return holds
 }
 
 func (s *Set) holdsOfItems(holds []Hold, w *Want) []Hold {
@@ -107,17 +104,17 @@ func (s *Set) holdsOfItems(holds []Hold, w *Want) []Hold {
 	case w.of == nil:
 		holds = append(holds, Hold{"noList", "no list of items was given", true})
 	case s.fresh() && s.stale(w):
-		holds = append(holds, Hold{"staleList", "the list of items is older than another one, or than the objects that were read", true})
+		return append(holds, Hold{"staleList", "the list of items is older than another one, or than the objects that were read", true})
 	}
 	some := func(rule, text string, n int, first string) {
 		if n > 0 {
 			holds = append(holds, Hold{rule, fmt.Sprintf(text+", such as %q", n, first), false})
 		}
 	}
-	_, repeated, back := s.listed(w.Items)
+	items, repeated, back := s.listed(w.Items)
 	some("repeated", "%d items have no key or repeat one", len(repeated), first(repeated))
 	some("wentBack", "%d items have a lower attempt than before", len(back), first(back))
-	n, key := s.done()
+	n, key := s.done(attempts(items), w)
 	some("stillThere", "%d items stay listed though their objects have finished or are not ours", n, key)
 	return holds
 }
@@ -129,17 +126,18 @@ func first(keys []string) string {
 	return keys[0]
 }
 
-// done counts the items that are listed, and are not run again.
-func (s *Set) done() (n int, first string) {
+// done counts the items that are not run again, though a list has them that began after the end was shown.
+func (s *Set) done(items map[string]int64, w *Want) (n int, first string) {
 	note := func(slot Slot) {
-		if attempt, is := s.items[slot.Key]; is && attempt <= slot.Number {
+		if attempt, is := items[slot.Key]; is && attempt <= slot.Number {
 			if n++; n == 1 || slot.Key < first {
 				first = slot.Key
 			}
+			delete(items, slot.Key) // it counts once
 		}
 	}
 	for _, o := range s.objects {
-		if o.ended > 0 && !(o.failed && o.Number < lastAttempt(s.items[o.Key], s.retries)) {
+		if 0 < o.ended && o.ended < w.at && !(o.failed && o.Number < lastAttempt(items[o.Key], w.Retries)) {
 			note(o.Slot)
 		}
 	}

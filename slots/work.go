@@ -141,16 +141,12 @@ func (s *Set) takeList(w Want) {
 		s.work.left = 0
 		return
 	}
-	s.work.items, _, _ = s.listed(w.Items)
-	items := make(map[string]int64, len(w.Items))
-	for _, item := range s.work.items {
-		items[item.Key] = item.Number
+	all, _, back := s.listed(w.Items)
+	items := attempts(all)
+	for _, key := range back {
+		items[key] = s.items[key]
 	}
-	for _, item := range w.Items { // an attempt that went back
-		if before, is := s.items[item.Key]; is {
-			items[item.Key] = max(before, items[item.Key])
-		}
-	}
+	s.work.items = all
 	s.list, s.retries, s.revision, s.items = w.at, w.Retries, max(s.revision, w.Revision), items
 	for key, at := range s.known {
 		if at < s.list {
@@ -186,6 +182,15 @@ func (s *Set) listed(all []Slot) (items []Slot, repeated, back []string) {
 		seen[item.Key] = true
 	}
 	return items, repeated, back
+}
+
+// attempts returns the attempts of items by their keys.
+func attempts(items []Slot) map[string]int64 {
+	of := make(map[string]int64, len(items))
+	for _, item := range items {
+		of[item.Key] = item.Number
+	}
+	return of
 }
 
 // mayDelete reports whether a list that began after the object's end was shown lacks its key.
@@ -381,19 +386,14 @@ func (s *Set) keys(n int64, now time.Time) (batch []Request) {
 }
 
 // open returns the slots of the items of a list that have no object: with the item's attempt,
-// or the one after an object that failed before the list began.
+// or the one after an object that failed before the list began. No key repeats.
 func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
 	type attempt struct {
 		number int64
 		again  bool // the next attempt may begin
 	}
-	busy := map[string]bool{"": true} // keys with unfinished objects or creates
-	first := make(map[string]int64, len(items))
-	for _, slot := range items {
-		if _, twice := first[slot.Key]; !twice {
-			first[slot.Key] = slot.Number
-		}
-	}
+	busy := map[string]bool{} // keys with unfinished objects or creates
+	first := attempts(items)
 	newest := map[string]attempt{}
 	note := func(slot Slot, again bool) {
 		if n, listed := first[slot.Key]; !listed || slot.Number < n {
@@ -416,15 +416,12 @@ func (s *Set) open(items []Slot, list, retries int64) (open []Slot) {
 		busy[slot.Key] = busy[slot.Key] || f.state < taken
 	}
 	for _, slot := range items {
-		if busy[slot.Key] {
-			continue
-		}
-		busy[slot.Key] = true
 		is, known := newest[slot.Key]
 		switch {
+		case busy[slot.Key]:
 		case !known:
-			open = append(open, Slot{slot.Key, first[slot.Key]})
-		case is.again && is.number < lastAttempt(first[slot.Key], retries):
+			open = append(open, slot)
+		case is.again && is.number < lastAttempt(slot.Number, retries):
 			open = append(open, Slot{slot.Key, is.number + 1})
 		}
 	}
@@ -436,8 +433,11 @@ func lastAttempt(first, retries int64) int64 {
 	return first + min(max(0, retries), math.MaxInt64-max(0, first))
 }
 
-// Waiting returns how many items of a list have no object.
-func (s *Set) Waiting(w Want) int64 { return int64(len(s.open(w.Items, w.at, w.Retries))) }
+// Waiting returns how many items of a list have no object. Items that are skipped do not count.
+func (s *Set) Waiting(w Want) int64 {
+	items, _, _ := s.listed(w.Items)
+	return int64(len(s.open(items, w.at, w.Retries)))
+}
 
 // due returns the reads that are due, and what the term needs, in a fixed order.
 func (s *Set) due(now time.Time) (due []Request) {

@@ -10,7 +10,7 @@
 //	one process after another              TestLeadOneAfterAnother, TestLeadWaiting
 //	a process that was stopped             TestStoppedProcess, TestTakenAgain
 //	an elector of another library          TestLock
-//	marks                                  TestMarks
+//	marks                                  TestMarks, TestCleanOfBefore
 package kube
 
 import (

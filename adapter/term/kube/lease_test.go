@@ -415,3 +415,41 @@ func TestMarks(t *testing.T) {
 		}))
 	})
 }
+
+// Clean is void if its value is not of this program, or another program has led since and left it there.
+func TestCleanOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		leases := client.CoordinationV1().Leases("n")
+		lead := func() (found term.Mark) {
+			l := lease(client)
+			leading, stop := context.WithCancel(t.Context())
+			defer stop()
+			require.NoError(t, l.Lead(leading, func(context.Context) error {
+				found = l.Holder.Term().Found()
+				l.Holder.Term().Join(time.Second, func() bool { return true })
+				time.Sleep(duration)
+				stop()
+				return nil
+			}))
+			return found
+		}
+		for name, change := range map[string]func(*v1.Lease){
+			"":          func(*v1.Lease) {},
+			"malformed": func(l *v1.Lease) { l.Annotations[kube.AnnotationClean] = "false" },
+			"empty":     func(l *v1.Lease) { l.Annotations[kube.AnnotationClean] = "" },
+			"another program's term": func(l *v1.Lease) {
+				*l.Spec.LeaseTransitions++
+				l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new("another"), new(int32(15))
+			},
+		} {
+			lead()
+			stored, err := leases.Get(t.Context(), "l", metav1.GetOptions{})
+			require.NoError(t, err)
+			change(stored)
+			_, err = leases.Update(t.Context(), stored, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			require.Equal(t, term.Mark{Clean: name == ""}, lead(), name)
+		}
+	})
+}

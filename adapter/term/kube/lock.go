@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
-// Annotations of a lease: its marks.
+// Annotations of a lease: its marks. The value of AnnotationClean is the lease's leaseTransitions: the
+// mark is void after a term of a program that does not know it, and so leaves it there.
 const (
 	AnnotationClean = "scaledjob.dev/ended-in-order"
 	AnnotationAside = "scaledjob.dev/number-set-aside"
@@ -49,35 +51,26 @@ func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.of.Namespace, Name: l.of.Name}}
-	leases := l.of.Client.Leases(l.of.Namespace)
-	return l.write(ctx, &r, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-		return leases.Create(ctx, to, metav1.CreateOptions{})
-	})
+	return l.write(ctx, &r, true)
 }
 
 // Update takes, renews or releases the lease.
 func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.update(ctx, &r)
-}
-
-func (l *lock) update(ctx context.Context, r *resourcelock.LeaderElectionRecord) error {
 	if l.lease == nil {
 		return errors.New("the lease was not read")
 	}
-	leases := l.of.Client.Leases(l.of.Namespace)
-	return l.write(ctx, r, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-		return leases.Update(ctx, to, metav1.UpdateOptions{})
-	})
+	return l.write(ctx, &r, false)
 }
 
 // write notes the time before the request: other processes count from when the API server has
 // answered it, and this process may be stopped for any time until then. A release ends the
 // term before the request, because another process may lead at once. A renewal after the end
 // of the term before begins another term.
-func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, send func(*coordinationv1.Lease) (*coordinationv1.Lease, error)) error {
-	found := term.Mark{Clean: l.lease.Annotations[AnnotationClean] != "", Aside: l.lease.Annotations[AnnotationAside] != ""}
+func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, create bool) error {
+	before := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
+	found := term.Mark{Clean: l.lease.Annotations[AnnotationClean] == transitions(before), Aside: l.lease.Annotations[AnnotationAside] != ""}
 	mark := term.Mark{Aside: found.Aside}
 	held := r.HolderIdentity == l.of.Identity
 	if !held {
@@ -87,7 +80,7 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 		l.held = nil
 	}
 	sent := now()
-	if err := l.store(r, mark, send); err != nil || !held {
+	if err := l.store(ctx, r, mark, create); err != nil || !held {
 		return err
 	}
 	if h := l.held; h == nil || l.of.Err() != nil || sent.since(h.renewed.Load().instant) >= l.of.RenewDeadline() {
@@ -99,23 +92,34 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 	return nil
 }
 
-// store writes the lease with the record and the mark.
-func (l *lock) store(r *resourcelock.LeaderElectionRecord, mark term.Mark, send func(*coordinationv1.Lease) (*coordinationv1.Lease, error)) error {
+// store writes the lease with the record and the mark. An update fails if the lease has changed since it
+// was read.
+func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, mark term.Mark, create bool) (err error) {
 	to := l.lease.DeepCopy()
 	to.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
 	for key, is := range map[string]bool{AnnotationClean: mark.Clean, AnnotationAside: mark.Aside} {
 		if delete(to.Annotations, key); is {
-			metav1.SetMetaDataAnnotation(&to.ObjectMeta, key, "true")
+			metav1.SetMetaDataAnnotation(&to.ObjectMeta, key, transitions(r))
 		}
 	}
-	stored, err := send(to)
+	leases := l.of.Client.Leases(l.of.Namespace)
+	if create {
+		to, err = leases.Create(ctx, to, metav1.CreateOptions{})
+	} else {
+		to, err = leases.Update(ctx, to, metav1.UpdateOptions{})
+	}
 	if err == nil {
-		l.lease = stored
+		l.lease = to
 	}
 	return err
 }
 
-// mark stores a mark. The API server refuses it if the lease has changed since it was read.
+// transitions returns how often the lease was taken by another process.
+func transitions(r *resourcelock.LeaderElectionRecord) string {
+	return strconv.Itoa(r.LeaderTransitions)
+}
+
+// mark stores a mark.
 func (l *lock) mark(ctx context.Context, h *hold, mark term.Mark) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,10 +127,7 @@ func (l *lock) mark(ctx context.Context, h *hold, mark term.Mark) error {
 	if l.held != h || record.HolderIdentity != l.of.Identity {
 		return term.ErrEnded
 	}
-	leases := l.of.Client.Leases(l.of.Namespace)
-	return l.store(record, mark, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-		return leases.Update(ctx, to, metav1.UpdateOptions{})
-	})
+	return l.store(ctx, record, mark, false)
 }
 
 // RecordEvent does nothing.
@@ -152,11 +153,9 @@ func (l *lock) release(timeout time.Duration) {
 	l.held = nil
 	released := metav1.Now()
 	// It fails if another process has taken it since.
-	_ = l.store(&resourcelock.LeaderElectionRecord{
+	_ = l.store(ctx, &resourcelock.LeaderElectionRecord{
 		LeaseDurationSeconds: 1, AcquireTime: released, RenewTime: released, LeaderTransitions: held.LeaderTransitions,
-	}, mark, func(to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-		return l.of.Client.Leases(l.of.Namespace).Update(ctx, to, metav1.UpdateOptions{})
-	})
+	}, mark, false)
 }
 
 // A hold is the time for which the lease is renewed without a gap.
