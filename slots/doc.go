@@ -53,7 +53,8 @@
 //
 //   - A request has a timeout, which the server knows as well, such as from the parameter of
 //     client-go's rest.Config.Timeout. [Options].Late is twice as long. A watch needs a client
-//     without that timeout, which would cut it.
+//     without that timeout, which would cut it. It arrives at most once: a proxy that repeats a create
+//     may cost an object above Max.
 //   - The lease is checked right before each request. If it has ended, the request is not sent: call
 //     [Set.Stop], and the result is [None]; of a Read it is [Unanswered].
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
