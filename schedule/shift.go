@@ -56,7 +56,7 @@ func (e ended) Count(in interval.Span) int64 {
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
 // with one schedule do not start together. The delay is whole seconds, ends before the next
 // occurrence of s, and depends only on the occurrence and the seed, such as the UID of the job.
-// A run is due at the delayed time. Occurrences are counted as those of FromNext. A job whose jitter changes starts anew, by rule 1 of the package
+// A run is due at the delayed time. A job whose jitter changes starts anew, by rule 1 of the package
 // comment: an occurrence before the change does not start again, and is left out if its delay has
 // not passed.
 func Jitter(s Schedule, most time.Duration, seed string) Schedule {
@@ -78,9 +78,9 @@ func (j jitter) From(since time.Time) Occurrences {
 	return delayed{occurrences(j.Schedule, since), j.most, j.seed}
 }
 
-// delayed are the occurrences of a schedule, each with its delay. They are no Counter.
+// delayed are the occurrences of a schedule, each with its delay.
 type delayed struct {
-	of   Counter
+	Counter
 	most time.Duration
 	seed string
 }
@@ -88,7 +88,7 @@ type delayed struct {
 // at returns an occurrence with its delay.
 func (d delayed) at(t time.Time) time.Time {
 	room := d.most
-	if next, ok := d.of.Next(t); ok {
+	if next, ok := d.Counter.Next(t); ok {
 		room = min(room, next.Sub(t))
 	}
 	sum := sha256.Sum256([]byte(d.seed + t.Format(time.RFC3339Nano)))
@@ -96,11 +96,46 @@ func (d delayed) at(t time.Time) time.Time {
 	return interval.Clamp(t.Add(delay.Truncate(time.Second)))
 }
 
-func (d delayed) Next(after time.Time) (time.Time, bool) {
-	if t, ok := d.of.Last(after); ok && d.at(t).After(after) {
-		return d.at(t), true
+// over returns the occurrence with its delay of the last that is not after a time without one, if
+// the delay leads beyond that time.
+func (d delayed) over(until time.Time) (time.Time, bool) {
+	t, ok := d.Counter.Last(until)
+	if ok {
+		t = d.at(t)
 	}
-	t, ok := d.of.Next(after)
+	return t, ok && t.After(until)
+}
+
+func (d delayed) Next(after time.Time) (time.Time, bool) {
+	if t, ok := d.over(after); ok {
+		return t, true
+	}
+	t, ok := d.Counter.Next(after)
+	if ok {
+		t = d.at(t)
+	}
+	return t, ok
+}
+
+func (d delayed) Count(in interval.Span) int64 {
+	if !in.Until.IsZero() && !in.Until.After(in.After) {
+		return 0
+	}
+	n := d.Counter.Count(in)
+	if _, ok := d.over(in.After); ok {
+		n++
+	}
+	if _, ok := d.over(in.Until); ok && !in.Until.IsZero() {
+		n--
+	}
+	return n
+}
+
+func (d delayed) Last(until time.Time) (time.Time, bool) {
+	t, ok := d.Counter.Last(until)
+	if ok && d.at(t).After(until) {
+		t, ok = d.Counter.Last(t.Add(-1))
+	}
 	if ok {
 		t = d.at(t)
 	}

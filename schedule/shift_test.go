@@ -111,3 +111,10 @@ func TestJitterChanges(t *testing.T) {
 		require.False(t, changed.NextRun.Before(minute(120)), "changed at %d", m)
 	}
 }
+
+// After a long outage each occurrence with a delay is counted, and at once.
+func TestJitterCounts(t *testing.T) {
+	all := schedule.Jitter(schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT1S"), nil), 30*time.Second, "uid").From(created).(schedule.Counter)
+	year := interval.Span{After: created.Add(-time.Second), Until: created.AddDate(1, 0, 0)}
+	require.EqualValues(t, 365*24*3600+1, all.Count(year))
+}

@@ -13,7 +13,7 @@
 //     one that has waited longest since its last turn is next.
 //  2. An owner is congested if its last answer was a refusal, until a request succeeds. It
 //     is congested too if a request has no answer for [Patience], until a request of the
-//     same kind succeeds within Patience. [Queue.Congested] forgets idle owners.
+//     same kind succeeds within Patience. An owner without requests for a quarter of an hour is none.
 //  3. Congested owners have at most a quarter of the slots together. Other owners have
 //     three quarters, and the whole if no owner is congested.
 //  4. An owner that becomes congested leaves its slots to the others, although its requests

@@ -15,7 +15,7 @@ const (
 	// pause is the shortest rest of a request that the API server refused because of its load.
 	pause = time.Second
 	// memory is how long an idle owner stays congested.
-	memory = 5 * time.Minute
+	memory = 15 * time.Minute
 )
 
 // An Owner is the object with the Jobs of a request. The zero value stands for all
@@ -173,8 +173,8 @@ func OwnerOf(ctx context.Context) Owner {
 // add adds a slot that waits. The caller holds the lock.
 func (q *Queue) add(s *Slot, name Owner) {
 	o := q.owners[name]
-	if o == nil {
-		if len(q.owners) >= 2*q.swept+100 {
+	if o == nil || o.old() {
+		if o != nil || len(q.owners) >= 2*q.swept+100 {
 			q.sweep()
 		}
 		o = &owner{Owner: name, place: place{index: -1}}
@@ -439,10 +439,13 @@ func (q *Queue) forget(o *owner) {
 
 func (o *owner) idle() bool { return o.inFlight == 0 && len(o.waiting) == 0 }
 
-// sweep forgets the congested owners that have been idle for long.
+// old reports whether the owner has been idle for long.
+func (o *owner) old() bool { return o.idle() && time.Since(o.since) > memory }
+
+// sweep forgets old owners.
 func (q *Queue) sweep() {
 	for name, o := range q.owners {
-		if o.idle() && time.Since(o.since) > memory {
+		if o.old() {
 			q.lanes[congested].owners -= o.lane
 			delete(q.owners, name)
 		}

@@ -108,9 +108,10 @@ func TestQuarter(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, fair.Stats{Slots: 16}, q.Stats())
 		l.ask(t.Context(), q, bad, time.Minute, fair.Success, 0) // hangs
-		time.Sleep(5 * time.Minute)
+		time.Sleep(14 * time.Minute)
 		require.Equal(t, []fair.Owner{bad}, q.Congested())
-		time.Sleep(2 * time.Minute)
+		require.True(t, q.IsCongested(bad))
+		time.Sleep(3 * time.Minute)
 		require.Empty(t, q.Congested(), "idle since")
 		require.Equal(t, fair.Stats{Slots: 16}, q.Stats())
 	})

@@ -31,8 +31,7 @@ func (q *Queue) Stats() Stats {
 	}
 }
 
-// Congested returns the congested owners, in no order. It forgets owners that have sent nothing
-// for five minutes.
+// Congested returns the congested owners, in no order.
 func (q *Queue) Congested() (all []Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,5 +49,5 @@ func (q *Queue) IsCongested(name Owner) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	o := q.owners[name]
-	return o != nil && o.lane == congested
+	return o != nil && o.lane == congested && !o.old()
 }

@@ -74,7 +74,7 @@ func podCause(p *corev1.Pod) string {
 const maxAsked = 4
 
 // Causes returns why Jobs of the observation have been pending the longest, by member, of the
-// members that are named: from their pods, and of Jobs without a pod from FailedCreate events,
+// members that are named: from their pods, and of Jobs without a pending pod from FailedCreate events,
 // such as for a quota or an admission. It lists pods and events, all members at once, within the
 // rate limit and the timeouts. A member that does not answer has no cause.
 func (all *Clusters) Causes(ctx context.Context, o Observation, of []string) map[string]string {
@@ -109,8 +109,8 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 	return causes.String()
 }
 
-// podCauses adds why the Job's pods are pending, and reports whether it has pods.
-func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) bool {
+// podCauses adds why the Job's pods are pending, and reports whether any is.
+func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) (found bool) {
 	var pods *corev1.PodList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {
 		o := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name, Limit: 100}
@@ -122,9 +122,10 @@ func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) b
 	for i := range pods.Items {
 		if p := &pods.Items[i]; !isReady(p) && p.Status.Phase == corev1.PodPending {
 			causes[podCause(p)]++
+			found = true
 		}
 	}
-	return len(pods.Items) > 0
+	return found
 }
 
 // eventCause adds the reason of the Job's newest FailedCreate event: each attempt has one.

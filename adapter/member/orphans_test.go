@@ -90,6 +90,9 @@ func TestCauses(t *testing.T) {
 		_, err := w.sites["a"].CoreV1().Pods("shop").Create(t.Context(), p, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
+	ended := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name("b", 0), Labels: map[string]string{batchv1.JobNameLabel: name("b", 0)}}, Status: corev1.PodStatus{Phase: corev1.PodFailed}}
+	_, err := w.sites["b"].CoreV1().Pods("shop").Create(t.Context(), ended, metav1.CreateOptions{}) // the next is rejected
+	require.NoError(t, err)
 	quota := `Error creating: pods "x-%d" is forbidden: exceeded quota: pods`
 	for i, message := range []string{quota, quota, quota, "an older reason"} { // each attempt for a Job has an event
 		e := corev1.Event{Message: strings.ReplaceAll(message, "%d", fmt.Sprint(i)), LastTimestamp: metav1.NewTime(time.Unix(int64(1000-i), 0))}

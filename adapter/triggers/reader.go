@@ -211,8 +211,8 @@ func (r *Reader) with(ctx context.Context, o *Owner, key string, do func(finder)
 	return do(func(ctx context.Context, class string) (*workerConn, error) { return r.pool.shared(ctx, class, o) })
 }
 
-// begins notes a read of an owner. If the owner is forgotten during the read, what the read has
-// built meanwhile is closed at its end.
+// begins notes a read of an owner. If the owner is forgotten during the read, and not read again, what
+// the read has built meanwhile is closed at its end.
 func (r *Reader) begins(uid types.UID) (ended func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +220,7 @@ func (r *Reader) begins(uid types.UID) (ended func()) {
 		r.reads[uid] = &reads{}
 	}
 	of := r.reads[uid]
-	of.n++
+	of.n, of.forgotten = of.n+1, false
 	return func() {
 		r.mu.Lock()
 		of.n--

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -87,10 +88,14 @@ func newObject(p *poller) subject {
 }
 
 func (o *object) read() {
+	before := o.config.Workload
 	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
 	object.Meta = meta
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
+	}
+	if !reflect.DeepEqual(o.config.Workload, before) {
+		o.reports = nil
 	}
 	o.owner = o.ownerOf(o.config.Source)
 	o.owner.Triggers = slices.Clone(o.owner.Triggers)

@@ -32,7 +32,8 @@ func (f *fleet) move() (atMax bool) {
 func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 	var ordered int64
 	for i := range f.members {
-		ordered += f.members[i].ordered()
+		m := &f.members[i]
+		ordered += max(0, m.ordered()-int64(m.foreign))
 	}
 	headroom := max(0, f.bound()-ordered)
 	return min(lacking, headroom), lacking > 0 && headroom == 0 && ordered <= f.total
@@ -45,7 +46,7 @@ func (m *member) ordered() int64 {
 	case m.stalled():
 		return int64(m.Existing)
 	case !m.Excluded || m.usable && m.Reason != ReasonWriteFailed:
-		return int64(m.Current - m.foreign)
+		return int64(m.Current)
 	case m.usable:
 		return int64(m.Existing)
 	}

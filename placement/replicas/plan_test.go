@@ -393,16 +393,23 @@ Clusters[2].Name: found nothing; use the name of a cluster`)
 
 // A member that shows more than was written to it, such as one that lies, takes no share.
 func TestShowsMoreThanOrdered(t *testing.T) {
-	p, total, ordered := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20), (*int32)(nil)
-	honest, now, before := int32(9), epoch, replicas.Checkpoint{}
-	for range 10 {
-		plan := replicas.NewPlan(p, replicas.State{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
-			{Name: "honest", Replicas: honest}, {Name: "liar", Replicas: 20, Ordered: ordered},
-		}})
-		require.LessOrEqual(t, plan.Shares[0].Next+plan.Shares[1].Next, p.Max+p.MaxSurge, plan)
-		honest, ordered, before, now = plan.Shares[0].Next, &plan.Shares[1].Next, plan.Checkpoint, now.Add(30*time.Second)
+	for _, existing := range []int32{0, 2, 5, 10, 20} { // of the liar
+		p, total := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20)
+		honest, now, before, ordered := int32(9), epoch, replicas.Checkpoint{}, (*int32)(nil)
+		for poll := range 9 { // then the liar is excluded
+			plan := replicas.NewPlan(p, replicas.State{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
+				{Name: "honest", Replicas: honest}, {Name: "liar", Replicas: 20, Existing: &existing, Ordered: ordered},
+			}})
+			require.LessOrEqual(t, plan.Shares[0].Next+plan.Shares[1].Next, p.Max+p.MaxSurge, plan)
+			if ordered = nil; plan.Shares[1].Write {
+				ordered = &plan.Shares[1].Next
+			}
+			if poll > 3 {
+				require.Equal(t, []int32{18, 2}, []int32{plan.Shares[0].Next, plan.Shares[1].Next}, "poll %d, %d exist", poll, existing)
+			}
+			honest, before, now = plan.Shares[0].Next, plan.Checkpoint, now.Add(30*time.Second)
+		}
 	}
-	require.Equal(t, int32(18), honest)
 }
 
 // While the hub may be cut off no time counts against a member, and its grace period begins

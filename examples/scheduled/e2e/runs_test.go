@@ -160,7 +160,7 @@ spec: {policyName: no-jobs, validationActions: [Deny]}
 // The run is active until its pods are gone, and has the outcome. The next run does not overlap. While no controller
 // runs, pods go with their Job; it deletes those of an orphan when it is back.
 func (s *stand) endedEarly(t *testing.T) {
-	const requested, scheduled = "  allowConcurrentRun: false\n", "  schedule: {timeSpec: R2//PT12S}\n  concurrencyPolicy: Replace\n"
+	const requested, scheduled = "  allowConcurrentRun: false\n", "  schedule: {timeSpec: R2//PT20S}\n  concurrencyPolicy: Replace\n"
 	deletes := func(how metav1.DeletionPropagation) func(*job, string) {
 		return func(j *job, _ string) {
 			require.NoError(j.t, j.client.BatchV1().Jobs(j.namespace).Delete(j.t.Context(), j.jobs(j.t)[0].Name, metav1.DeleteOptions{PropagationPolicy: &how}))
