@@ -41,6 +41,15 @@ func (e *CreateError) Error() string {
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
 
+// A requestError is a failed request. Its text has at most 300 characters of the API server's words.
+type requestError struct {
+	what string
+	err  error
+}
+
+func (e *requestError) Error() string { return e.what + ": " + words(e.err) }
+func (e *requestError) Unwrap() error { return e.err }
+
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
 	// untracked, the Jobs are not known yet, its age is above Options.MaxAge, or its
@@ -73,9 +82,9 @@ func WithoutOutdated(err error) error {
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
 // It stops with [ErrOutdated] before a request if the plan is outdated. If a create
 // is refused, or its name is taken, the next Job takes its place, as package slots allows. It stops creating
-// after a batch in which no create succeeded and one failed for another reason, and returns a [*CreateError]. Errors of
-// deletes are joined. A Job that is deleted already counts as deleted; a Job that has changed
-// is left to the next plan. The Result is also valid with an error.
+// after a batch in which no create succeeded and one failed for another reason, and returns a [*CreateError].
+// The errors of eight other requests are joined, and further ones are counted. A Job that is deleted already
+// counts as deleted; a Job that has changed is left to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {
 	over := make(chan struct{})
 	t.Start(ctx, client, p, nil, func(r Result, e error) {
@@ -111,6 +120,7 @@ type application struct {
 	taken    []error
 	outdated error
 	problems []error
+	untold   int // problems beyond mostProblems
 }
 
 // A call is a request, and what is needed to send it.
@@ -293,15 +303,23 @@ func (a *application) over() (Result, error) {
 	case failed != nil && a.left() > 0:
 		failed = &CreateError{a.result.Created, a.plan.Create, failed}
 	case a.failed != nil && a.plan.Create > 0: // other creates took its place
-		failed = fmt.Errorf("create a Job: %w", failed)
+		failed = &requestError{"create a Job", failed}
 	default:
 		failed = nil
 	}
-	return a.result, errors.Join(append(slices.Clone(a.problems), failed, a.outdated)...)
+	all := append(slices.Clone(a.problems), failed, a.outdated)
+	if a.untold > 0 {
+		all = append(all, fmt.Errorf("%d more requests failed", a.untold))
+	}
+	return a.result, errors.Join(all...)
 }
 
-// maxTaken is how many names may be taken until no other is tried.
-const maxTaken = 64
+const (
+	// maxTaken is how many names may be taken until no other is tried.
+	maxTaken = 64
+	// mostProblems is how many failed requests an error names.
+	mostProblems = 8
+)
 
 // answered takes over the reply to a request.
 func (a *application) answered(c call, r reply) {
@@ -370,7 +388,12 @@ func (a *application) count(c call, r reply) {
 	case !errors.Is(r.err, errChanged):
 		problem = "delete Job " + c.of.Name
 	}
-	if problem != "" {
-		a.problems = append(a.problems, fmt.Errorf("%s: %w", problem, r.err))
+	if problem == "" {
+		return
 	}
+	if len(a.problems) == mostProblems {
+		a.untold++
+		return
+	}
+	a.problems = append(a.problems, &requestError{problem, r.err})
 }

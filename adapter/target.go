@@ -68,7 +68,7 @@ type Target struct {
 	Revision rollout.Revision
 	Policy   scaling.Policy
 	History  history.Limits
-	Rollout  rollout.Policy
+	Rollout  rollout.Policy // one that deletes running Jobs runs their items again, if the target is Keyed
 	// PendingPodConditions are the types of the pod conditions that must all be True
 	// before a Job stops being pending. They need a tracker of pods. Without them a
 	// Job is pending until one of its pods is Running or Succeeded.

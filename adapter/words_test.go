@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/rollout"
 )
 
 func refused(code int32, message string) error {
@@ -30,4 +32,22 @@ func TestWords(t *testing.T) {
 	}
 	long := words(refused(422, strings.Repeat("é", 10000)))
 	require.Equal(t, len("422 Unprocessable Entity: ")+longestWords, utf8.RuneCountInString(long))
+}
+
+// Many deletes that are refused with long words make one short error.
+func TestWordsOfManyDeletes(t *testing.T) {
+	s, target := newServer(), newTarget()
+	w := newWriter(t, s, target, Options{})
+	_, err := w.poll(20)
+	require.NoError(t, err)
+	w.catchUp(t)
+	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	require.NoError(t, w.Track(target))
+	s.before = failing("delete", 1, refused(403, "\x1b[31m"+strings.Repeat("no ", 10000)))
+	_, err = w.poll(0)
+	lines := strings.Split(err.Error(), "\n")
+	require.Len(t, lines, mostProblems+1)
+	require.Equal(t, "12 more requests failed", lines[mostProblems])
+	require.Contains(t, lines[0], ": 403 Forbidden:  [31mno no")
+	require.Less(t, len(err.Error()), 4000)
 }
