@@ -201,17 +201,17 @@ func (b *bound) take(namespace string, e *watch.Event) bool {
 	return true
 }
 
-// byOwner returns the number of objects of each owner.
-func (b *bound) byOwner() map[types.UID]int64 {
+// size returns the number of objects, and of those of the owner.
+func (b *bound) size(owner types.UID) (all, owned int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := map[types.UID]int64{}
 	for _, s := range b.in {
-		for uid, of := range s.owned {
-			all[uid] += int64(of.Jobs)
+		all += int64(len(s.there))
+		if of := s.owned[owner]; of != nil {
+			owned += int64(of.Jobs)
 		}
 	}
-	return all
+	return all, owned
 }
 
 // has reports whether the last view of a namespace has objects of the owner.
@@ -221,28 +221,21 @@ func (b *bound) has(namespace string, owner types.UID) bool {
 	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
-// room returns how many Jobs of the owner may be added. An owner may have as many as remain free, with
-// all the pods that the Jobs there may have, so that no owner uses up what the others have, and a new
-// one always finds room.
-func (c *Cluster) room(owner types.UID) int64 {
-	jobs, there := c.jobs.byOwner(), c.pods.byOwner()
+// room returns how many Jobs of the owner may be added, each with as many pods. An owner may
+// have as many as remain free, so that no owner uses up what the others have, and a new one
+// always finds room.
+func (c *Cluster) room(owner types.UID, pods int64) int64 {
+	all, owned := c.jobs.size(owner)
+	if c.options.Pods {
+		n, _ := c.pods.size("")
+		all, owned = max(all, n), owned*pods
+	} else {
+		pods = 1
+	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	pods := func(of types.UID) int64 {
-		if f := c.failures[of]; f != nil && c.options.Pods {
-			return f.pods
-		}
-		return 1
-	}
-	var all, shown int64
-	for of, n := range jobs {
-		all += n * pods(of)
-	}
-	for _, n := range there {
-		shown += n
-	}
-	free := int64(c.options.MaxJobs) - max(all, shown) - jobs[owner]*pods(owner)
-	return max(0, free) / ((1 + int64(len(c.failures))) * pods(owner))
+	owners := int64(len(c.failures))
+	c.mu.Unlock()
+	return max(0, int64(c.options.MaxJobs)-all-owned) / ((1 + owners) * pods)
 }
 
 // Owners returns the owners of the Jobs on each member that this hub created, by the name of

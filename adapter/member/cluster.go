@@ -174,7 +174,6 @@ func (c *Cluster) track(o *owner) error {
 	if _, tracked := c.failures[o.target.Owner.UID]; !tracked {
 		c.failures[o.target.Owner.UID] = &failures{}
 	}
-	c.failures[o.target.Owner.UID].pods = o.pods()
 	return nil
 }
 

@@ -101,27 +101,21 @@ func TestLostProof(t *testing.T) {
 	require.Empty(t, w.all.Owners())
 }
 
-// However many owners create however many Jobs, with however many pods, in any order, the member
-// never has more than its bound, and an owner who had none finds room while there is a place for each owner.
+// However many owners create however many Jobs, in any order, the member never has more than
+// its bound, and an owner who had none finds room while there is a place for each owner.
 func TestShareOfBound(t *testing.T) {
 	const most = 40
 	found := 0
 	for round := range 8 {
-		o := member.Options{MaxJobs: most, Interval: time.Hour, Timeout: time.Hour, Pods: round >= 4}
-		w := newWorld(t, o)
+		w := newWorld(t, member.Options{MaxJobs: most, Interval: time.Hour, Timeout: time.Hour})
 		w.sites["a"] = siteOf(fake.NewSimpleClientset(), "a", new(atomic.Int64)) // at most 40 Jobs
-		w.add("a", o)
+		w.add("a", member.Options{MaxJobs: most, Interval: time.Hour, Timeout: time.Hour})
 		w.policy.Scaling.Bounds.Max = 1000
 		w.ready()
-		owners, pods := []types.UID{owner}, map[string]int{string(owner): 1}
+		owners := []types.UID{owner}
 		for i := range round % 4 {
 			target := anOwner(types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", i)))
 			target.Owner.Name = fmt.Sprint("owner-", i)
-			pods[string(target.Owner.UID)] = 1
-			if o.Pods {
-				pods[string(target.Owner.UID)] = 3 * (i + 1)
-				target.Job.Spec.Completions = new(int32(3 * (i + 1)))
-			}
 			require.NoError(t, w.all.Track(target, nil))
 			owners = append(owners, target.Owner.UID)
 		}
@@ -129,13 +123,7 @@ func TestShareOfBound(t *testing.T) {
 		for range 10 {
 			uid := owners[random.IntN(len(owners))]
 			w.seen = w.all.Observe(uid)
-			used := func() (n int) { // also by pods that do not exist yet
-				for _, j := range w.jobs("a") {
-					n += pods[j.Labels[adapter.LabelOwner]]
-				}
-				return n
-			}
-			had, free := len(w.seen.Clusters[0].Jobs), most-used()
+			had, free := len(w.seen.Clusters[0].Jobs), most-len(w.jobs("a"))
 			w.decided = jobs.Plan(w.policy, jobs.State{Metrics: demand(1 + random.Int64N(1000)), Clusters: w.seen.Clusters})
 			w.apply()
 			all := len(w.jobs("a"))
@@ -146,13 +134,13 @@ func TestShareOfBound(t *testing.T) {
 				}
 				return n == all
 			})
-			require.Less(t, used(), most)
-			if had == 0 && free > len(owners)*pods[string(uid)] {
+			require.Less(t, all, most)
+			if had == 0 && free > len(owners) {
 				require.NotEmpty(t, w.all.Observe(uid).Clusters[0].Jobs)
 				found++
 			}
 		}
 		w.all.Remove("a")
 	}
-	require.Greater(t, found, 10)
+	require.Greater(t, found, 12)
 }

@@ -33,7 +33,6 @@ type failures struct {
 	jobs.Failures               // answers of the member
 	doubted       jobs.Failures // no answer of the member: it or the network may have failed
 	sent, ended   time.Time     // the first of doubted, and the last
-	pods          int64         // of each Job of the owner, at most
 }
 
 // add adds those of later requests.
@@ -54,10 +53,10 @@ func (f *failures) settle(h *health) (all jobs.Failures) {
 	all, f.Failures = f.Failures, jobs.Failures{}
 	switch {
 	case !failed.Before(f.sent):
-		*f = failures{pods: f.pods}
+		*f = failures{}
 	case passed.After(f.ended):
 		all = either(all, f.doubted)
-		*f = failures{pods: f.pods}
+		*f = failures{}
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"math"
 	"strconv"
 	"strings"
 
@@ -98,18 +97,12 @@ func (o *owner) namespace(member string) string {
 	return cmp.Or(o.overrides[member].Namespace, o.target.Owner.Namespace)
 }
 
-// pods returns how many pods a Job may have as long as it exists. Retries up to the default of the API
-// server do not count.
+// pods returns how many pods a Job has at once.
 func (o *owner) pods() int64 {
-	of := func(n *int32) int64 {
-		if n == nil {
-			return 0
-		}
-		return int64(max(0, *n))
+	if o == nil || o.target.Job.Spec.Parallelism == nil {
+		return 1
 	}
-	s := &o.target.Job.Spec
-	n := max(1, of(s.Parallelism), of(s.Completions)) * (1 + of(s.BackoffLimitPerIndex))
-	return min(n+max(0, of(s.BackoffLimit)-6), math.MaxInt32)
+	return max(1, int64(*o.target.Job.Spec.Parallelism))
 }
 
 // labels returns the labels of the Jobs to create, replacements first.

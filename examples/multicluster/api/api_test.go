@@ -187,6 +187,18 @@ spec:
 		require.ErrorContains(t, err, field)
 	}
 	require.Equal(t, 1, strings.Count(err.Error(), "autoscaling.keda.sh/paused"), "each problem once: %v", err)
+	o, err := parse[DistributedScaledObject](t, `
+metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "-3"}}
+spec:
+  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, pollingInterval: 0, minReplicaCount: 3, maxReplicaCount: 2, triggers: [{type: redis, metricType: Utilization}]}
+`)
+	require.NoError(t, err)
+	_, err = o.Config()
+	for _, field := range []string{
+		"paused-replicas", "scaleTargetRef.name", "pollingInterval", "minReplicaCount", "triggers[0].metricType",
+	} {
+		require.ErrorContains(t, err, field)
+	}
 }
 
 // A field that does not exist is told wherever it is, also where the API server does
