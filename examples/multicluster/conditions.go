@@ -135,7 +135,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 func excluded(members []jobs.MemberPlan) string {
 	var names []string
 	for i := range members {
-		if m := &members[i]; m.Excluded != "" {
+		if m := &members[i]; m.Excluded != "" && m.Excluded != jobs.ReasonNotListed {
 			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Excluded))
 		}
 	}

@@ -33,6 +33,7 @@ func TestQueues(t *testing.T) {
 		`{type: rabbitmq, metadata: {mode: QueueLength, value: "2"}}`: true,
 		`{type: rabbitmq, metadata: {mode: MessageRate, value: "2"}}`: false,
 		`{type: prometheus, metadata: {threshold: "2"}}`:              false,
+		`{type: gcp-pubsub, metadata: {aggregation: mean}}`:           false,
 		`{type: their-own, metadata: {}}`:                             false,
 	} {
 		file := filepath.Join(t.TempDir(), "m.yaml")
