@@ -33,7 +33,9 @@ func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 	var ordered int64
 	for i := range f.members {
 		m := &f.members[i]
-		ordered += max(0, m.ordered()-int64(m.foreign))
+		if ordered += m.ordered(); !m.stalled() {
+			ordered -= int64(m.foreign)
+		}
 	}
 	headroom := max(0, f.bound()-ordered)
 	return min(lacking, headroom), lacking > 0 && headroom == 0 && ordered <= f.total
