@@ -31,9 +31,11 @@ type course struct {
 	took    time.Duration // of a Job; 0 if none ended
 	tookOf  string
 	startup time.Duration
-	waiting bool // the metric leaves out in-progress items
-	assumed bool // waiting is
-	exact   bool // T is known in all polls
+	waiting bool  // the metric leaves out in-progress items
+	assumed bool  // waiting is
+	exact   bool  // T is known in all polls
+	asked   int64 // T of the last poll
+	ended   int   // the number of the oldest Job that has not ended
 
 	lead   int // polls of the simulation before the first of the log, at which its Jobs run
 	trace  []simulation.Arrival
@@ -58,58 +60,26 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 	if c.interval <= 0 || c.interval > maxDelay {
 		return nil
 	}
-	var last *Verdict
-	var asked int64
-	first := 0 // the oldest Job that has not ended
 	for _, v := range verdicts {
 		if v.Run != verdicts[len(verdicts)-1].Run || v.Cut || v.Pending == nil {
 			continue
 		}
 		at := len(c.polls)
-		if last != nil && !v.At.IsZero() {
+		if at > 0 && !v.At.IsZero() {
 			at = int((v.At.Sub(c.polls[0].At) + c.interval/2) / c.interval)
 		}
 		if at < len(c.polls) || at > maxSlots {
 			continue
 		}
-		before := asked
-		var exact bool
-		asked, exact = j.askedOf(v, asked)
+		asked, exact := j.askedOf(v, c.asked)
 		for _, n := range []int64{*v.Running, *v.Pending, *v.Jobs, asked, int64(len(c.lives))} {
 			if n < 0 || n > maxWork {
 				return nil
 			}
 		}
 		c.exact = c.exact && exact
-		arrived := asked
-		if last == nil {
-			c.lives = slices.Repeat([]life{{born: -1}}, int(*v.Running))
-			if c.working = *v.Running; !waiting {
-				c.working = min(*v.Running, asked)
-				arrived -= c.working
-			}
-		} else {
-			ended := max(0, *last.Running+*last.Jobs-*v.Running)
-			for range min(int(ended), len(c.lives)-first) {
-				c.lives[first].ended, c.lives[first].done = at, true
-				first++
-			}
-			arrived += ended - before
-			if waiting {
-				working := *last.Running - *last.Pending
-				if last == c.polls[0] { // all of the first Jobs work
-					working = *last.Running
-				}
-				arrived += *v.Running - *v.Pending - working
-			}
-		}
 		c.idle = c.idle || j.bounds.Min > 0 || !waiting && *v.Running-*v.Pending > asked
-		c.pending += *v.Pending
-		c.polls = append(append(c.polls, make([]*Verdict, at-len(c.polls))...), v)
-		c.arrived = append(append(c.arrived, make([]int64, at-len(c.arrived))...), max(0, arrived))
-		c.lives = append(c.lives, slices.Repeat([]life{{born: at}}, int(*v.Jobs))...)
-		last = v
-		c.count++
+		c.add(v, at, asked)
 	}
 	if c.count == 0 {
 		return nil
@@ -121,6 +91,39 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 		}
 	}
 	return c
+}
+
+// add adds a poll, with the Jobs that have ended and the work that has arrived since the one before.
+func (c *course) add(v *Verdict, at int, asked int64) {
+	arrived := asked
+	if len(c.polls) == 0 {
+		c.lives = slices.Repeat([]life{{born: -1}}, int(*v.Running))
+		if c.working = *v.Running; !c.waiting {
+			c.working = min(*v.Running, asked)
+			arrived -= c.working
+		}
+	} else {
+		last := c.polls[len(c.polls)-1]
+		ended := max(0, *last.Running+*last.Jobs-*v.Running)
+		for range min(int(ended), len(c.lives)-c.ended) {
+			c.lives[c.ended].ended, c.lives[c.ended].done = at, true
+			c.ended++
+		}
+		arrived += ended - c.asked
+		if c.waiting {
+			working := *last.Running - *last.Pending
+			if last == c.polls[0] { // all of the first Jobs work
+				working = *last.Running
+			}
+			arrived += *v.Running - *v.Pending - working
+		}
+	}
+	c.pending += *v.Pending
+	c.polls = append(append(c.polls, make([]*Verdict, at-len(c.polls))...), v)
+	c.arrived = append(append(c.arrived, make([]int64, at-len(c.arrived))...), max(0, arrived))
+	c.lives = append(c.lives, slices.Repeat([]life{{born: at}}, int(*v.Jobs))...)
+	c.count++
+	c.asked = asked
 }
 
 // askedOf is T of a poll without the maximum, and whether it is known: otherwise it is the least that fits,
