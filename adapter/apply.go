@@ -82,7 +82,7 @@ func WithoutOutdated(err error) error {
 // If the Target's maximum leaves no capacity, Apply creates fewer Jobs and returns no error.
 // It stops with [ErrOutdated] before a request if the plan is outdated. If a create
 // is refused, or its name is taken, the next Job takes its place, as package slots allows. It stops creating
-// after a batch in which no create succeeded and one failed for another reason, and returns a [*CreateError].
+// after a batch in which no create succeeded and a create failed for another reason, and returns a [*CreateError].
 // The errors of eight other requests are joined, and further ones are counted. A Job that is deleted already
 // counts as deleted; a Job that has changed is left to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {

@@ -59,7 +59,7 @@ func labelled(n int) (all []hub.Labels) {
 	return all
 }
 
-// The labels of a Job whose number is taken, or whose create had no effect, are those of the next one.
+// The labels of a Job whose number is taken, or whose create had no effect, are those of the next Job.
 func TestLabelsOfNoJob(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)

@@ -245,7 +245,7 @@ func TestItemsAreSelected(t *testing.T) {
 	}
 }
 
-// A key that JSON cannot hold is none: the Job would have another one.
+// A key that JSON cannot hold is none: the Job would have another key.
 func TestKeyIsText(t *testing.T) {
 	w := newDispatcher(t, newServer(), 5)
 	result, err := w.dispatch(keys("\xff", strings.Repeat("\xfe", 2000), "\x00é")...)

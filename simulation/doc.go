@@ -49,7 +49,7 @@
 //	terminating  the Job is deleted, and its pod not gone yet
 //
 // A poll reads the metrics and the list of Jobs, as old as they are. What it creates exists
-// at once, unless an API server rejects it. At one instant things happen in this order:
+// at once, unless an API server rejects it. At an instant things happen in this order:
 // outages, work that ends, Jobs that are gone or finished, items that become visible, arrivals,
 // starts, and at last the poll, which therefore sees all of them. The first poll is at the start.
 //

@@ -78,7 +78,7 @@ func TestListAgeOfEndedJobs(t *testing.T) {
 	require.Equal(t, []int64{1, 0, 1}, created(play(t, s), 3), "the list of 5s has the Job that ended at 10s")
 }
 
-// Each policy may have metrics of its own: the same queue is then shorter for one of them.
+// Each policy may have metrics of its own: the same queue is then shorter for some.
 func TestMetricsOfPolicies(t *testing.T) {
 	s := load("all", "default")
 	p := simulation.KEDA{}

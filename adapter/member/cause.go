@@ -128,7 +128,7 @@ func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) (
 	return found
 }
 
-// eventCause adds the reason of the Job's newest FailedCreate event: each attempt has one.
+// eventCause adds the reason of the Job's newest FailedCreate event: each attempt has an event.
 func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes causes) {
 	var events *corev1.EventList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {

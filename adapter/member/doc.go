@@ -80,7 +80,7 @@
 //
 // One observation of each owner has each failure. A request that was not sent is no
 // failure of the member. A request without an answer of the member counts after the member has
-// passed a health check, and not at all if it has failed one meanwhile: then the member or the
+// passed a health check, and not at all if a check has failed meanwhile: then the member or the
 // network failed, and not the owner.
 //
 // # Permissions

@@ -52,7 +52,7 @@ func (p *ReplicasPoll) observes(cluster string) bool {
 	return former || len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(m replicas.Member) bool { return m.Name == cluster })
 }
 
-// writes sets what became of the last write to the cluster.
+// writes sets the result of the last write to the cluster.
 func (p *ReplicasPoll) writes(to *replicas.Cluster) {
 	for _, r := range p.Reports {
 		switch {

@@ -169,7 +169,7 @@ func TestTestTrace(t *testing.T) {
 	require.Equal(t, success, status, out+said)
 }
 
-// What a workload does not say is read from the manifest, as simulate does.
+// Values that a workload lacks are read from the manifest, as simulate does.
 func TestTestAssumesAsSimulate(t *testing.T) {
 	manifest, err := filepath.Abs("testdata/accurate.yaml")
 	require.NoError(t, err)

@@ -90,7 +90,7 @@ type spec struct {
 // but a status that could not be written is written again.
 const unreadable = 30 * time.Second
 
-// describe sets what KEDA's status has of the triggers.
+// describe sets the status of the triggers, as KEDA has it.
 func (s *status) describe(triggers []manifest.ScaleTrigger) {
 	types, authentications := map[string]bool{}, map[string]bool{}
 	for _, t := range triggers {

@@ -161,7 +161,7 @@ func TestUnansweredThenRejected(t *testing.T) {
 }
 
 // Hours of rejected creates show in a condition, with the words of the API server, in the
-// reason, in the cause of missed runs, and in one event. They end with the first Job. So do hours
+// reason, in the cause of missed runs, and in an event. They end with the first Job. So do hours
 // of failures of the API server and of a webhook, after which a create may have had its effect, and hours without an
 // answer, which has no words.
 func TestRejectedForHours(t *testing.T) {

@@ -391,7 +391,7 @@ Clusters[2].Name: found nothing; use the name of a cluster`)
 	require.Len(t, field.All(s.Validate()), 5)
 }
 
-// A member that shows more than was written to it, such as one that lies, takes no share.
+// A member that shows more than was written to it, such as a liar, takes no share.
 func TestShowsMoreThanOrdered(t *testing.T) {
 	for _, existing := range []int32{0, 2, 5, 10, 20} { // of the liar
 		p, total := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20)

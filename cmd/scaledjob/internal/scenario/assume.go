@@ -35,11 +35,11 @@ func (s *Flags) assume(name, value, source, flag string) {
 	}
 }
 
-// itemsOf are the words for what a metric counts.
+// itemsOf are the words for the items that a metric counts.
 var itemsOf = map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items"}
 
-// metrics returns what the metrics of the triggers count under the release of the policy. Without
-// a flag the policy says what they count under other releases.
+// metrics returns which items the metrics of the triggers count under the release of the policy. Without
+// a flag the policy has the same for other releases.
 func (s *Flags) metrics(m *input.ScaledJob, all []manifest.Trigger, p *Policy) (metrics []string) {
 	for i, t := range all {
 		how, source := counted(m, i, p.Release)
@@ -65,7 +65,7 @@ func Counts(m *input.ScaledJob, all []manifest.Trigger, r input.Release) []strin
 	return metrics
 }
 
-// counted returns what the metric of a trigger counts under a release, or "", and the source.
+// counted returns which items the metric of a trigger counts under a release, or "", and the source.
 func counted(m *input.ScaledJob, i int, r input.Release) (how, source string) {
 	kind := m.Spec.Spec.Triggers[i].Type
 	switch counting, hidden := triggers.Counts(kind, r.Version(), TriggerInput(m, i)); {
@@ -79,7 +79,7 @@ func counted(m *input.ScaledJob, i int, r input.Release) (how, source string) {
 	return "", "assumed for " + kind
 }
 
-// assumeMetrics adds what the metrics count under the release of a policy, if that differs.
+// assumeMetrics adds which items the metrics count under the release of a policy, if that differs.
 func (s *Flags) assumeMetrics(world *Scenario, p *Policy) {
 	for i, how := range p.metrics() {
 		if q := &world.Queues[i]; p.Release.Profile != nil && how != "" && how != q.Metric {

@@ -32,8 +32,8 @@ type Policy struct {
 	StuckAfter      *simulation.Duration `json:"stuckAfter,omitempty"`
 	Placement       *placement           `json:"placement,omitempty"`
 
-	// counts returns what the metric of each trigger counts under a release, "" if that is not
-	// known. It is nil if the scenario says what they count.
+	// counts returns which items the metric of each trigger counts under a release, "" if that is not
+	// known. It is nil if the scenario has them.
 	counts func(input.Release) []string
 }
 

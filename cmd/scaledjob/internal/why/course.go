@@ -93,7 +93,7 @@ func (j *judge) course(verdicts []*Verdict, s *Subject, waiting bool) *course {
 	return c
 }
 
-// add adds a poll, with the Jobs that have ended and the work that has arrived since the one before.
+// add adds a poll, with the Jobs that have ended and the work that has arrived since the last poll.
 func (c *course) add(v *Verdict, at int, asked int64) {
 	arrived := asked
 	if len(c.polls) == 0 {

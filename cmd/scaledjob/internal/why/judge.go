@@ -104,7 +104,7 @@ func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile
 	return j
 }
 
-// in returns the judge with the release that the log says for a run of the operator.
+// in returns the judge with the release that the log has for a run of the operator.
 func (j *judge) in(run int) *judge {
 	profile, err := keda.Release(j.log.versions[run])
 	if j.given || err != nil {

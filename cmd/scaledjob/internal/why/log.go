@@ -41,11 +41,11 @@ type Log struct {
 	stopped     *Event         // why the operator does not poll at the end of the log
 	unleased    *Event         // the last error about the lease, if the operator neither led nor polled since
 	times       []moment       // of all dated lines, in their order
-	versions    map[int]string // of runs, if a line says it
+	versions    map[int]string // of runs, if a line has it
 	entries     []entry
 }
 
-// A moment is when a line is written, and of what.
+// A moment is the time of a line and its subject.
 type moment struct {
 	at      time.Time
 	run     int
