@@ -149,7 +149,7 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, os.Symlink("tsconfig.json", input.SettingsFile))
 	status, _, said = call(t, "lint", "")
 	require.Equal(t, trouble, status)
-	require.Equal(t, "scaledjob: .scaledjob.yaml: a link or not a file; use --config FILE\n", said)
+	require.Equal(t, "scaledjob: .scaledjob.yaml: a link or not a file; use --config with another name\n", said)
 }
 
 // --kustomize and --helm run a program of the PATH, and say what it said.

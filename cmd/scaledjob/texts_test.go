@@ -45,6 +45,7 @@ func TestTexts(t *testing.T) {
 		"test  -":                              {"manifests: [a.yaml]\ntests:\n- name: x\n  queue: 1\n  expect: {creat: 1}\n", "json:", "scaledjob: standard input:5: tests[0].expect.creat: found an unknown field; use create\n"},
 		"help lnt":                             {"", "Unknown help topic", "scaledjob: unknown command \"lnt\"; use lint\nSee 'scaledjob help --help'.\n"},
 		"explain" + orders + "--running 1.5":   {"", "strconv.ParseInt", "scaledjob: --running \"1.5\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
+		"explain" + orders + "--running 0x10":  {"", "strconv.ParseInt", "scaledjob: --running \"0x10\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
 		"explain" + orders + "--running -1":    {"", "--running -1: want 0 or more", "scaledjob: --running \"-1\": use a whole number of 0 or more\nSee 'scaledjob explain --help'.\n"},
 		"explain" + orders + "--generation -3": {"", "", "scaledjob: --generation -3: use 1 or more\nSee 'scaledjob explain --help'.\n"},
 		"explain" + orders + "--generation x":  {"", "strconv.ParseInt", "scaledjob: --generation \"x\": use a whole number\nSee 'scaledjob explain --help'.\n"},

@@ -111,7 +111,8 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 			}
 			seen[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
-			if walked && f.Repository.Skips(s) {
+			other := err == nil || len(s.Data) > 0 && !KedaPattern.Match(s.Data)
+			if walked && other && f.Repository.Skips(s) {
 				continue
 			}
 			if err == nil {
@@ -305,6 +306,9 @@ func (f *ManifestFlags) none(names, others []string) error {
 		return errors.New("no ScaledJob: found a ScaledObject, which scales a Deployment and creates no Jobs; use a document of kind ScaledJob")
 	case len(others) > 0:
 		return fmt.Errorf("no ScaledJob: found only %s; use a document of kind ScaledJob", strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", "))
+	}
+	if f.Repository != nil && f.Repository.Unrendered() {
+		return errors.New("no ScaledJob: the files were skipped")
 	}
 	return errors.New("no ScaledJob: the input is empty")
 }

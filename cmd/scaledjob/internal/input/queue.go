@@ -204,44 +204,64 @@ func Scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
 	return all
 }
 
+// A jobCount is a flag with a number of Jobs.
+type jobCount struct {
+	n     int64
+	given bool
+}
+
+// String is the number.
+func (c *jobCount) String() string { return strconv.FormatInt(c.n, 10) }
+
+// Set reads a whole number of 0 or more.
+func (c *jobCount) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return errors.New("use a whole number of 0 or more")
+	}
+	c.n, c.given = n, true
+	return nil
+}
+
+// Type names the value in the help.
+func (c *jobCount) Type() string { return "Jobs" }
+
 // JobFlags are counts of Jobs.
 type JobFlags struct {
-	running, pending, stuck, terminating uint64
-	changed                              func(flag string) bool
+	running, pending, stuck, terminating jobCount
 }
 
 // Add adds the flags to a command.
 func (f *JobFlags) Add(c *cobra.Command) {
-	c.Flags().Uint64Var(&f.running, "running", 0, "`Jobs` that have not finished, including pending ones")
-	c.Flags().Uint64Var(&f.pending, "pending", 0, "pending `Jobs`, included in --running")
-	c.Flags().Uint64Var(&f.stuck, "stuck", 0, "stuck `Jobs`, included in --pending; needs --release spec")
-	c.Flags().Uint64Var(&f.terminating, "terminating", 0, "terminating `Jobs`, beside --running; needs --release spec")
-	f.changed = c.Flags().Changed
+	c.Flags().Var(&f.running, "running", "`Jobs` that have not finished, including pending ones")
+	c.Flags().Var(&f.pending, "pending", "pending `Jobs`, included in --running")
+	c.Flags().Var(&f.stuck, "stuck", "stuck `Jobs`, included in --pending; needs --release spec")
+	c.Flags().Var(&f.terminating, "terminating", "terminating `Jobs`, beside --running; needs --release spec")
 }
 
 // Given reports whether any count was given.
 func (f *JobFlags) Given() bool {
-	return slices.ContainsFunc([]string{"running", "pending", "stuck", "terminating"}, f.changed)
+	return f.running.given || f.pending.given || f.stuck.given || f.terminating.given
 }
 
 // Check returns all that cannot be.
 func (f *JobFlags) Check(all []Release) error {
 	var problems []error
-	if f.pending > f.running {
-		problems = append(problems, fmt.Errorf("--pending %d: more than --running %d; pending Jobs are included in the running ones", f.pending, f.running))
+	if f.pending.n > f.running.n {
+		problems = append(problems, fmt.Errorf("--pending %d: more than --running %d; pending Jobs are included in the running ones", f.pending.n, f.running.n))
 	}
-	if f.stuck > f.pending {
-		problems = append(problems, fmt.Errorf("--stuck %d: more than --pending %d; stuck Jobs are included in the pending ones", f.stuck, f.pending))
+	if f.stuck.n > f.pending.n {
+		problems = append(problems, fmt.Errorf("--stuck %d: more than --pending %d; stuck Jobs are included in the pending ones", f.stuck.n, f.pending.n))
 	}
 	for _, r := range all {
 		if r.Profile == nil {
 			continue
 		}
-		if f.stuck > 0 {
-			problems = append(problems, fmt.Errorf("--stuck %d: %s does not distinguish stuck Jobs; use --release spec", f.stuck, r))
+		if f.stuck.n > 0 {
+			problems = append(problems, fmt.Errorf("--stuck %d: %s does not distinguish stuck Jobs; use --release spec", f.stuck.n, r))
 		}
-		if f.terminating > 0 {
-			problems = append(problems, fmt.Errorf("--terminating %d: %s counts terminating Jobs as running; include them in --running, or use --release spec", f.terminating, r))
+		if f.terminating.n > 0 {
+			problems = append(problems, fmt.Errorf("--terminating %d: %s counts terminating Jobs as running; include them in --running, or use --release spec", f.terminating.n, r))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -252,6 +272,5 @@ func (f *JobFlags) Check(all []Release) error {
 
 // Jobs are the counts as the specification reads them.
 func (f *JobFlags) Jobs() *scaling.JobCounts {
-	count := func(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
-	return &scaling.JobCounts{Running: count(f.running), Pending: count(f.pending), Stuck: count(f.stuck), Terminating: count(f.terminating)}
+	return &scaling.JobCounts{Running: f.running.n, Pending: f.pending.n, Stuck: f.stuck.n, Terminating: f.terminating.n}
 }

@@ -208,7 +208,7 @@ func ReadSettings(name string) (set Settings, err error) {
 			return set, nil
 		}
 		if err == nil && !info.Mode().IsRegular() {
-			return set, fmt.Errorf("%s: a link or not a file; use --config FILE", name)
+			return set, fmt.Errorf("%s: a link or not a file; use --config with another name", name)
 		}
 	}
 	s, err := ReadSource(name, nil, MaxDocument)
