@@ -96,6 +96,7 @@ func TestSourceContract(t *testing.T) {
 			}
 		}
 		require.Equal(t, test.rule, strings.Join(rules, " "))
+		waiting := s.Waiting(w)
 		s.Want(w, now)
 		var made []slots.Slot
 		deleted := false
@@ -109,6 +110,20 @@ func TestSourceContract(t *testing.T) {
 		}
 		require.Equal(t, test.made, made, test.rule)
 		require.Equal(t, test.ended || test.rule == "repeated" || test.rule == "wentBack", deleted, test.rule)
+		if test.rule != "noList" && test.rule != "staleList" {
+			require.EqualValues(t, len(made), waiting, test.rule)
+		}
+		if test.rule == "wentBack" { // the list comes again
+			w = s.Ask()
+			w.Create, w.Max, w.Items = 9, 9, test.then
+			s.Want(w, now)
+			for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
+				for _, q := range batch {
+					require.Equal(t, slots.Read, q.Kind)
+					s.Answer(q, slots.None, "", now)
+				}
+			}
+		}
 	}
 }
 

@@ -39,10 +39,12 @@ func TestOperator(t *testing.T) {
 		{"the article's manifest", (*stand).article},
 		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
 		{"what is in a template", (*stand).template},
+		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
 		{"a Job that ends", (*stand).ends},
 		{"goes and comes back", (*stand).replaced},
 		{"Redis stops", (*stand).outage},
+		{"killed in a burst", (*stand).killedInBurst},
 		{"two replicas", (*stand).elects},
 		{"password and TLS", (*stand).secrets},
 		{"one namespace", (*stand).namespaced},
@@ -300,6 +302,25 @@ func (p *place) change(how func(*v1.ScaledJob)) {
 	before := sj.DeepCopy()
 	how(sj)
 	require.NoError(p.t, p.client.Patch(p.t.Context(), sj, client.MergeFrom(before)))
+}
+
+func (s *stand) killedInBurst(t *testing.T) {
+	const desired = 1000
+	p := s.place(t, "burst")
+	list := s.list(t, "scaledjob-e2e-burst")
+	s.push(t, list, 10*desired)
+	p.consume(list, "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 2000 })
+	o, seen := p.operator(), 0
+	for round := range 3 {
+		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(p.jobs(t)), seen+20) })
+		o.Kill()
+		seen = len(p.jobs(t))
+		require.Less(t, seen, desired, "killed in the middle, round %d", round)
+		o = p.operator()
+	}
+	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), desired) })
+	p.stays(3*time.Second, func(t require.TestingT) { require.Len(t, p.jobs(t), desired) })
+	p.measures(o, fmt.Sprint(10*desired), fmt.Sprint(desired), fmt.Sprint(desired))
 }
 
 // Of two replicas one acts. When it stops the other goes on at once, and when it dies

@@ -4,12 +4,16 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -103,4 +107,25 @@ func (s *stand) touchesNoJob(t *testing.T, namespace string) {
 			require.Contains(t, []string{"get", "list", "watch", "create"}, r.Verb)
 		}
 	}
+}
+
+// A name that somebody else has taken is passed over. A Job of the ScaledJob that lost
+// its label is found by its name, and counts.
+func (s *stand) taken(t *testing.T) {
+	p := s.place(t, "taken")
+	sj := p.consume("orders", "1h")
+	p.reconcile(s.reconciler(t, holds(20)), "consumer", 2)
+	jobs := p.jobs(t)
+	require.Len(t, jobs, 2)
+	second := jobs[slices.IndexFunc(jobs, func(j batchv1.Job) bool { return strings.HasSuffix(j.Name, "-2") })]
+	labelled := second.DeepCopy()
+	delete(second.Labels, adapter.LabelOwner) // with a patch, since the Job controller writes too
+	require.NoError(t, s.client.Patch(t.Context(), &second, client.MergeFrom(labelled)))
+	other := &batchv1.Job{Spec: *sj.Spec.JobTemplate.Spec.DeepCopy()}
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: p.namespace, Name: strings.TrimSuffix(second.Name, "2") + "4"}
+	require.NoError(t, s.client.Create(t.Context(), other))
+
+	p.reconcile(s.reconciler(t, holds(40)), "consumer", 4) // 1, 2, 3 and 5
+	require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+	require.Len(t, p.jobs(t), 5)
 }

@@ -141,7 +141,7 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 	samples = make([]sample, 0, rows)
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	for _, comma := range "\t;" {
-		if n := bytes.Count(first, []byte{byte(comma)}); n > 0 && n >= bytes.Count(first, []byte(",")) {
+		if n := bytes.Count(first, []byte{byte(comma)}); n > bytes.Count(first, []byte(",")) {
 			r.Comma = comma
 		}
 	}
@@ -172,7 +172,7 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 			columns = columnNames[:min(len(columnNames), len(row))]
 		}
 		for i := range row {
-			if r.Comma != ',' {
+			if r.Comma == ';' && i < len(columns) && columns[i] != "items" {
 				row[i] = strings.ReplaceAll(row[i], ",", ".") // a decimal comma
 			}
 		}

@@ -407,6 +407,7 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 	if interval <= 0 {
 		return nil
 	}
+	usual := s.interval()
 	for i := 1; i < len(s.Polls); i++ {
 		before, p := s.Polls[i-1], s.Polls[i]
 		if p.Run != before.Run || before.At.IsZero() || p.At.Sub(before.At) < 2*interval+settled {
@@ -421,10 +422,11 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
 		case l.last(p.Run, s, p.At.Add(-settled)).Sub(before.until) > settled:
 			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
-		case s.interval() > 0 && p.At.Sub(before.At) > 2*s.interval()+settled:
+		case usual > 0 && p.At.Sub(before.At) > 2*usual+settled:
 			days := p.At.YearDay() != before.At.YearDay()
-			all = append(all, Cause{ID: "gap", Basis: Inferred, Decide: operatorCommand,
-				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: the operator did not work, or the log lacks lines", clockOf(before.At, days), clockOf(p.At, days))})
+			all = append(all, Cause{ID: "gap", Basis: Inferred, Decide: j.kubectl("describe scaledjob %s"),
+				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: paused, changed, a trigger that answers late, an operator that did not work, or lines that the log lacks", clockOf(before.At, days), clockOf(p.At, days))})
+			return all // an edit may have changed the interval
 		}
 		if len(all) == 3 {
 			break
