@@ -173,6 +173,9 @@ func TestRender(t *testing.T) {
 
 // A long document that has nothing of KEDA's is skipped, and is not parsed.
 func TestLongDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes with the race detector, and is about time and memory")
+	}
 	long := "[" + strings.Repeat("{\"a\": [1, 2, 3]},\n", input.MaxDocument/16) + "{}]\n"
 	tree(t, map[string]string{"orders.yaml": hostileManifest, "data.json": long})
 	status, out, said := call(t, "lint", "")

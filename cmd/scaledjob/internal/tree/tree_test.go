@@ -43,7 +43,9 @@ func TestScalar(t *testing.T) {
 		}
 		require.Equal(t, want.A, got, text)
 	})
-	require.Greater(t, read, 10, "texts that need no parser")
+	if !testing.Short() { // which draws few
+		require.Greater(t, read, 10, "texts that need no parser")
+	}
 }
 
 // Numbers keep all digits on the way to a Go value.
