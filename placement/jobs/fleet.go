@@ -106,6 +106,11 @@ func (f *fleet) lose(m *member) {
 
 // see lists the Jobs.
 func (f *fleet) see() {
+	n := 0
+	for i := range f.members {
+		n += len(f.members[i].Jobs)
+	}
+	f.jobs = make([]job, 0, n)
 	for i := range f.members {
 		m := &f.members[i]
 		for k := range m.Jobs {

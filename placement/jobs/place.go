@@ -137,6 +137,9 @@ func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
 		for i, tier := range p.tiers {
 			if at, ok := seats[i].Next(func(party int) bool { return holds[tier[party]] == turn }); ok {
 				to := &p.placed[tier[at]]
+				if to.Replacements == nil {
+					to.Replacements = make([]Replacement, 0, int(n)/len(tier)+1)
+				}
 				to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
 				n--
 				break
