@@ -33,7 +33,8 @@ type seen struct {
 // Observe returns the members with the Jobs of a tracked owner, and the failures since the
 // previous call for that owner. Each failure is returned once: make a plan of every
 // observation. A request that was not answered is returned after the member has passed a health
-// check, and not at all if a check has failed: then it is no failure of the owner. Observe makes no request. If the owner is not tracked, every member is
+// check, and not at all if a check has failed: then it is no failure of the owner.
+// Observe makes no request. If the owner is not tracked, every member is
 // NeverReached.
 //
 // A member is NeverReached until it tracks the owner and its Jobs have been listed. Then it

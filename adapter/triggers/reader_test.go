@@ -343,10 +343,10 @@ func TestSilentWorker(t *testing.T) {
 				require.Error(t, err)
 				require.Less(t, time.Since(begin), 25*time.Second)
 			}
-			time.Sleep(takes)
+			time.Sleep(takesWithin)
 			require.LessOrEqual(t, open.Load(), int64(1), "the next read finds out")
 			r.Close()
-			time.Sleep(takes)
+			time.Sleep(takesWithin)
 			require.Zero(t, open.Load())
 		})
 	}

@@ -63,7 +63,7 @@ func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), 
 		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
 		received: time.Now(), streams: map[uint64]*stream{}, wakes: map[string]bool{},
 	}
-	late := time.AfterFunc(takes, func() { c.Close() })
+	late := time.AfterFunc(takesWithin, func() { c.Close() })
 	defer late.Stop()
 	if err := w.conn.Send(wire.Message{Setup: &setup}); err != nil {
 		c.Close()
@@ -73,12 +73,12 @@ func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), 
 	return w, nil
 }
 
-// takes is the time within which a worker takes a message.
-const takes = 10 * time.Second
+// takesWithin is the time within which a worker takes a message.
+const takesWithin = 10 * time.Second
 
 // send sends a message, and ends a worker that does not take it.
 func (w *workerConn) send(m wire.Message) error {
-	late := time.AfterFunc(takes, w.end)
+	late := time.AfterFunc(takesWithin, w.end)
 	defer late.Stop()
 	err := w.conn.Send(m)
 	if err != nil {
