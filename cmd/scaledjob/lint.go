@@ -36,7 +36,7 @@ type linter struct {
 	output   input.Choice
 }
 
-const lintLong = `Check ScaledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
+const lintLong = `Check ScaledJobs and ScheduledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
 consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in
 all documents of all files.
 
@@ -166,18 +166,8 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 		return problems
 	}
 	var files []lint.File
-	invalid := false
 	for _, s := range sources {
-		if l.output.Text == "text" {
-			checked, wrong := scheduled.Lint(out, s)
-			if invalid = invalid || wrong; checked && !s.HasScaledJob() {
-				continue
-			}
-		}
 		files = append(files, lint.File{Name: s.Name, Data: s.Data})
-	}
-	if len(files) == 0 && len(sources) > 0 {
-		return input.Outcome(invalid, problems)
 	}
 	if l.Repository.Unrendered() && !slices.ContainsFunc(files, func(f lint.File) bool { return input.KedaPattern.Match(f.Data) }) {
 		files = nil // such as the values of a chart
@@ -189,7 +179,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	if err := l.write(out, &found); err != nil {
 		return err
 	}
-	return input.Outcome(invalid || found.Worst() >= severities[l.failOn.Text], problems)
+	return input.Outcome(found.Worst() >= severities[l.failOn.Text], problems)
 }
 
 // write prints the findings in the format of the output.
@@ -218,7 +208,7 @@ func (l *linter) write(out io.Writer, found *lint.Report) error {
 
 // check returns the findings with the severities of the settings.
 func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[string]lint.Severity) (lint.Report, error) {
-	found := lint.Check(files, profiles...)
+	found := lint.Checker{Releases: profiles, ScheduledJob: scheduled.Lint}.Check(files)
 	if err := found.SetSeverities(severity); err != nil {
 		return found, fmt.Errorf("%s: severities: %w", l.config, err)
 	}

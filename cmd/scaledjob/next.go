@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,7 +173,7 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 	}
 	found, err := scheduled.In(s)
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: no ScheduledJob", s.Name)
+		err = cmp.Or(s.Rendered(), fmt.Errorf("%s: no ScheduledJob", s.Name))
 	}
 	for _, j := range found {
 		if len(found) > 1 && n.output.Text != "json" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,12 +30,30 @@ func TestScheduledJob(t *testing.T) {
 
 	status, out, said = call(t, "lint "+file, "")
 	require.Equal(t, success, status, said+out)
-	require.Contains(t, out, "1 ScheduledJob, no problem")
+	require.Contains(t, out, "no findings in 1 ScheduledJob\n")
 	_, out, _ = call(t, "explain "+file, "")
 	require.Contains(t, out, "schedule R/T02:30:00/P1D Europe/Berlin, concurrency Allow")
 	status, out, _ = call(t, "lint "+written(t, "never.yaml", scheduledManifest[:len(scheduledManifest)-1]+"\n  concurrencyPolicy: Never\n"), "")
 	require.NotEqual(t, success, status)
-	require.Contains(t, out, "spec.concurrencyPolicy")
+	require.Contains(t, out, `never.yaml:7:22: error: spec.concurrencyPolicy is "Never": `)
+
+	// Each problem has a line of its own, in each format; a valid ScheduledJob has none.
+	two := written(t, "two.yaml", strings.NewReplacer("/P1D", "/P1", "Berlin", "Berln").Replace(scheduledManifest))
+	for _, format := range []string{"text", "github", "json", "sarif"} {
+		status, out, _ = call(t, "lint -o "+format+" "+file, "")
+		require.Equal(t, success, status, out)
+		status, out, _ = call(t, "lint -o "+format+" "+two, "")
+		require.Equal(t, found, status)
+		require.Contains(t, out, "spec.schedule.timeSpec", format)
+		require.Contains(t, out, "spec.schedule.timeZone", format)
+		require.NotContains(t, out, "nothing to lint", format)
+	}
+	_, _, said = call(t, "next -f "+two, "")
+	require.Equal(t, 2, strings.Count(said, "scaledjob: ScheduledJob report: spec.schedule."), said)
+	for _, text := range []string{"kind: ScheduledJob\nmetadata: {name: '{{ .Values.name }}'}\n", "a: {{ .Values.a }}\n"} {
+		_, _, said = call(t, "next -f "+written(t, "template.yaml", text), "")
+		require.Contains(t, said, "a template; render first", text)
+	}
 
 	cluster := " -n reports --kubeconfig " + answering(t, map[string]string{"/apis/scaledjob.github.io/v1alpha1/namespaces/reports/scheduledjobs/report": `{"apiVersion":"scaledjob.github.io/v1alpha1","kind":"ScheduledJob",
 "metadata":{"name":"report","namespace":"reports","creationTimestamp":"2026-01-01T00:00:00Z"},

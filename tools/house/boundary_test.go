@@ -107,3 +107,16 @@ func TestSizes(t *testing.T) {
 	t.Logf("the archive has %d bytes", len(archive))
 	require.LessOrEqual(t, len(archive), 4_000_000)
 }
+
+// A built program is a file without an extension, wherever it is built.
+func TestProgramsAreIgnored(t *testing.T) {
+	tracked, err := command(t, "git", "ls-files", "--cached", "--ignored", "--exclude-standard")
+	if err != nil {
+		t.Skip("not a clone of the repository")
+	}
+	require.Empty(t, tracked)
+	programs := []string{"fleet", "bench/bench", "examples/autoscaler/autoscaler", "examples/multicluster/local/local", "tools/release/release"}
+	ignored, err := command(t, "git", append([]string{"check-ignore", "--no-index"}, programs...)...)
+	require.NoError(t, err)
+	require.Equal(t, programs, strings.Fields(ignored))
+}

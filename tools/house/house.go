@@ -9,4 +9,5 @@
 //	pages link to files, and name tests that exist            TestLinks, TestNamedTestsExist
 //	each fuzz target has seeds                                TestFuzzTargetsHaveSeeds
 //	no large file is committed, and archives stay small       TestSizes
+//	built programs are ignored, and nothing else              TestProgramsAreIgnored
 package house

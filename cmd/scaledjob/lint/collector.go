@@ -4,8 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A collector gathers findings.
@@ -53,7 +57,7 @@ func (c *collector) scaledJobs(all documents) int {
 			continue
 		}
 		n++
-		c.object = strings.TrimPrefix(d.text("metadata", "namespace")+"/"+d.text("metadata", "name"), "/")
+		c.object = d.name()
 		if kind != want.Kind {
 			c.add(wrongKind, d.at("kind"), "Write "+want.Kind, effect{text: refusal})
 		}
@@ -61,6 +65,35 @@ func (c *collector) scaledJobs(all documents) int {
 			c.add(wrongVersion, d.at("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		c.check(d, x)
+	}
+	c.object = ""
+	return n
+}
+
+// scheduledJobs checks each ScheduledJob, and counts them.
+func (c *collector) scheduledJobs(all documents, check func([]byte) (error, []*field.Error)) (n int) {
+	for _, d := range all {
+		if check == nil || d.kind() != "ScheduledJob" || !strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/") {
+			continue
+		}
+		text, err := yaml.Marshal(d.root)
+		if err != nil { // such as a tag that does not fit its value
+			c.add(scheduledInvalid, d.at("kind"), "Correct the YAML", effect{text: err.Error()})
+			continue
+		}
+		n++
+		c.object = d.name()
+		rejected, surprising := check(text)
+		for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
+			for _, p := range problems {
+				at := d.at(tree.Find(d.root, p.Path)...)
+				at.path = p.Path
+				if strings.HasPrefix(p.Found, at.found) { // and says more
+					at.found = p.Found
+				}
+				c.add(rule, at, "Use "+p.Fix, effect{text: rule.Doc})
+			}
+		}
 	}
 	c.object = ""
 	return n

@@ -22,6 +22,11 @@ func (d *document) text(steps ...any) string {
 	return ""
 }
 
+// name returns the name of the object, after its namespace and a slash if it has one.
+func (d *document) name() string {
+	return strings.TrimPrefix(d.text("metadata", "namespace")+"/"+d.text("metadata", "name"), "/")
+}
+
 func (d *document) kind() string { return d.text("kind") }
 
 // parse reads the objects of a part. It reports problems and continues with the readable

@@ -34,6 +34,8 @@ func manifestOf(t *testing.T, id, example string) string {
 		return strings.Replace(minimal, "metadata:\n  name: orders\n", example, 1)
 	case "duplicate-key", "unknown-ignore":
 		return strings.Replace(minimal, "spec:\n", example, 1)
+	case "scheduled-job-invalid", "scheduled-job-surprise":
+		return example
 	}
 	example, others, _ := strings.Cut(example, "---\n")
 	var base, piece map[string]any
@@ -55,7 +57,7 @@ func TestExamples(t *testing.T) {
 			if m := checkedFor.FindStringSubmatch(text); m != nil {
 				releases = append(releases, release(t, m[1]))
 			}
-			report := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(manifestOf(t, r.ID, text))}}, releases...)
+			report := checkAll(lint.File{Name: "a.yaml", Data: []byte(manifestOf(t, r.ID, text))}, releases...)
 			require.Equal(t, want, has(report, r.ID), "%s:\n%s\n%v", r.ID, text, brief(report.Findings))
 		}
 	}

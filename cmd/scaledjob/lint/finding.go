@@ -57,7 +57,12 @@ type Effect struct {
 }
 
 // Message returns two sentences: the problem with its consequences, and the fix.
-func (f *Finding) Message() string { return f.Problem() + ". " + f.Fix + "." }
+func (f *Finding) Message() string {
+	if strings.HasSuffix(f.Fix, "?") {
+		return f.Problem() + ". " + f.Fix
+	}
+	return f.Problem() + ". " + f.Fix + "."
+}
 
 // Problem returns the field, its value and the consequences, without a full stop.
 func (f *Finding) Problem() string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -20,6 +21,7 @@ type File struct {
 type Report struct {
 	Findings   []Finding // by file, line, column and rule
 	ScaledJobs int       // how many were looked at
+	Scheduled  int       // the same of ScheduledJobs
 	Ignored    int       // how many findings comments and Filter have silenced
 	Color      bool      // WriteText uses the colors of a terminal
 	Width      int       // columns of WriteText; 0 leaves lines whole
@@ -31,12 +33,27 @@ type Report struct {
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // Check checks every ScaledJob of the files for the given releases, or for all known
-// releases if none is given. It looks up references in the documents of all files.
+// releases if none is given. It is the method of a [Checker] that checks no ScheduledJobs.
+func Check(files []File, releases ...keda.Profile) Report {
+	return Checker{Releases: releases}.Check(files)
+}
+
+// A Checker checks files. The zero value checks ScaledJobs for all releases.
+type Checker struct {
+	Releases []keda.Profile // of KEDA; none is all that are known
+	// ScheduledJob reads the YAML of a ScheduledJob, the resource of examples/scheduled, and returns
+	// what its controller rejects, as [field.Error], and what may surprise its author. nil checks no
+	// ScheduledJob.
+	ScheduledJob func(object []byte) (rejected error, surprising []*field.Error)
+}
+
+// Check checks every ScaledJob and ScheduledJob of the files. It looks up references in the
+// documents of all files.
 //
 // Check does not fail: text that cannot be read is a finding. The cost grows with the
 // size of the files and the number of releases.
-func Check(files []File, releases ...keda.Profile) Report {
-	c := &collector{scope: scopeOf(releases)}
+func (k Checker) Check(files []File) Report {
+	c := &collector{scope: scopeOf(k.Releases)}
 	var all documents
 	files = slices.Clone(files)
 	for i := range files {
@@ -46,9 +63,9 @@ func Check(files []File, releases ...keda.Profile) Report {
 			all = append(all, c.parse(f.Name, p)...)
 		}
 	}
-	report := Report{ScaledJobs: c.scaledJobs(all)}
+	report := Report{ScaledJobs: c.scaledJobs(all), Scheduled: c.scheduledJobs(all, k.ScheduledJob)}
 	c.others(all)
-	if report.ScaledJobs == 0 {
+	if report.ScaledJobs+report.Scheduled == 0 {
 		c.noScaledJob(files, all)
 	}
 	for _, f := range files {
@@ -64,7 +81,7 @@ func Check(files []File, releases ...keda.Profile) Report {
 	})
 	// A problem that two triggers share is found twice.
 	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
-		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path
+		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})
 	report.Ignored = c.ignored
 	report.sources = map[string][]string{}

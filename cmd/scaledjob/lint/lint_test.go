@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/testdata"
@@ -54,7 +55,12 @@ func release(t testing.TB, name string) keda.Profile {
 	return p
 }
 
-func (m sampleFile) check() lint.Report { return lint.Check([]lint.File{m.File}, m.releases...) }
+func (m sampleFile) check() lint.Report { return checkAll(m.File, m.releases...) }
+
+// checkAll checks ScheduledJobs as well.
+func checkAll(f lint.File, releases ...keda.Profile) lint.Report {
+	return lint.Checker{Releases: releases, ScheduledJob: scheduled.Lint}.Check([]lint.File{f})
+}
 
 func brief(findings []lint.Finding) []string {
 	var all []string

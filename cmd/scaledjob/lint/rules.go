@@ -25,20 +25,22 @@ type rule struct {
 
 // Rules of reading the files.
 var (
-	yamlSyntax      = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
-	duplicateKey    = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
-	wrongKind       = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or a kind is misspelled"}
-	wrongVersion    = Rule{"wrong-api-version", Error, "the apiVersion is not the one of the kind, such as keda.sh/v1alpha1"}
-	unknownField    = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
-	wrongType       = Rule{"wrong-type", Error, "the value has another type than its field"}
-	notAString      = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
-	fieldMissing    = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
-	unsupported     = Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature or a field that the manifest uses"}
-	restartUnknown  = Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}
-	pullUnknown     = Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}
-	inTemplate      = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
-	duplicateObject = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
-	unknownIgnore   = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
+	yamlSyntax        = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
+	duplicateKey      = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
+	wrongKind         = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or a kind is misspelled"}
+	wrongVersion      = Rule{"wrong-api-version", Error, "the apiVersion is not the one of the kind, such as keda.sh/v1alpha1"}
+	unknownField      = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
+	wrongType         = Rule{"wrong-type", Error, "the value has another type than its field"}
+	notAString        = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
+	fieldMissing      = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
+	unsupported       = Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature or a field that the manifest uses"}
+	restartUnknown    = Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}
+	pullUnknown       = Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}
+	inTemplate        = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
+	duplicateObject   = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
+	scheduledInvalid  = Rule{"scheduled-job-invalid", Error, "the controller of ScheduledJobs rejects the object"}
+	scheduledSurprise = Rule{"scheduled-job-surprise", Warning, "the ScheduledJob is accepted, and may do what its author does not expect"}
+	unknownIgnore     = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
 var rules = []rule{
@@ -51,6 +53,8 @@ var rules = []rule{
 	{notAString, nil},
 	{duplicateObject, nil},
 	{unknownIgnore, nil},
+	{scheduledInvalid, nil},
+	{scheduledSurprise, nil},
 	{fieldMissing, missingField},
 	{unsupported, unsupportedFeature},
 

@@ -19,7 +19,14 @@ func (r *Report) Summary() string {
 	if counts == nil {
 		counts = []string{"no findings"}
 	}
-	text := strings.Join(counts, ", ") + " in " + report.Plural(r.ScaledJobs, "ScaledJob")
+	var objects []string
+	if r.ScaledJobs > 0 || r.Scheduled == 0 {
+		objects = append(objects, report.Plural(r.ScaledJobs, "ScaledJob"))
+	}
+	if r.Scheduled > 0 {
+		objects = append(objects, report.Plural(r.Scheduled, "ScheduledJob"))
+	}
+	text := strings.Join(counts, ", ") + " in " + strings.Join(objects, " and ")
 	if r.Ignored > 0 {
 		text += fmt.Sprintf(", and %d ignored", r.Ignored)
 	}
@@ -41,7 +48,7 @@ func (r *Report) count(s Severity) int {
 //
 //	{
 //	  "version": 1,
-//	  "scaledJobs": 1, "errors": 1, "warnings": 0, "notes": 0, "ignored": 0,
+//	  "scaledJobs": 1, "scheduledJobs": 0, "errors": 1, "warnings": 0, "notes": 0, "ignored": 0,
 //	  "findings": [{
 //	    "rule": "min-above-max", "severity": "error",
 //	    "file": "job.yaml", "line": 9, "column": 20,
@@ -54,12 +61,13 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	out := struct {
 		Version    int       `json:"version"`
 		ScaledJobs int       `json:"scaledJobs"`
+		Scheduled  int       `json:"scheduledJobs"`
 		Errors     int       `json:"errors"`
 		Warnings   int       `json:"warnings"`
 		Notes      int       `json:"notes"`
 		Ignored    int       `json:"ignored"`
 		Findings   []Finding `json:"findings"`
-	}{1, r.ScaledJobs, r.count(Error), r.count(Warning), r.count(Note), r.Ignored, append([]Finding{}, r.Findings...)}
+	}{1, r.ScaledJobs, r.Scheduled, r.count(Error), r.count(Warning), r.count(Note), r.Ignored, append([]Finding{}, r.Findings...)}
 	return encode(w, out)
 }
 

@@ -56,7 +56,7 @@ func TestJSON(t *testing.T) {
 		string(first.Findings[1]))
 	b.Reset()
 	require.NoError(t, new(lint.Report).WriteJSON(&b))
-	require.JSONEq(t, `{"version": 1, "scaledJobs": 0, "errors": 0, "warnings": 0, "notes": 0, "ignored": 0, "findings": []}`, b.String())
+	require.JSONEq(t, `{"version": 1, "scaledJobs": 0, "scheduledJobs": 0, "errors": 0, "warnings": 0, "notes": 0, "ignored": 0, "findings": []}`, b.String())
 }
 
 func TestGitHub(t *testing.T) {

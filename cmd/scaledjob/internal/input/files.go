@@ -119,7 +119,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 				err = s.documents()
 			}
 			if err == nil && !walked { // the parser needs much memory for a long document
-				err = s.rendered()
+				err = s.Rendered()
 			}
 			if err != nil {
 				problems = errors.Join(problems, err)
@@ -254,8 +254,8 @@ func decoded(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// rendered returns an error if the text is a template.
-func (s Source) rendered() error {
+// Rendered returns an error if the text is a template.
+func (s Source) Rendered() error {
 	if !lint.Template(s.Data) {
 		return nil
 	}

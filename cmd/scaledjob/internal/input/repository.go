@@ -128,7 +128,7 @@ func (r *Repository) Skips(s Source) bool {
 		reason = skippedLarge
 	case long: // an error
 		return false
-	case s.rendered() != nil:
+	case s.Rendered() != nil:
 		reason = skippedTemplate
 	case !keda && len(tree.NotYAML(s.Data)) > 0: // such as JSON with comments
 		reason = skippedOther

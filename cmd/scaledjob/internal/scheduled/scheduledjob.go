@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -38,11 +39,11 @@ func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
 	if !slices.ContainsFunc(manifest.Objects(s.Data), func(o manifest.Object) bool { return o.Kind == scheduledjob.GroupVersionKind.Kind }) {
 		return nil, nil
 	}
-	found, err := scheduledjob.Read(s.Data)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", s.Name, err)
+	if err := s.Rendered(); err != nil {
+		return nil, err
 	}
-	return found, err
+	found, err := scheduledjob.Read(s.Data)
+	return found, input.Each(err, func(e error) error { return fmt.Errorf("%s: %w", s.Name, e) })
 }
 
 // Read reads a ScheduledJob of the cluster.
@@ -71,7 +72,7 @@ func Config(s *scheduledjob.ScheduledJob, created time.Time) (c scheduledjob.Con
 	}
 	c, err = s.Config(scheduledjob.Inputs{Cron: Cron})
 	if err != nil {
-		return c, nil, fmt.Errorf("ScheduledJob %s: %w", s.Name, err)
+		return c, nil, input.Each(err, func(e error) error { return fmt.Errorf("ScheduledJob %s: %w", s.Name, e) })
 	}
 	if c.Schedule.Schedule != nil {
 		since := c.Schedule.Created
@@ -114,22 +115,13 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 	return err
 }
 
-// Lint prints the problems and warnings of the ScheduledJobs of a source, and reports
-// whether there are problems.
-func Lint(out io.Writer, s input.Source) (checked, problems bool) {
-	found, err := In(s)
+// Lint returns what the controller rejects in the YAML of a ScheduledJob, and what may surprise its
+// author.
+func Lint(object []byte) (rejected error, surprising []*field.Error) {
+	found, err := scheduledjob.Read(object)
 	for _, j := range found {
 		c, _, invalid := Config(j, time.Unix(0, 0).UTC())
-		err = errors.Join(err, invalid)
-		for _, w := range c.Warnings {
-			fmt.Fprintf(out, "%s: warning: ScheduledJob %s: %v\n", s.Name, j.Name, w)
-		}
+		err, surprising = errors.Join(err, invalid), append(surprising, c.Warnings...)
 	}
-	if err != nil {
-		fmt.Fprintf(out, "%s: error: %v\n", s.Name, err)
-	}
-	if err == nil && len(found) > 0 {
-		fmt.Fprintf(out, "%s: %d ScheduledJob, no problem\n", s.Name, len(found))
-	}
-	return len(found) > 0 || err != nil, err != nil
+	return err, surprising
 }
