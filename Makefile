@@ -55,10 +55,13 @@ check:
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 	$(ACTIONLINT)
 
-# Of the root, only the packages that TestImports allows to be concurrent. With -short properties have
-# a tenth of their draws: a race does not need many cases.
+# Of the root, only the packages that TestImports allows to be concurrent, and of the command only what
+# runs beside something else. With -short properties have a tenth of their draws: a race does not need
+# many cases.
 race:
-	go test -race -short -timeout 30m ./field ./simulation/... ./strategy/... $$(go list $(patsubst %,%/...,$(filter-out . ./tools,$(PURE))) | grep -v /e2e$$)
+	go test -race -short -timeout 30m ./field ./simulation/... ./strategy/... ./cmd/scaledjob/internal/cluster ./cmd/scaledjob/internal/editor \
+	$$(go list $(patsubst %,%/...,$(filter-out . ./tools ./cmd/scaledjob,$(PURE))) | grep -v /e2e$$)
+	go test -race -run Interrupt ./cmd/scaledjob
 
 # Before Go 1.27 the end of -fuzztime may be told as a failure of a target that has
 # found nothing (go.dev/issue/75804).
