@@ -228,6 +228,7 @@ func (t *Target) job(in hub.Place, slot slots.Slot, item *Item, more map[string]
 	} else {
 		metav1.SetMetaDataLabel(&job.ObjectMeta, hub.LabelHome, in.Home)
 		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, hub.LabelHome, in.Home)
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, LabelOwner, string(o.UID))
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)

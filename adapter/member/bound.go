@@ -19,9 +19,12 @@ import (
 
 // A bound knows the objects of a kind that a member's lists and watches have shown, each once.
 // Its API server is not trusted: lists may be endless. A nil bound knows none.
+//
+// The pods of an owner are not shown beyond as many as remain free: how many a Job has is up to its
+// completions and its failures, so that one owner would make the member unreachable for all.
 type bound struct {
 	cluster *Cluster
-	kind    string
+	kind    string // Jobs or pods
 
 	mu sync.Mutex
 	in map[string]*shown // by the namespace that is listed
@@ -58,13 +61,13 @@ func (b *bound) of(namespace string) *shown {
 	return b.in[namespace]
 }
 
-// page takes over a page of a list.
+// page takes over a page of a list, of all objects those that are ours, and returns what it shows.
 func page[T any, P interface {
 	*T
 	metav1.Object
-}](b *bound, namespace string, o metav1.ListOptions, all int, items []T) error {
+}](b *bound, namespace string, o metav1.ListOptions, all int, items []T) ([]T, error) {
 	if b == nil {
-		return nil
+		return items, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,20 +75,20 @@ func page[T any, P interface {
 		b.begin(namespace)
 	}
 	s := b.of(namespace)
-	for i := range items {
-		s.show(P(&items[i]))
-	}
 	if s.read += max(1, all); len(items) == 0 {
 		s.empty++
 	}
-	return b.check()
+	items = slices.DeleteFunc(items, func(item T) bool { return !b.show(namespace, P(&item)) })
+	return items, b.check()
 }
 
-// show takes over an object.
-func (s *shown) show(object metav1.Object) {
-	key, labels := keyOf(object), object.GetLabels()
-	s.hide(key)
+// show takes over an object, and reports whether it is shown.
+func (b *bound) show(namespace string, object metav1.Object) bool {
+	s, key, labels := b.of(namespace), keyOf(object), object.GetLabels()
 	uid := types.UID(labels[adapter.LabelOwner])
+	if !s.hide(key) && b.kind == pods && uid != "" && b.free(uid) <= 0 {
+		return false
+	}
 	of := s.owned[uid]
 	if of == nil {
 		of = &Owned{Owner: uid, Namespace: labels[LabelOwnerNamespace]}
@@ -93,6 +96,7 @@ func (s *shown) show(object metav1.Object) {
 	}
 	of.Jobs++
 	s.there[key] = of
+	return true
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
@@ -112,15 +116,20 @@ func keyOf(object metav1.Object) uint64 {
 	return maphash.Comparable(seed, [2]string{object.GetNamespace(), object.GetName()})
 }
 
-// foreign is how many times its bound a list may have objects that are not ours.
-const foreign = 4
+// foreign is how many times its bound a list may have objects that are not shown, and allPods how
+// many pods it may have in any case: an API server cannot store more.
+const (
+	pods    = "pods"
+	foreign = 4
+	allPods = 2_000_000
+)
 
 func (b *bound) check() error {
 	most, there, read := b.cluster.options.MaxJobs, 0, 0
 	for _, s := range b.in {
 		there, read = there+len(s.there)+s.empty, read+s.read
 	}
-	if there <= most && read <= foreign*most {
+	if there <= most && (read <= foreign*most || b.kind == pods && read <= allPods) {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
@@ -194,24 +203,24 @@ func (b *bound) take(namespace string, e *watch.Event) bool {
 	if e.Type == watch.Deleted {
 		return b.of(namespace).hide(keyOf(object))
 	}
-	b.of(namespace).show(object)
+	shows := b.show(namespace, object)
 	if err := b.check(); err != nil {
 		*e = watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error()}}
+		return true
 	}
-	return true
+	return shows
 }
 
-// size returns the number of objects, and of those of the owner.
-func (b *bound) size(owner types.UID) (all, owned int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// free returns how many objects of the owner may be added, so that as many remain free as he has.
+func (b *bound) free(owner types.UID) int {
+	free := b.cluster.options.MaxJobs
 	for _, s := range b.in {
-		all += int64(len(s.there))
+		free -= len(s.there)
 		if of := s.owned[owner]; of != nil {
-			owned += int64(of.Jobs)
+			free -= of.Jobs
 		}
 	}
-	return all, owned
+	return free
 }
 
 // has reports whether the last view of a namespace has objects of the owner.
@@ -221,21 +230,18 @@ func (b *bound) has(namespace string, owner types.UID) bool {
 	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
-// room returns how many Jobs of the owner may be added, each with as many pods. An owner may
-// have as many as remain free, so that no owner uses up what the others have, and a new one
-// always finds room.
-func (c *Cluster) room(owner types.UID, pods int64) int64 {
-	all, owned := c.jobs.size(owner)
-	if c.options.Pods {
-		n, _ := c.pods.size("")
-		all, owned = max(all, n), owned*pods
-	} else {
-		pods = 1
+// room returns how many Jobs of the owner may be added: as many Jobs and pods as remain free, so
+// that no owner uses up what the others have, and a new one always finds room.
+func (c *Cluster) room(owner types.UID) int64 {
+	free := c.options.MaxJobs
+	for _, b := range []*bound{c.jobs, c.pods} {
+		b.mu.Lock()
+		free = min(free, b.free(owner))
+		b.mu.Unlock()
 	}
 	c.mu.Lock()
-	owners := int64(len(c.failures))
-	c.mu.Unlock()
-	return max(0, int64(c.options.MaxJobs)-all-owned) / ((1 + owners) * pods)
+	defer c.mu.Unlock()
+	return int64(max(0, free) / (1 + len(c.failures)))
 }
 
 // Owners returns the owners of the Jobs on each member that this hub created, by the name of

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -119,6 +120,48 @@ func TestTooManyJobs(t *testing.T) {
 		}
 		w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
 		require.ErrorContains(t, w.all.Problems()["a"], "more than 3 "+kind)
+	}
+}
+
+// A Job of many completions, or whose failures are ignored, may have any number of pods. They
+// change nothing for other owners, also if they are listed anew: these have their pods and Jobs, and
+// he gets no more Jobs there, with the reason.
+func TestManyPods(t *testing.T) {
+	o := member.Options{MaxJobs: 40, Pods: true}
+	w := newWorld(t, o, "a").ready()
+	w.demand = 1
+	noErrors(t, w.poll())
+	w.shown(1)
+	many := w.jobs("a")[0]
+	w.pods("a", &many, 0, 90)
+	other := anOwner("00000000-0000-4000-9000-000000000002")
+	other.Owner.Name, other.PendingPodConditions = "other", []string{"Ready"}
+	require.NoError(t, w.all.Track(other, nil))
+	seen := w.all.Observe(other.Owner.UID)
+	w.all.Apply(t.Context(), seen, jobs.Plan(w.policy, jobs.State{Metrics: demand(2), Clusters: seen.Clusters}))
+	w.eventually("his are created", func() bool { return len(w.jobs("a")) == 3 })
+	for i, j := range w.jobs("a") {
+		if j.Labels[adapter.LabelOwner] == string(other.Owner.UID) {
+			w.pods("a", &j, i, 2)
+		}
+	}
+	w.pods("a", &many, 1, 90)
+	for range 2 {
+		w.eventually("the other's Jobs run", func() bool {
+			c := w.all.Observe(other.Owner.UID).Clusters[0]
+			running := 0
+			for _, j := range c.Jobs {
+				if j.Phase == jobs.Running {
+					running++
+				}
+			}
+			return c.Reach == jobs.Reachable && running == 2 && *c.MaxJobs > 2
+		})
+		w.demand = 9
+		d, _ := w.plan()
+		require.Equal(t, jobs.ReasonFull, d.Members[0].Excluded, "%s", d)
+		w.add("a", o) // and all are listed
+		w.ready()
 	}
 }
 

@@ -50,7 +50,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
-	c.jobs, c.pods = &bound{cluster: c, kind: "Jobs", in: map[string]*shown{}}, &bound{cluster: c, kind: "pods", in: map[string]*shown{}}
+	c.jobs, c.pods = &bound{cluster: c, kind: "Jobs", in: map[string]*shown{}}, &bound{cluster: c, kind: pods, in: map[string]*shown{}}
 	var err error
 	c.tracker, err = adapter.NewTracker(via{Interface: clients.Watches, cluster: c, send: c.watching, jobs: c.jobs, pods: c.pods}, adapter.Options{
 		Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,

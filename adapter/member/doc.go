@@ -18,7 +18,8 @@
 // each within its own timeouts: a member that hangs delays no other. A member that
 // failed its health check gets no request until a health check passes. With Clusters.Patience
 // Apply does not wait for slow members. An owner may have as many Jobs on a member as remain
-// free of Options.MaxJobs, so that no owner uses up what the others have.
+// free of Options.MaxJobs, so that no owner uses up what the others have. His pods beyond that, such
+// as of Jobs with many completions, are not kept: the status of their Jobs counts without them.
 //
 // # Ownership
 //
@@ -26,7 +27,7 @@
 // member's garbage collector would delete the Job. Labels take its place:
 //
 //	LabelHome            the hub cluster, Options.Home; the pods have it too
-//	adapter.LabelOwner   the UID of the owner
+//	adapter.LabelOwner   the UID of the owner; the pods have it too
 //	LabelOwnerNamespace  its namespace
 //	LabelSelector        its name
 //	LabelCreation        a random value, which no other Job of the same name has
@@ -105,7 +106,7 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	no owner uses up what the others have                                 TestShareOfBound
+//	no owner uses up what the others have                                 TestShareOfBound, TestManyPods
 //	pods of others' Jobs do not count                                     TestPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence

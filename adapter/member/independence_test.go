@@ -44,7 +44,7 @@ type tenancy struct {
 
 // Faults of an owner's pods, and of his requests by what becomes of them.
 var (
-	podFaults  = []string{"never starts", "starts late", "deadline", "lies"}
+	podFaults  = []string{"never starts", "starts late", "deadline", "lies", "many pods"}
 	callFaults = map[string]func(verb string, ctx context.Context, send func() error) error{
 		"quota": func(verb string, _ context.Context, send func() error) error {
 			return ifVerb(verb == "create", errForbidden, send)
@@ -145,7 +145,11 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			}
 			return send()
 		})
-		w.add(name, member.Options{Interval: 5 * time.Second})
+		o := member.Options{Interval: 5 * time.Second}
+		if s.fault == "many pods" {
+			o.Pods, o.MaxJobs = true, 600
+		}
+		w.add(name, o)
 	}
 	defer func() {
 		for _, name := range names {
@@ -181,9 +185,13 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 				bad := fails && mine(j.Name) && (s.on == "" || s.on == name)
 				late := bad && s.fault == "starts late" && time.Since(j.CreationTimestamp.Time) < 90*time.Second
 				met.Store(met.Load() || bad && fault == nil)
-				if bad && s.fault == "lies" {
+				switch {
+				case bad && s.fault == "lies":
 					w.lie(name, &j, poll)
 					continue
+				case bad && s.fault == "many pods": // of many completions, or of failures that are ignored
+					w.pods(name, &j, poll, 60)
+					synctest.Wait()
 				}
 				switch {
 				case bad && s.fault == "never starts", late, len(j.Status.Conditions) > 0:

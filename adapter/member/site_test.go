@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -390,6 +391,18 @@ func (w *world) change(name string, change func(*batchv1.Job)) {
 	for _, j := range w.jobs(name) {
 		change(&j)
 		_, err := w.sites[name].Clientset.BatchV1().Jobs(j.Namespace).Update(context.Background(), &j, metav1.UpdateOptions{})
+		require.NoError(w.t, err)
+	}
+}
+
+// pods creates n more pods of a Job, which are ready, as its controller would in a round.
+func (w *world) pods(name string, j *batchv1.Job, round, n int) {
+	w.t.Helper()
+	for i := range n {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(j.Name, "-", round, "-", i), UID: types.UID(fmt.Sprint(j.UID, round, i)), Labels: maps.Clone(j.Spec.Template.Labels)},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+		metav1.SetMetaDataLabel(&p.ObjectMeta, batchv1.ControllerUidLabel, string(j.UID))
+		_, err := w.sites[name].Clientset.CoreV1().Pods(j.Namespace).Create(context.Background(), p, metav1.CreateOptions{})
 		require.NoError(w.t, err)
 	}
 }

@@ -105,7 +105,8 @@ func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobLi
 		}
 		all := len(there.Items)
 		there.Items = slices.DeleteFunc(there.Items, func(job batchv1.Job) bool { return !j.cluster.ours(&job) })
-		return there, page(j.bound, j.namespace, o, all, there.Items)
+		there.Items, err = page(j.bound, j.namespace, o, all, there.Items)
+		return there, err
 	})
 }
 
@@ -132,7 +133,8 @@ func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodLis
 		if err != nil {
 			return nil, err
 		}
-		return there, page(p.bound, p.namespace, o, len(there.Items), there.Items)
+		there.Items, err = page(p.bound, p.namespace, o, len(there.Items), there.Items)
+		return there, err
 	})
 }
 

@@ -88,7 +88,7 @@ const (
 	ReasonWorkloadTainted Reason = "WorkloadTainted" // Jobs of this class and size were stuck on it
 	ReasonRejected        Reason = "CreateRejected"  // it has rejected the Jobs of the previous decision
 	ReasonNoWeight        Reason = "NoWeight"
-	ReasonFull            Reason = "MaxJobsReached" // it has the most Jobs; of a decision: all members that are not excluded
+	ReasonFull            Reason = "MaxJobsReached" // it has the most Jobs, or the most pods of this owner; of a decision: all members that are not excluded
 )
 
 // Reasons of decisions. The first that applies is reported.

@@ -23,7 +23,7 @@ var descriptions = map[Reason]string{
 	ReasonWorkloadTainted: "Jobs of this class and size were stuck on the cluster",
 	ReasonRejected:        "Cluster has rejected a Job",
 	ReasonNoWeight:        "Cluster has no weight",
-	ReasonFull:            "Cluster has the most Jobs that it may have",
+	ReasonFull:            "Cluster has the most Jobs, or pods, that it may have",
 }
 
 // String describes the member in a sentence, without its numbers.

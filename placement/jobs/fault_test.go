@@ -330,7 +330,7 @@ func TestMemberPlanString(t *testing.T) {
 		{jobs.ReasonWorkloadTainted, taint.State{}, "Jobs of this class and size were stuck on the cluster"},
 		{jobs.ReasonRejected, soft, "Cluster has rejected a Job"},
 		{jobs.ReasonNoWeight, taint.State{}, "Cluster has no weight"},
-		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs that it may have"},
+		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs, or pods, that it may have"},
 	} {
 		require.Equal(t, c.want, jobs.MemberPlan{Excluded: c.excluded, Taint: c.taint}.String())
 	}
@@ -363,7 +363,7 @@ a: 1 running, 0 pending, 0 stuck (Cluster is healthy)
   create 1
   replace stuck on c
 b: 1 running, 0 pending, 0 stuck (Cluster is unreachable, and no other has answered since: the hub may be cut off)
-c: 1 running, 1 pending, 1 stuck (Cluster has the most Jobs that it may have)
+c: 1 running, 1 pending, 1 stuck (Cluster has the most Jobs, or pods, that it may have)
 delete old on a: outdated
 delete source on b: duplicate, when it is reachable
 delete done on a: finished
