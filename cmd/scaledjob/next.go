@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,8 +37,8 @@ const mostOccurrences = 10_000
 
 const nextLong = `Print the next occurrences of a schedule: an ISO 8601 repeating interval, such as
 the timeSpec of a ScheduledJob (R[n]/[start]/duration, R[n]/start/end or
-R[n]/duration/end), or a cron expression of five fields. With -f, print those of the
-ScheduledJobs in a file. With a NAME, print those of a ScheduledJob in the cluster, and why
+R[n]/duration/end), or a cron expression of five fields. With a file, print those of the
+ScheduledJobs in it. With a NAME, print those of a ScheduledJob in the cluster, and why
 its runs wait; -n is the namespace then. Otherwise -n is the number of occurrences.
 
 A note follows an occurrence of an interval that clocks skip (gap), that they show
@@ -49,7 +50,7 @@ const nextExample = "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 
 func newNext() *cobra.Command {
 	n := &nextCommand{}
 	c := &cobra.Command{
-		Use:     "next SCHEDULE | next -f FILE | next NAME",
+		Use:     "next SCHEDULE | next [-f] FILE | next NAME",
 		Hidden:  true, // of the first page of the help
 		Short:   "Print the next occurrences of a schedule or a ScheduledJob",
 		Long:    nextLong,
@@ -64,6 +65,11 @@ func newNext() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 { // explain takes a file like this, too
+				if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+					n.file, args = args[0], nil
+				}
+			}
 			named := len(args) == 1 && scheduledName.MatchString(args[0])
 			if (named || n.file != "") && c.Flags().Changed("zone") {
 				return input.Usagef("--zone: only for a schedule; a ScheduledJob has its own zone")

@@ -23,6 +23,8 @@ func TestScheduledJob(t *testing.T) {
 	status, out, said := call(t, "next -f "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, want, out)
+	_, without, said := call(t, "next "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
+	require.Equal(t, want, without, said)
 
 	status, _, said = call(t, "next -f "+file+" -n 0", "")
 	require.Equal(t, trouble, status)
