@@ -94,7 +94,7 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	changed, compared, again := 0, 0, false
+	changed, compared := 0, 0
 	for _, m := range manifests {
 		c, err := diff.Of(&d.QueueFlags, m, d.from.One(), d.to.One())
 		if err != nil {
@@ -106,16 +106,15 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			changed++
 		}
 		if d.output.Text == "json" {
-			err = json.NewEncoder(out).Encode(c)
-		} else {
-			if again {
-				fmt.Fprintln(out)
+			if err := json.NewEncoder(out).Encode(c); err != nil {
+				return err
 			}
-			again, err = true, c.Print(out, d.all)
+			continue
 		}
-		if err != nil {
-			return err
+		if compared > 1 {
+			fmt.Fprintln(out)
 		}
+		c.Print(out, d.all)
 	}
 	if compared > 1 && d.output.Text != "json" {
 		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, report.Plural(compared, "ScaledJob"), d.from.One(), d.to.One())

@@ -185,8 +185,9 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 // write prints the findings in the format of the output.
 func (l *linter) write(out io.Writer, found *lint.Report) error {
 	found.Color = report.Colored(out)
-	if report.Terminal(out) != nil {
+	if report.Terminal(out) != nil && l.output.Text == "text" {
 		found.Width = report.Width(out)
+		report.Fit(out, 0)
 	}
 	if w, ok := out.(*report.Writer); ok {
 		w.Colors, w.Commands = found.Color, l.output.Text == "github"
@@ -255,7 +256,7 @@ func (l *linter) printExplanation(out io.Writer) error {
 	if err != nil {
 		return input.Usagef("--explain: %w", err)
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, report.Prose(text, report.Width(out)))
 	return err
 }
 
@@ -275,6 +276,7 @@ func (l *linter) printRules(out io.Writer) error {
 	if l.output.Text != "text" {
 		return json.NewEncoder(out).Encode(lint.Rules())
 	}
+	report.Fit(out, 0)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range lint.Rules() {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Severity, r.Doc)

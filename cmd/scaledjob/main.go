@@ -62,6 +62,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	out, said := report.NewWriter(stdout), report.NewWriter(stderr)
 	root.SetOut(out)
 	root.SetErr(said)
+	if report.Terminal(stderr) != nil {
+		report.Fit(said, 0)
+	}
 	type result struct {
 		command *cobra.Command
 		err     error
@@ -181,24 +184,23 @@ func plainText(text string) string {
 	return text
 }
 
-// wrapped writes the usage with flags of at most 100 columns. A template of one's own would
-// add 8 MB to the command: text/template keeps every method of every type.
-func wrapped(usage func(*cobra.Command) error) func(*cobra.Command) error {
-	return func(c *cobra.Command) error {
-		out := c.OutOrStderr()
-		width := min(report.Width(out), report.Columns)
-		var b strings.Builder
-		c.SetOut(&b)
-		err := usage(c)
-		c.SetOut(out)
-		page := b.String()
-		for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
-			if long := strings.TrimSpace(flags.FlagUsages()); long != "" {
-				page = strings.Replace(page, long, strings.TrimSpace(flags.FlagUsagesWrapped(width)), 1)
-			}
+// help writes the help of a command in at most 100 columns. Commands stay whole, to be copied. A
+// template of one's own would add 8 MB to the command: text/template keeps every method of every type.
+func help(c *cobra.Command, _ []string) {
+	out := c.OutOrStdout()
+	columns := min(report.Width(out), report.Columns)
+	usage := c.UsageString()
+	for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
+		if long := strings.TrimSpace(flags.FlagUsages()); long != "" {
+			usage = strings.Replace(usage, long, strings.TrimSpace(flags.FlagUsagesWrapped(columns)), 1)
 		}
-		_, printed := io.WriteString(out, page)
-		return errors.Join(err, printed)
+	}
+	fmt.Fprintf(out, "%s\n\n", report.Prose(cmp.Or(c.Long, c.Short), columns))
+	for line := range strings.Lines(usage) {
+		if !strings.Contains(line, "scaledjob ") {
+			line = strings.Join(report.Fitted(line, columns), "\n")
+		}
+		_, _ = io.WriteString(out, line)
 	}
 }
 
@@ -214,7 +216,7 @@ func newRoot() *cobra.Command {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scaledjob"}
 	}
-	root.SetUsageFunc(wrapped(root.UsageFunc()))
+	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(input.FlagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newWhy(), newVersion(), newMan())

@@ -19,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -217,6 +218,7 @@ func parseSchedule(text string, zone *time.Location, created time.Time) (parsed,
 func noNotes(time.Time) []interval.Note { return nil }
 
 func printOccurrences(out io.Writer, found []occurrence) error {
+	report.Fit(out, 0)
 	if len(found) == 0 {
 		_, err := fmt.Fprintln(out, "no more occurrences")
 		return err
@@ -266,6 +268,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
 	}
+	report.Fit(out, 0)
 	if due == nil {
 		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
 	} else if err := printOccurrences(out, found); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -200,27 +201,48 @@ func TestMeasured(t *testing.T) {
 	require.Contains(t, said, "gone.csv: no such file")
 }
 
-// All that simulate prints has at most 100 columns, however long the names are.
+// Every command prints lines of at most the columns of the terminal, and simulate of 100 if they are
+// not known. Commands to copy and lines of a single word may be longer.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("long-name-", 9)
 	manifest := written(t, "long.yaml", strings.Replace(trigger("rabbitmq", `queueName: q, host: "amqp://h", value: "5", mode: QueueLength`, ""),
 		"type: rabbitmq,", "type: rabbitmq, name: "+long+",", 1))
 	scenario := written(t, "scenario.yaml", "duration: 10m\npolicy: {name: "+long+"}\nqueues: [{name: "+long+", arrivals: constant:1/s, service: 30s}]\n")
 	measured := written(t, "measured.csv", "time,items\n0s,1\n1m,10\n")
-	for _, command := range []string{
+	simulations := []string{
 		workload + "--compare default,accurate,eager@2.18",
 		workload + "--compare default,accurate,eager@2.18 --search --objective p95<1s",
 		workload + "--search --objective p95<1h --measured " + measured,
 		"simulate " + manifest + " --arrivals poisson:2/s --duration 10m --service recorded:" + strings.Repeat("30s,", 40) + "1s",
 		"simulate --scenario " + scenario,
-	} {
-		status, out, said := call(t, command, "")
-		require.Equal(t, success, status, said)
-		require.Greater(t, strings.Count(out, "\n"), 8)
-		for line := range strings.SplitSeq(out, "\n") {
-			require.LessOrEqual(t, utf8.RuneCountInString(line), report.Columns, line)
+	}
+	others := []string{
+		"explain testdata/accurate.yaml --jobs testdata/jobs.json --queue 8 --release 2.17,spec", "explain testdata/two.yaml --name both --queue rabbitmq=12,cache=unread",
+		"diff testdata/accurate.yaml --from 2.4 --to 2.21 --all", "diff testdata/two.yaml --name both --from spec", "test testdata/tests",
+		"next R/2026-10-25T00:30:00+02:00/PT1H --zone Europe/Berlin -n 3 --from 2026-10-25T00:00:00Z", "lint --rules", "lint --explain min-above-max",
+		"--help", "help explain", "help diff", "help lint", "help simulate", "help next", "help why", "help oracle",
+	}
+	for _, columns := range []int{0, 40, 60, 80} {
+		t.Setenv("COLUMNS", strconv.Itoa(columns))
+		commands, most := simulations, report.Columns
+		if columns > 0 {
+			commands, most = append(others, simulations[0], simulations[4]), columns
+		}
+		for _, command := range commands {
+			status, out, said := call(t, command, "")
+			require.NotEqual(t, trouble, status, said)
+			require.Greater(t, strings.Count(out, "\n"), 1)
+			for line := range strings.SplitSeq(out, "\n") {
+				if utf8.RuneCountInString(line) > most && !strings.Contains(line, "scaledjob ") {
+					require.NotContains(t, strings.TrimSpace(line), " ", "%s: %d columns", command, most)
+				}
+			}
 		}
 	}
+	_, out, _ := call(t, "explain testdata/accurate.yaml --queue 8 -o json", "")
+	require.Equal(t, 1, strings.Count(out, "\n"))
+	_, out, _ = call(t, "lint testdata/manifest.yaml", "")
+	require.Regexp(t, `(?m)^testdata/manifest.yaml:5:29: warning: .*\. \[restart-policy-missing\]$`, out)
 }
 
 // The charts have the same scale for all policies, and means instead of maxima: a queue that is

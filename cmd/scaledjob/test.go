@@ -65,6 +65,9 @@ The exit status is 1 if a test fails.
 func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
 	sources, problems := t.Sources(args, stdin)
 	all, failed := []testfile.Result{}, 0
+	if t.output.Text == "text" {
+		report.Fit(out, 0)
+	}
 	done := func(r *testfile.Result) {
 		if all = append(all, *r); !r.Passed {
 			failed++

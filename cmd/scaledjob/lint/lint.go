@@ -24,7 +24,7 @@ type Report struct {
 	Scheduled  int       // the same of ScheduledJobs
 	Ignored    int       // how many findings comments and Filter have silenced
 	Color      bool      // WriteText uses the colors of a terminal
-	Width      int       // columns of WriteText; 0 leaves lines whole
+	Width      int       // columns for the lines at fault of WriteText; 0 is 100
 
 	sources map[string][]string // lines of the files
 }

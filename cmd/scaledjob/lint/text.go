@@ -23,7 +23,7 @@ const (
 var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan}
 
 // WriteText writes each finding on a line, however long, then the line at fault, and a summary
-// at the end. Width breaks the lines, and Color adds colors, for a terminal.
+// at the end. Width is that of the lines at fault, and Color adds colors, for a terminal.
 //
 //	job.yaml:9:20: error: spec.minReplicaCount is 5: …. Write at most maxReplicaCount, 2. [min-above-max]
 //	  9 |   minReplicaCount: 5
@@ -41,14 +41,11 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
 	at := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
-	lines := []string{at + " " + f.Severity.String() + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]"}
-	if r.Width > 0 {
-		lines = report.Lines(lines[0], "    ", r.Width)
+	severity := f.Severity.String()
+	if r.Color {
+		at, severity = bold+at+reset, severityColors[f.Severity]+severity+reset
 	}
-	if rest, ok := strings.CutPrefix(lines[0], at+" "+f.Severity.String()); ok && r.Color {
-		lines[0] = bold + at + reset + " " + severityColors[f.Severity] + f.Severity.String() + reset + rest
-	}
-	b.WriteString(strings.Join(lines, "\n") + "\n")
+	b.WriteString(at + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
 	r.writeExcerpt(b, f)
 }
 

@@ -5,11 +5,12 @@ package diff
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -130,14 +131,13 @@ func unpaused(m *input.ScaledJob) *input.ScaledJob {
 
 const few = 12
 
-func (c *comparison) Print(out io.Writer, all bool) error {
+func (c *comparison) Print(out io.Writer, all bool) {
+	report.Fit(out, 0)
 	if len(c.Differences) == 0 {
 		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.To, c.Cases)
 	} else {
 		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
-		if err := c.table(out, all); err != nil {
-			return err
-		}
+		c.table(out, all)
 	}
 	if len(c.Because) == 0 && len(c.First) > 0 {
 		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
@@ -157,30 +157,27 @@ func (c *comparison) Print(out io.Writer, all bool) error {
 	if len(c.Unused) > 0 {
 		fmt.Fprintf(out, "\nNot listed are changes of strategies that the manifest does not use: %s.\n", strings.Join(c.Unused, ", "))
 	}
-	return nil
 }
 
-func (c *comparison) table(out io.Writer, all bool) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+func (c *comparison) table(out io.Writer, all bool) {
+	heads := []string{""}
 	for _, t := range c.triggers {
-		fmt.Fprintf(w, "%s\t", t.Name)
+		heads = append(heads, t.Name)
 	}
-	fmt.Fprintf(w, "running\tpending\t%s\t%s\t\n", c.From, c.To)
-	rows := c.Differences
-	if !all && len(rows) > few {
-		rows = rows[:few]
+	rows := [][]string{append(heads, "running", "pending", c.From.String(), c.To.String())}
+	differences := c.Differences
+	if !all {
+		differences = differences[:min(few, len(differences))]
 	}
-	for _, d := range rows {
+	for _, d := range differences {
+		row := []string{""}
 		for _, q := range d.Queue {
-			fmt.Fprintf(w, "%g\t", q)
+			row = append(row, fmt.Sprintf("%g", q))
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t\n", d.Running, d.Pending, d.From, d.To)
+		rows = append(rows, append(row, strconv.FormatInt(d.Running, 10), strconv.FormatInt(d.Pending, 10), d.From.String(), d.To.String()))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if more := len(c.Differences) - len(rows); more > 0 {
+	fmt.Fprint(out, report.Tabulated(rows, report.Width(out)))
+	if more := len(c.Differences) - len(differences); more > 0 {
 		fmt.Fprintf(out, "… and %d more; use --all\n", more)
 	}
-	return nil
 }

@@ -23,6 +23,7 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 		}
 		return nil
 	}
+	report.Fit(out, 0)
 	if again {
 		fmt.Fprintln(out)
 	}

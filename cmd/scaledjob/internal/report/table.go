@@ -2,44 +2,60 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Tabulated returns a table. If it is wider than a line, the first column has lines of its own.
-func Tabulated(rows [][]string) string {
+// Tabulated returns a table of numbers behind their heads. If it is wider than so many columns,
+// the first cell of a row has lines of its own. If that is too wide as well, each number is
+// behind its head.
+func Tabulated(rows [][]string, columns int) string {
 	text := Aligned("", true, rows)
-	if first, _, _ := strings.Cut(text, "\n"); utf8.RuneCountInString(first) <= Columns {
+	if fits(text, columns) {
 		return text
+	}
+	var b strings.Builder
+	first := func(row []string) {
+		if row[0] != "" {
+			fmt.Fprintln(&b, row[0])
+		}
 	}
 	numbers := make([][]string, len(rows))
 	for i, row := range rows {
 		numbers[i] = append([]string{""}, row[1:]...)
 	}
-	lines := strings.Split(strings.TrimSuffix(Aligned("", true, numbers), "\n"), "\n")
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			fmt.Fprintln(&b, strings.Join(Lines(rows[i][0], "    ", Columns), "\n"))
+	if text = Aligned("", true, numbers); fits(text, columns) {
+		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+			if i > 0 {
+				first(rows[i])
+			}
+			fmt.Fprintln(&b, line)
 		}
-		fmt.Fprintln(&b, line)
+		return b.String()
+	}
+	for _, row := range rows[1:] {
+		first(row)
+		var named []string
+		for i, cell := range row[1:] {
+			named = append(named, rows[0][i+1]+": "+cell)
+		}
+		fmt.Fprintln(&b, "  "+strings.Join(named, ", "))
 	}
 	return b.String()
 }
 
-// Aligned returns a table in at most report.Columns: the widest columns are cut off if
-// needed. All columns but the first are at the right, if wanted: they are numbers, and not cut off.
+func fits(text string, columns int) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	return utf8.RuneCountInString(first) <= columns
+}
+
+// Aligned returns a table. All columns but the first are at the right, if wanted: they are numbers.
 func Aligned(indent string, right bool, rows [][]string) string {
-	widths, wide := make([]int, len(rows[0])), utf8.RuneCountInString(indent)-2
+	widths := make([]int, len(rows[0]))
 	for i := range widths {
 		for _, row := range rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
-		wide += widths[i] + 2
-	}
-	for ; wide > Columns && !right; wide-- {
-		widths[slices.Index(widths, slices.Max(widths))]--
 	}
 	var b strings.Builder
 	for _, row := range rows {
@@ -49,7 +65,7 @@ func Aligned(indent string, right bool, rows [][]string) string {
 			if i > 0 && right {
 				format = "%*s  "
 			}
-			line += fmt.Sprintf(format, widths[i], Cut(cell, widths[i]))
+			line += fmt.Sprintf(format, widths[i], cell)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 )
@@ -23,12 +25,26 @@ func Terminal(out io.Writer) *os.File {
 	return nil
 }
 
-// Width returns the width of the terminal, or report.Columns without a terminal.
-func Width(out io.Writer) int {
-	if f := Terminal(out); f != nil {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return max(40, width)
-		}
+// Width returns the columns that $COLUMNS or else the terminal has, and without both
+// report.Columns.
+func Width(out io.Writer) int { return cmp.Or(known(out), Columns) }
+
+// known returns the columns of an output, or 0.
+func known(out io.Writer) int {
+	width, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	if f := Terminal(out); f != nil && width <= 0 {
+		width, _, _ = term.GetSize(int(f.Fd()))
 	}
-	return Columns
+	if width <= 0 {
+		return 0
+	}
+	return max(40, width)
+}
+
+// Fit breaks the lines that a Writer writes from now on at the columns of its output. If they are
+// not known, it takes others; 0 leaves lines whole.
+func Fit(out io.Writer, others int) {
+	if w, ok := out.(*Writer); ok {
+		w.columns = cmp.Or(known(w), others)
+	}
 }

@@ -1,25 +1,64 @@
 package report
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
 
-// Columns is the width of texts that are not for a terminal.
+// Columns is the width of texts if the width of the output is not known.
 const Columns = 100
 
 // Lines breaks a text at spaces into lines of at most so many columns, unless a word is longer. All
 // but the first line are indented.
 func Lines(text, indent string, columns int) []string {
 	var lines []string
-	line := ""
-	for word := range strings.SplitSeq(text, " ") {
+	words := strings.TrimLeft(text, " ")
+	line := text[:len(text)-len(words)]
+	for i, word := range strings.Split(words, " ") {
 		switch {
-		case line == "":
-			line = word
-		case len([]rune(line))+1+len([]rune(word)) > columns:
-			lines = append(lines, line)
+		case i == 0:
+			line += word
+		case line == indent: // spaces at the break
+			line += word
+		case wide(line)+1+wide(word) > columns:
+			lines = append(lines, strings.TrimRight(line, " "))
 			line = indent + word
 		default:
 			line += " " + word
 		}
 	}
 	return append(lines, line)
+}
+
+var colors = regexp.MustCompile(`\x1b\[[0-9]*m`)
+
+// wide returns the columns of a text.
+func wide(text string) int { return utf8.RuneCountInString(colors.ReplaceAllString(text, "")) }
+
+// labels match what stands before the text of a line, as far as two spaces are behind it.
+var labels = regexp.MustCompile(`^.*  `)
+
+// Fitted breaks a line so that the text continues below its beginning, behind the labels of the line.
+func Fitted(line string, columns int) []string {
+	if wide(line) <= columns {
+		return []string{line}
+	}
+	text := strings.TrimLeft(line, " ")
+	indent := len(line) - len(text) + 4
+	if l := wide(labels.FindString(string([]rune(line)[:columns/2]))); l > indent-4 {
+		indent = l
+	}
+	return Lines(line, strings.Repeat(" ", min(indent, columns/2)), columns)
+}
+
+// Prose breaks the paragraphs of a text again. Paragraphs that begin with a space stay.
+func Prose(text string, columns int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if end := strings.TrimRight(p, "\n"); !strings.HasPrefix(p, " ") {
+			paragraphs[i] = strings.Join(Lines(strings.ReplaceAll(end, "\n", " "), "", columns), "\n") + p[len(end):]
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }

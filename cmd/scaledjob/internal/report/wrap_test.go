@@ -18,3 +18,23 @@ func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 120)
 	require.Equal(t, []string{"a", "  " + long, "  b"}, report.Lines("a "+long+" b", "  ", 100))
 }
+
+// A line continues behind its label, if that leaves half of the line.
+func TestFitted(t *testing.T) {
+	for line, want := range map[string][]string{
+		"label     one two three":           {"label     one two", "          three"},
+		"  1  -  one two three":             {"  1  -  one two", "        three"},
+		"    one two three fours":           {"    one two three", "        fours"},
+		"one two three four five":           {"one two three four", "    five"},
+		"a long label here  one two":        {"a long label here", "    one two"},
+		"\x1b[1mone\x1b[0m two three":       {"\x1b[1mone\x1b[0m two three"},
+		strings.Repeat("é", 20) + "  two 3": {strings.Repeat("é", 20), "    two 3"},
+	} {
+		require.Equal(t, want, report.Fitted(line, 20))
+	}
+}
+
+// Paragraphs are broken again, except those with a space before them.
+func TestProse(t *testing.T) {
+	require.Equal(t, "one\ntwo\nthree\n\n  four five\n\nsix\n", report.Prose("one two\nthree\n\n  four five\n\nsix\n", 5))
+}

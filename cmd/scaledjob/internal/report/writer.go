@@ -59,9 +59,10 @@ func visible(r rune, encoded []byte) []byte {
 // The value of JSON stays the same. A Writer keeps the last line until it is complete: call
 // Flush at the end.
 type Writer struct {
-	to   io.Writer
-	line []byte
-	err  error
+	to      io.Writer
+	line    []byte
+	err     error
+	columns int // 0 leaves lines whole
 	// Colors lets the colors of the command pass. Every other text in the output must
 	// then be clean.
 	Colors bool
@@ -106,7 +107,15 @@ func (w *Writer) Flush() error {
 func (w *Writer) put(lines []byte) {
 	var out []byte
 	for line := range bytes.Lines(lines) {
-		out = append(out, w.safe(line)...)
+		if text, end := bytes.CutSuffix(line, []byte("\n")); w.columns > 0 {
+			line = []byte(strings.Join(Fitted(string(text), w.columns), "\n"))
+			if end {
+				line = append(line, '\n')
+			}
+		}
+		for part := range bytes.Lines(line) {
+			out = append(out, w.safe(part)...)
+		}
 	}
 	_, w.err = w.to.Write(out)
 }

@@ -45,18 +45,19 @@ func (r *Findings) table(where places) [][]string {
 }
 
 func printTable(out io.Writer, r *Findings) error {
+	report.Fit(out, report.Columns)
 	if len(r.Assumptions) > 0 {
 		fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, assumed(r.Assumptions)))
 	}
-	heads := len(r.Capacities) + len(r.Objectives)
+	heads, columns := len(r.Capacities)+len(r.Objectives), report.Width(out)
 	for _, line := range r.Verdict[:heads] {
-		fmt.Fprintln(out, strings.Join(report.Lines(line, "    ", report.Columns), "\n"))
+		fmt.Fprintln(out, line)
 	}
-	fmt.Fprint(out, "\n", report.Tabulated(r.table(onTerminal)), "\n")
+	fmt.Fprint(out, "\n", report.Tabulated(r.table(onTerminal), columns), "\n")
 	for _, line := range r.Verdict[heads:] {
-		fmt.Fprintln(out, strings.Join(report.Lines(line, "    ", report.Columns), "\n"))
+		fmt.Fprintln(out, line)
 	}
-	_, err := fmt.Fprint(out, "\n", terminalCharts(r))
+	_, err := fmt.Fprint(out, "\n", terminalCharts(r, columns))
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 
 // terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
 // policy with the same scale, and has the maxima in a line below.
-func terminalCharts(r *Findings) string {
+func terminalCharts(r *Findings, columns int) string {
 	wide, steps, length := 0, 0, 0.0
 	for i := range r.Study.Samples {
 		s := &r.Study.Samples[i]
@@ -20,28 +20,34 @@ func terminalCharts(r *Findings) string {
 		steps = max(steps, len(s.Queue.Mean))
 		length = s.Step * float64(steps) // the step is the same in all
 	}
-	if wide > 40 {
+	if wide > columns*2/5 {
 		wide = 0 // names have lines of their own
 	}
-	columns := report.Columns - wide - 1
 	title := "Jobs"
 	if most := r.Capacities[0].Load.Max; most > 0 {
 		title = fmt.Sprintf("Jobs (maximum %d)", most)
 	}
 	var b strings.Builder
-	terminalChart(&b, "Items waiting", r.Study, wide, steps, columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
-	terminalChart(&b, title, r.Study, wide, steps, columnOf("peak"), func(s *study.Sample) []float64 { return s.Jobs.Mean })
-	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-1, report.Span(length))
+	c := chart{r.Study, wide, steps, columns}
+	c.draw(&b, "Items waiting", columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
+	c.draw(&b, title, columnOf("peak"), func(s *study.Sample) []float64 { return s.Jobs.Mean })
+	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-wide-2, report.Span(length))
 	return b.String()
 }
 
-// terminalChart draws a chart beside names of at most so many letters.
-func terminalChart(b *strings.Builder, title string, of *study.Study, wide, steps int, peak *column, means func(*study.Sample) []float64) {
+// A chart has names of at most so many letters on its left.
+type chart struct {
+	of                   *study.Study
+	wide, steps, columns int
+}
+
+func (c *chart) draw(b *strings.Builder, title string, peak *column, means func(*study.Sample) []float64) {
+	of := c.of
 	rows, highest := make([][]float64, len(of.Samples)), 0.0
 	var most []string
 	for i := range rows {
 		s := &of.Samples[i]
-		rows[i] = parts(means(s), steps, report.Columns-wide-1)
+		rows[i] = parts(means(s), c.steps, c.columns-c.wide-1)
 		highest = max(highest, slices.Max(rows[i]))
 		top := 0.0
 		for k := range s.Runs {
@@ -49,17 +55,16 @@ func terminalChart(b *strings.Builder, title string, of *study.Study, wide, step
 		}
 		most = append(most, s.Policy+" "+peak.format(top))
 	}
-	line := func(text string) { fmt.Fprintln(b, strings.Join(report.Lines(text, "    ", report.Columns), "\n")) }
 	fmt.Fprintf(b, "%s: means, a full block is %s\n", title, report.Short(highest))
 	for i, row := range rows {
 		name := of.Samples[i].Policy
-		if wide == 0 {
-			line(name)
+		if c.wide == 0 {
+			fmt.Fprintln(b, name)
 			name = ""
 		}
-		fmt.Fprintf(b, "%-*s %s\n", wide, name, strings.TrimRight(bars(row, highest), " "))
+		fmt.Fprintf(b, "%-*s %s\n", c.wide, name, strings.TrimRight(bars(row, highest), " "))
 	}
-	line("Highest of all runs: " + strings.Join(most, "; ") + ".")
+	fmt.Fprintf(b, "Highest of all runs: %s.\n", strings.Join(most, "; "))
 }
 
 // parts returns the mean of each of n parts of so many steps. There are no values after the

@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -104,6 +105,7 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 		d.NextRun, _ = due.Next(now)
 		d.NextCheck = d.NextRun
 	}
+	report.Fit(out, 0)
 	hold, why := d.Waits()
 	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s\n", s.Name, text, c.Schedule.Concurrency, d)
 	if err == nil && hold != schedule.NotHeld {

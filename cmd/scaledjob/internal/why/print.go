@@ -19,6 +19,7 @@ func say(out io.Writer, format string, args ...any) {
 
 // Print writes the report for people: for each ScaledJob a timeline and the answer.
 func (r *Report) Print(out io.Writer) {
+	report.Fit(out, 0)
 	for _, n := range r.Notes {
 		say(out, "note: %s", n)
 	}
@@ -34,6 +35,7 @@ func (r *Report) Print(out io.Writer) {
 
 // PrintRanked writes one line for each ScaledJob.
 func (r *Report) PrintRanked(out io.Writer) {
+	report.Fit(out, 0)
 	for _, n := range r.Notes {
 		say(out, "note: %s", n)
 	}
