@@ -45,6 +45,7 @@ func TestUnacknowledged(t *testing.T) {
 		`{type: redis-streams, metadata: {streamLength: "5"}}`:                          "",
 		`{type: kafka, metadata: {}}`:                                                   "yes",
 		`{type: redis, metadata: {}}`:                                                   "no",
+		`{type: forgejo-runner, metadata: {}}`:                                          "yes",
 		`{type: pulsar, metadata: {}}`:                                                  "yes",
 		`{type: azure-eventhub, metadata: {}}`:                                          "yes",
 		`{type: temporal, metadata: {}}`:                                                "no",

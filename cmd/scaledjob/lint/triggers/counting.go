@@ -92,6 +92,7 @@ var inFlight = map[string][]Proof{
 	"azure-queue":      {{"2.15", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
 	"azure-servicebus": {{"2.9", "azure_servicebus_scaler.go", "getQueueLength", always}},
 	"beanstalkd":       {{"2.16", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
+	"forgejo-runner":   {{"2.18", "forgejo_runner_scaler.go", "getJobsList", always}},       // Forgejo lists waiting and running jobs
 	"gcp-pubsub":       {{"2.9", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub}},
 	"github-runner": {
 		{"2.10 2.13", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
