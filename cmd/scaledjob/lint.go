@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,7 +170,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	for _, s := range sources {
 		files = append(files, lint.File{Name: s.Name, Data: s.Data})
 	}
-	if l.Repository.Unrendered() && !slices.ContainsFunc(files, func(f lint.File) bool { return input.KedaPattern.Match(f.Data) }) {
+	if l.Repository.Unrendered() && !slices.ContainsFunc(files, func(f lint.File) bool { return input.HasKEDA(bytes.NewReader(f.Data)) }) {
 		files = nil // such as the values of a chart
 	}
 	found, err := l.check(files, profiles, severity)

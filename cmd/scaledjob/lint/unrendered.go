@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 
@@ -21,7 +22,7 @@ var (
 
 // Template reports whether a text is a template that Helm or Jinja renders.
 func Template(data []byte) bool {
-	return slices.ContainsFunc(tree.Split(string(data)), func(p tree.Part) bool {
+	return bytes.Contains(data, []byte("{{")) && slices.ContainsFunc(tree.Split(string(data)), func(p tree.Part) bool {
 		for n, err := range p.Documents() {
 			if err != nil {
 				return templated(p)

@@ -181,7 +181,7 @@ func (s *Server) findings(open map[string]string) (found []lint.Finding, err err
 		if u, err := url.Parse(uri); err == nil && u.Scheme == "file" {
 			name = u.Path
 		}
-		if s.Repository.Excluded(name) || s.Repository.Skips(input.Source{Name: name, Data: []byte(text)}) {
+		if s.Repository.Excluded(name) || s.Repository.Skips(input.Source{Name: name, Data: []byte(text)}, nil) {
 			continue
 		}
 		files = append(files, lint.File{Name: uri, Data: []byte(text)})
@@ -189,7 +189,7 @@ func (s *Server) findings(open map[string]string) (found []lint.Finding, err err
 	slices.SortFunc(files, func(a, b lint.File) int { return strings.Compare(a.Name, b.Name) })
 	report, err := s.Check(files)
 	for _, f := range report.Findings {
-		if input.KedaPattern.MatchString(open[f.File]) {
+		if input.HasKEDA(strings.NewReader(open[f.File])) {
 			found = append(found, f)
 		}
 	}

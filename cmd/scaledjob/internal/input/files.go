@@ -111,8 +111,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 			}
 			seen[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
-			other := err == nil || len(s.Data) > 0 && !KedaPattern.Match(s.Data)
-			if walked && other && f.Repository.Skips(s) {
+			if walked && f.Repository.Skips(s, err) {
 				continue
 			}
 			if err == nil {

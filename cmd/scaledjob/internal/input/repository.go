@@ -113,20 +113,43 @@ func (r *Repository) kustomization(file string) {
 	}
 }
 
-var (
-	patchPattern = regexp.MustCompile(`(?m)^\s*(?:- )?\$patch:`)
-	KedaPattern  = regexp.MustCompile(`keda\.sh|(?i:scaledjob)`)
-)
+var patchPattern = regexp.MustCompile(`(?m)(?:^|[{,])[\s-]*["']?\$patch["']?\s*:`)
 
-// Skips reports whether a file of a walk is no manifest on its own, and counts it.
-func (r *Repository) Skips(s Source) bool {
-	reason, keda, long := "", KedaPattern.Match(s.Data), len(s.Data) > MaxFile || s.documents() != nil
+// HasKEDA reports whether a text has a word of KEDA.
+func HasKEDA(text io.Reader) bool {
+	piece, kept := make([]byte, 64<<10), 0
+	for {
+		n, err := io.ReadFull(text, piece[kept:])
+		low := bytes.ToLower(piece[:kept+n])
+		if bytes.Contains(low, []byte("keda.sh")) || bytes.Contains(low, []byte("scaledjob")) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		kept = copy(piece, piece[len(piece)-len("scaledjob"):])
+	}
+}
+
+// Skips reports whether a file of a walk is no manifest on its own, and counts it. A file with a word of
+// KEDA that cannot be read is an error instead. The error of its reading is unread.
+func (r *Repository) Skips(s Source, unread error) bool {
+	text := io.Reader(bytes.NewReader(s.Data))
+	if len(s.Data) > MaxFile {
+		if f, err := os.Open(s.Name); err == nil { // the rest is not in memory
+			defer f.Close()
+			text = f
+		}
+	}
+	reason, keda := "", HasKEDA(text)
 	switch {
-	case r.patches[filepath.Clean(s.Name)] || patchPattern.Match(s.Data):
+	case unread != nil && (keda || len(s.Data) == 0):
+		return false
+	case r.patches[filepath.Clean(s.Name)] || bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data):
 		reason = skippedPatch
-	case long && !keda:
+	case !keda && len(s.Data) > MaxDocument:
 		reason = skippedLarge
-	case long: // an error
+	case s.documents() != nil: // an error
 		return false
 	case s.Rendered() != nil:
 		reason = skippedTemplate
