@@ -224,3 +224,38 @@ func TestLanguageServerEnds(t *testing.T) {
 	require.Equal(t, success, status, said)
 	require.Empty(t, out)
 }
+
+// A message that breaks the protocol is an error, and neither a crash nor a wait.
+func TestBrokenProtocol(t *testing.T) {
+	for in, want := range map[string]string{
+		"Content-Length: 99999999999999\r\n\r\n": `Content-Length "99999999999999"; use 0 to 67108864`,
+		"Content-Length: -1\r\n\r\n":             `Content-Length "-1"`,
+		"Content-Type: x\r\n\r\n{}":              `Content-Length ""`,
+		"\x00 nothing\r\n\r\n":                   "malformed",
+		"Content-Length: 10\r\n\r\n{}":           "EOF",
+	} {
+		status, out, said := callWith(t, "lint --lsp", []byte(in))
+		require.Equal(t, trouble, status)
+		require.Empty(t, out)
+		require.Contains(t, said, want)
+	}
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	go run(t.Context(), []string{"lint", "--lsp"}, in, out, io.Discard)
+	c := channel.LSP(fromServer, toServer)
+	for _, call := range [][2]string{
+		{"{", `"code":-32700`},
+		{`{"jsonrpc": "2.0", "id": 2, "method": "textDocument/hover"}`, `"code":-32002`},
+		{`{"jsonrpc": "2.0", "id": 3, "method": "initialize"}`, `"id":3,"result"`},
+		{`{"jsonrpc": "2.0", "id": 4, "method": "nothing"}`, `"code":-32601`},
+		{`{"jsonrpc": "2.0", "id": 5, "method": "textDocument/hover", "params": [1]}`, `"code":-32602`},
+		{`{"jsonrpc": "2.0", "id": 6, "method": "textDocument/hover", "params": {"position": {"line": -1, "character": -1}}}`, `"id":6,"result":null`},
+		{`{"jsonrpc": "2.0", "id": 7, "method": "shutdown"}`, `"id":7,"result":null`},
+		{`{"jsonrpc": "2.0", "id": 8, "method": "shutdown"}`, `"id":8,"error":{"code":-32600`},
+	} {
+		require.NoError(t, c.Send([]byte(call[0])))
+		answer, err := c.Recv()
+		require.NoError(t, err)
+		require.Contains(t, string(answer), call[1])
+	}
+}

@@ -2,19 +2,22 @@
 package editor
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"net/textproto"
 	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf16"
 
 	"github.com/creachadair/jrpc2"
-	"github.com/creachadair/jrpc2/channel"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
@@ -31,6 +34,7 @@ type Server struct {
 	mu        sync.Mutex
 	open      map[string]string // texts by URI
 	published map[string][]Diagnostic
+	begun     bool // initialize was called
 	ended     bool // shutdown was called
 }
 
@@ -48,12 +52,12 @@ type (
 		Href string `json:"href"`
 	}
 	Diagnostic struct {
-		Range       Range    `json:"range"`
-		Severity    int      `json:"severity"`
-		Code        string   `json:"code"`
-		Description *lspLink `json:"codeDescription,omitempty"`
-		Source      string   `json:"source"`
-		Message     string   `json:"message"`
+		Range       Range   `json:"range"`
+		Severity    int     `json:"severity"`
+		Code        string  `json:"code"`
+		Description lspLink `json:"codeDescription"`
+		Source      string  `json:"source"`
+		Message     string  `json:"message"`
 	}
 	lspDocument struct {
 		URI  string `json:"uri"`
@@ -97,6 +101,13 @@ func (s *Server) Serve(in io.Reader, out io.Writer) error {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			switch method := request.Method(); {
+			case method == "exit":
+			case s.ended:
+				return nil, jrpc2.Errorf(jrpc2.InvalidRequest, "the server has shut down")
+			case !s.begun && method != "initialize":
+				return nil, jrpc2.Errorf(-32002, "the server is not initialized")
+			}
 			return answer(ctx, &p)
 		}
 	}
@@ -113,32 +124,51 @@ func (s *Server) Serve(in io.Reader, out io.Writer) error {
 			return nil, nil
 		}),
 		"exit": on(func(context.Context, *lspParams) (any, error) {
-			select {
-			case exit <- input.Outcome(!s.ended, nil):
-			default: // the second time
-			}
+			exit <- input.Outcome(!s.ended, nil)
 			return nil, nil
 		}),
 	}, &jrpc2.ServerOptions{AllowPush: true, DisableBuiltin: true, Concurrency: 1})
-	s.server.Start(channel.LSP(in, unclosed{out}))
+	s.server.Start(&frames{textproto.NewReader(bufio.NewReader(in)), out})
 	go func() { ended <- s.server.Wait() }()
 	select {
 	case err := <-exit: // a client may keep the input open
 		return err
 	case err := <-ended:
-		if err != nil {
-			return fmt.Errorf("--lsp: %w", err)
-		}
-		return nil
+		return input.Each(err, func(err error) error { return fmt.Errorf("--lsp: %w", err) })
 	}
 }
 
-// unclosed is an output that stays open at the end of the protocol.
-type unclosed struct{ io.Writer }
+// frames are messages behind headers with their lengths, as the protocol has them.
+type frames struct {
+	in  *textproto.Reader
+	out io.Writer
+}
 
-func (unclosed) Close() error { return nil }
+// Recv returns the next message, whose length nobody can use to take all memory.
+func (f *frames) Recv() ([]byte, error) {
+	header, err := f.in.ReadMIMEHeader()
+	if err != nil {
+		return nil, err
+	}
+	text := header.Get("Content-Length")
+	length, err := strconv.Atoi(text)
+	if err != nil || length < 0 || length > input.MaxFile {
+		return nil, fmt.Errorf("Content-Length %q; use 0 to %d", text, input.MaxFile)
+	}
+	message := make([]byte, length)
+	_, err = io.ReadFull(f.in.R, message)
+	return message, err
+}
+
+func (f *frames) Send(message []byte) error {
+	_, err := fmt.Fprintf(f.out, "Content-Length: %d\r\n\r\n%s", len(message), message)
+	return err
+}
+
+func (f *frames) Close() error { return nil } // the output stays open
 
 func (s *Server) initialize(context.Context, *lspParams) (any, error) {
+	s.begun = true
 	return map[string]any{
 		"capabilities": map[string]any{
 			"textDocumentSync":   map[string]any{"openClose": true, "change": 1}, // whole documents
@@ -223,17 +253,13 @@ func (s *Server) publish(ctx context.Context, changed string) error {
 }
 
 func (s *Server) diagnostic(f lint.Finding) Diagnostic {
-	d := Diagnostic{Severity: 1, Code: f.Rule, Source: "scaledjob", Message: f.Message(), Range: s.extent(f)}
+	d := Diagnostic{Severity: 1, Code: f.Rule, Source: "scaledjob", Message: f.Message(), Range: s.extent(f),
+		Description: lspLink{lint.Rule{ID: f.Rule}.URL()}}
 	switch f.Severity {
 	case lint.Warning:
 		d.Severity = 2
 	case lint.Note:
 		d.Severity = 3
-	}
-	for _, r := range lint.Rules() {
-		if r.ID == f.Rule {
-			d.Description = &lspLink{r.URL()}
-		}
 	}
 	return d
 }
@@ -342,23 +368,15 @@ func (s *Server) candidates(f lint.Finding) (edits []Edit) {
 
 // fixes reports whether an edit removes the finding, and adds none but notes.
 func (s *Server) fixes(f lint.Finding, e Edit) bool {
-	open := map[string]string{}
-	for uri, text := range s.open {
-		open[uri] = text
-	}
+	open := maps.Clone(s.open)
 	open[f.File] = e.Apply(open[f.File])
 	before, err := s.findings(s.open)
 	after, wrong := s.findings(open)
 	if err != nil || wrong != nil {
 		return false
 	}
-	count := func(all []lint.Finding, of func(lint.Finding) bool) (n int) {
-		for _, f := range all {
-			if of(f) {
-				n++
-			}
-		}
-		return n
+	count := func(all []lint.Finding, of func(lint.Finding) bool) int {
+		return len(all) - len(slices.DeleteFunc(slices.Clone(all), of))
 	}
 	same := func(other lint.Finding) bool {
 		return other.File == f.File && other.Rule == f.Rule && other.Object == f.Object && other.Path == f.Path
