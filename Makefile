@@ -160,7 +160,7 @@ mutate:
 	@set -e; for p in $(PACKAGES); do echo "mutate $$p"; RAPID_SEED=1 $(GREMLINS) unleash --workers 2 --test-cpu 1 $(ARGS) $$p; done
 
 # Makes a commit without replace directives beside the branch, and the tags of the modules. It
-# pushes nothing: git push origin v0.1.0 cmd/scaledjob/v0.1.0
+# pushes nothing, and prints the commands that do.
 # The manifests name IMAGES='scaledjob-controller=REGISTRY/NAME@sha256:DIGEST ...' by digest.
 release:
 	go run ./tools/release '$(VERSION)' $(IMAGES)

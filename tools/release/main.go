@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 )
 
 func main() {
@@ -55,6 +56,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, image := range tagged {
 		fmt.Printf("image %s has no digest: its manifest names the tag %s\n", image, args[0])
+	}
+	if err == nil { // GitHub starts no workflow for more than three tags at once
+		fmt.Printf("nothing is pushed; publish the modules, and then the archives that need them:\n  git push origin %s\n  git push origin %s\n",
+			strings.Join(tags[1:], " "), tags[0])
 	}
 	return err
 }

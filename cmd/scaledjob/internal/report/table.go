@@ -11,7 +11,7 @@ import (
 // behind its head.
 func Tabulated(rows [][]string, columns int) string {
 	text := Aligned("", true, rows)
-	if fits(text, columns) {
+	if Fits(text, columns) {
 		return text
 	}
 	var b strings.Builder
@@ -24,7 +24,7 @@ func Tabulated(rows [][]string, columns int) string {
 	for i, row := range rows {
 		numbers[i] = append([]string{""}, row[1:]...)
 	}
-	if text = Aligned("", true, numbers); fits(text, columns) {
+	if text = Aligned("", true, numbers); Fits(text, columns) {
 		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 			if i > 0 {
 				first(rows[i])
@@ -44,9 +44,14 @@ func Tabulated(rows [][]string, columns int) string {
 	return b.String()
 }
 
-func fits(text string, columns int) bool {
-	first, _, _ := strings.Cut(text, "\n")
-	return utf8.RuneCountInString(first) <= columns
+// Fits reports whether each line of a text has at most so many columns.
+func Fits(text string, columns int) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		if utf8.RuneCountInString(line) > columns {
+			return false
+		}
+	}
+	return true
 }
 
 // Aligned returns a table. All columns but the first are at the right, if wanted: they are numbers.

@@ -46,10 +46,17 @@ func (r *Findings) table(where places) [][]string {
 
 func printTable(out io.Writer, r *Findings) error {
 	report.Fit(out, report.Columns)
-	if len(r.Assumptions) > 0 {
-		fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", report.Aligned("  ", false, assumed(r.Assumptions)))
-	}
 	heads, columns := len(r.Capacities)+len(r.Objectives), report.Width(out)
+	if rows := assumed(r.Assumptions); rows != nil {
+		table := report.Aligned("  ", false, rows)
+		if !report.Fits(table, columns) {
+			table = ""
+			for _, row := range rows {
+				table += "  " + strings.Join(row, ", ") + "\n"
+			}
+		}
+		fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", table)
+	}
 	for _, line := range r.Verdict[:heads] {
 		fmt.Fprintln(out, line)
 	}
