@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,8 @@ The exit status is 1 if there are differences, or if the API server accepts the 
 --from and rejects it under --to.
 
 Files and directories are compared, without templates and patches, which are counted; or
-ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A.`,
+ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A. Of several
+ScaledJobs, those that change are printed and listed.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
 
   # every ScaledJob of a namespace
@@ -94,7 +96,8 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	changed, compared := 0, 0
+	var changed []string
+	compared := 0
 	for _, m := range manifests {
 		c, err := diff.Of(&d.QueueFlags, m, d.from.One(), d.to.One())
 		if err != nil {
@@ -102,8 +105,9 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			continue
 		}
 		compared++
-		if len(c.Differences) > 0 || len(c.Refused) > 0 || len(c.Metrics) > 0 {
-			changed++
+		changes := len(c.Differences) > 0 || len(c.Refused) > 0 || len(c.Metrics) > 0
+		if changes {
+			changed = append(changed, d.title(m))
 		}
 		if d.output.Text == "json" {
 			if err := json.NewEncoder(out).Encode(c); err != nil {
@@ -111,13 +115,27 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			}
 			continue
 		}
-		if compared > 1 {
-			fmt.Fprintln(out)
+		if changes || len(manifests) == 1 { // of many only these are of interest
+			c.Print(out, d.all)
+			fmt.Fprint(out, strings.Repeat("\n", min(len(manifests)-1, 1)))
 		}
-		c.Print(out, d.all)
 	}
 	if compared > 1 && d.output.Text != "json" {
-		fmt.Fprintf(out, "\n%d of %s change from %s to %s.\n", changed, report.Plural(compared, "ScaledJob"), d.from.One(), d.to.One())
+		report.Fit(out, 0)
+		fmt.Fprintf(out, "%d of %s change from %s to %s", len(changed), report.Plural(compared, "ScaledJob"), d.from.One(), d.to.One())
+		if len(changed) > 0 {
+			fmt.Fprintf(out, ": %s", strings.Join(changed, ", "))
+		}
+		fmt.Fprintln(out, ".")
 	}
-	return input.Outcome(changed > 0, problems)
+	return input.Outcome(len(changed) > 0, problems)
+}
+
+// title names a ScaledJob among many.
+func (d *diffCommand) title(m *input.ScaledJob) string {
+	name := strings.TrimPrefix(m.Spec.Namespace+"/"+input.Titled(m.Name()), "/")
+	if d.Repository != nil {
+		name += " (" + report.Clean(m.File) + ")"
+	}
+	return name
 }

@@ -74,7 +74,8 @@ func TestDiffOfMetrics(t *testing.T) {
 		require.Equal(t, want != "", status == found && strings.Contains(out, "the metric of azure-pipelines") && strings.Contains(out, want), "%s: %s", releases, out)
 	}
 	_, out, _ := callWith(t, "diff - --from 2.20 --to 2.21", []byte(pipelines+"---\n"+hostileManifest))
-	require.True(t, strings.HasSuffix(out, "\n1 of 2 ScaledJobs change from KEDA 2.20.2 to KEDA 2.21.0.\n"), out)
+	require.True(t, strings.HasSuffix(out, "\n\n1 of 2 ScaledJobs change from KEDA 2.20.2 to KEDA 2.21.0: orders (standard input).\n"), out)
+	require.Equal(t, 1, strings.Count(out, ": KEDA 2.20.2 and KEDA 2.21.0 create"), "the ScaledJob that does not change is not printed")
 }
 
 // Of a directory with a chart, what is not rendered is left out and counted. A named file is not.

@@ -16,9 +16,10 @@ import (
 
 // A change is a rule of a part before and after.
 type change struct {
-	Part string `json:"behavior"`
-	From string `json:"from"`
-	To   string `json:"to"`
+	Part  string `json:"behavior"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Since string `json:"since,omitempty"` // the release that brought the newer of the two
 }
 
 // rules finds the rules that cause the difference. A rule does if putting it into one
@@ -31,7 +32,10 @@ func (c *comparison) rules(from, to keda.Profile, m *input.ScaledJob) {
 			c.Unused = append(c.Unused, name)
 			continue
 		}
-		said := change{r.From.Behavior, r.From.Text, r.To.Text}
+		said := change{r.From.Behavior, r.From.Text, r.To.Text, r.To.Since}
+		if all := keda.Releases(); slices.Index(all, from.Release()) > slices.Index(all, to.Release()) {
+			said.Since = r.From.Since
+		}
 		if slices.ContainsFunc(c.Differences, func(d difference) bool {
 			return with.differs(before, d.cell) || without.differs(after, d.cell)
 		}) {
@@ -62,7 +66,7 @@ func (c *comparison) metrics(m *input.ScaledJob) {
 		before, _ := triggers.Counts(t.Type, c.From.Version(), in)
 		after, _ := triggers.Counts(t.Type, c.To.Version(), in)
 		if before != after && before != 0 && after != 0 {
-			c.Metrics = append(c.Metrics, change{"the metric of " + t.Name, counted[before], counted[after]})
+			c.Metrics = append(c.Metrics, change{Part: "the metric of " + t.Name, From: counted[before], To: counted[after]})
 		}
 	}
 }
@@ -172,7 +176,11 @@ func (c *comparison) paragraph(out io.Writer, title string, changes []change) {
 	fmt.Fprintf(out, "\n%s:\n", title)
 	width := max(len(c.From.String()), len(c.To.String()))
 	for _, r := range changes {
-		fmt.Fprintf(out, "  %s\n", r.Part)
+		since := ""
+		if r.Since != "" {
+			since = ", since KEDA " + r.Since
+		}
+		fmt.Fprintf(out, "  %s%s\n", r.Part, since)
 		fmt.Fprintf(out, "    %-*s  %s\n", width, c.From, r.From)
 		fmt.Fprintf(out, "    %-*s  %s\n", width, c.To, strings.TrimSpace(r.To))
 	}
