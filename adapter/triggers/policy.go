@@ -37,7 +37,6 @@ type policy struct {
 	*Reader
 	owner    *Owner
 	position int
-	object   []byte
 	class    string
 	own      string // the class that the trigger itself needs
 
@@ -92,9 +91,6 @@ func (p *policy) needs() (string, bool) {
 // serve answers a worker. An answer that is not the object refuses the trigger, unless the owner
 // marks the object as optional.
 func (p *policy) serve(ctx context.Context, ask wire.Ask) wire.Answer {
-	if ask.Kind == wire.Owner {
-		return wire.Answer{Object: p.object}
-	}
 	answer, err := p.read(ctx, ask)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,6 +112,9 @@ func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
 	keys, referred := p.refs[what]
 	p.mu.Unlock()
 	switch ask.Kind {
+	case wire.Owner:
+		object, err := p.owner.object(p.position)
+		return wire.Answer{Object: object}, err
 	case "TriggerAuthentication", "ClusterTriggerAuthentication":
 		return p.authentication(ctx, ask)
 	case "Secret", "ConfigMap", "ServiceAccount", "Pod", "EndpointSlice", wire.Token:
@@ -126,13 +125,14 @@ func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {
 		return wire.Answer{}, fmt.Errorf("%s: found another namespace; use %s, or a ClusterTriggerAuthentication", what, p.owner.Namespace)
 	}
 	object, err := p.get(ctx, ask)
+	needed, optional := p.environment(ask)
 	switch {
-	case apierrors.IsNotFound(err) && !referred && p.optional(ask):
+	case apierrors.IsNotFound(err) && !referred && optional:
 		return wire.Answer{Absent: true}, nil
 	case err != nil:
 		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := complete(object, keys); err != nil {
+	if err := complete(object, slices.Concat(keys, needed)); err != nil {
 		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
 	data, err := json.Marshal(object)
@@ -236,42 +236,44 @@ func (p *policy) list(ctx context.Context, ask wire.Ask) (any, error) {
 	}
 }
 
-// optional reports whether all references of the owner to an absent object are optional.
-func (p *policy) optional(ask wire.Ask) bool {
-	found := false
-	is := func(name string, optional *bool) bool {
-		if name != ask.Name {
-			return true
+// environment returns the keys that variables of the owner need of an object. It reports whether the
+// object may be absent, because each reference to it is optional.
+func (p *policy) environment(ask wire.Ask) (keys []string, optional bool) {
+	found, needed := false, false
+	refer := func(kind string, to corev1.LocalObjectReference, key []string, absent *bool) {
+		if kind != ask.Kind || to.Name != ask.Name || ask.Namespace != p.owner.Namespace {
+			return
 		}
-		found = true
-		return optional != nil && *optional
+		if found = true; absent == nil || !*absent {
+			needed, keys = true, append(keys, key...)
+		}
 	}
 	for _, c := range p.owner.Pod.Containers {
 		for _, e := range c.EnvFrom {
-			if r := e.SecretRef; r != nil && ask.Kind == "Secret" && !is(r.Name, r.Optional) {
-				return false
+			if r := e.SecretRef; r != nil {
+				refer("Secret", r.LocalObjectReference, nil, r.Optional)
 			}
-			if r := e.ConfigMapRef; r != nil && ask.Kind == "ConfigMap" && !is(r.Name, r.Optional) {
-				return false
+			if r := e.ConfigMapRef; r != nil {
+				refer("ConfigMap", r.LocalObjectReference, nil, r.Optional)
 			}
 		}
 		for _, e := range c.Env {
 			if e.ValueFrom == nil {
 				continue
 			}
-			if r := e.ValueFrom.SecretKeyRef; r != nil && ask.Kind == "Secret" && !is(r.Name, r.Optional) {
-				return false
+			if r := e.ValueFrom.SecretKeyRef; r != nil {
+				refer("Secret", r.LocalObjectReference, []string{r.Key}, r.Optional)
 			}
-			if r := e.ValueFrom.ConfigMapKeyRef; r != nil && ask.Kind == "ConfigMap" && !is(r.Name, r.Optional) {
-				return false
+			if r := e.ValueFrom.ConfigMapKeyRef; r != nil {
+				refer("ConfigMap", r.LocalObjectReference, []string{r.Key}, r.Optional)
 			}
 		}
 	}
-	return found
+	return keys, found && !needed
 }
 
-// complete reports keys that an authentication refers to and that an object does not have. KEDA
-// takes them for empty, and builds a scaler without a password.
+// complete reports keys that an authentication or a variable refers to and that an object does not
+// have. KEDA takes them for empty, and builds a scaler without a password.
 func complete(object any, keys []string) error {
 	for _, key := range keys {
 		found := true
@@ -282,7 +284,7 @@ func complete(object any, keys []string) error {
 			_, found = o.Data[key]
 		}
 		if !found {
-			return fmt.Errorf("found no key %q, which the authentication refers to", key)
+			return fmt.Errorf("found no key %q, which the authentication or a variable refers to", key)
 		}
 	}
 	return nil

@@ -64,7 +64,9 @@ type Options struct {
 type Owner struct {
 	Namespace, Name string
 	UID             types.UID
-	Triggers        []manifest.ScaleTrigger
+	// Generation, unless 0, differs after each edit of the fields below. Without it, each read compares them.
+	Generation int64
+	Triggers   []manifest.ScaleTrigger
 	// Pod is the specification of the owner's pods, for environment variables and the name of the
 	// ServiceAccount. Without containers, no trigger can refer to a variable.
 	Pod corev1.PodSpec
@@ -77,7 +79,8 @@ type Owner struct {
 // OwnerOf returns the owner with the triggers of a ScaledJob, without the parts of its pods that
 // no trigger needs.
 func OwnerOf(s *manifest.ScaledJob) Owner {
-	o := Owner{Namespace: s.Namespace, Name: s.Name, UID: s.UID, Triggers: s.Spec.Triggers, Container: s.Spec.EnvSourceContainerName}
+	o := Owner{Namespace: s.Namespace, Name: s.Name, UID: s.UID, Generation: s.Generation}
+	o.Triggers, o.Container = s.Spec.Triggers, s.Spec.EnvSourceContainerName
 	if s.Spec.JobTargetRef != nil {
 		o.Pod = environment(s.Spec.JobTargetRef.Template.Spec)
 	}
@@ -101,9 +104,8 @@ func (o *Owner) prefix() string { return string(o.UID) + "/" }
 // names returns a name for each trigger, as the metrics have it.
 func (o *Owner) names() []string { return manifest.TriggerNames(o.Triggers) }
 
-// object returns the owner with a single trigger, in the form of KEDA's ScaledJob, and a number
-// that differs if the object does.
-func (o *Owner) object(position int) ([]byte, int64, error) {
+// object returns the owner with a single trigger, in the form of KEDA's ScaledJob.
+func (o *Owner) object(position int) ([]byte, error) {
 	pod := environment(o.Pod)
 	if len(pod.Containers) == 0 {
 		pod.Containers = []corev1.Container{{Name: "none"}}
@@ -120,9 +122,18 @@ func (o *Owner) object(position int) ([]byte, int64, error) {
 	if err == nil && len(data) > maxObject {
 		err = fmt.Errorf("the triggers and the environment have %d bytes; use at most %d", len(data), maxObject)
 	}
+	return data, err
+}
+
+// revision returns a number that differs if the object does.
+func (o *Owner) revision(position int) (int64, error) {
+	if o.Generation > 0 {
+		return o.Generation, nil
+	}
+	data, err := o.object(position)
 	hash := fnv.New64a()
 	_, _ = hash.Write(data)
-	return data, int64(hash.Sum64() >> 1), err
+	return int64(hash.Sum64() >> 1), err
 }
 
 // A Reader reads triggers. It has no goroutine for a trigger that is not being read.
@@ -310,14 +321,14 @@ func (r *Reader) readAll(ctx context.Context, o *Owner, find finder) ([]scaling.
 // readOne reads a trigger. If its authentication turns out to need an identity, it is read again
 // by a worker that has it. A worker that has gone while the read waited for its turn is no failure.
 func (r *Reader) readOne(ctx context.Context, o *Owner, position int, find finder) (wire.Result, error) {
-	object, revision, err := o.object(position)
+	revision, err := o.revision(position)
 	if err != nil {
 		return wire.Result{}, err
 	}
 	key := o.prefix() + strconv.Itoa(position)
 	last := errors.New("the authentication changes while it is read")
 	for range 3 {
-		p := &policy{Reader: r, owner: o, position: position, object: object}
+		p := &policy{Reader: r, owner: o, position: position}
 		read := wire.Read{Key: key, Position: position, Revision: revision}
 		if read.Limits, err = p.trigger(); err != nil {
 			return wire.Result{}, err

@@ -579,6 +579,33 @@ func TestBoundsOfARead(t *testing.T) {
 	long.Triggers[0].Metadata["query"] = strings.Repeat("a", maxObject)
 	_, err = r.Read(context.Background(), long)
 	require.ErrorContains(t, err, "use at most 1048576")
+	asks, long.Generation = []wire.Ask{{Kind: wire.Owner}}, 1
+	_, err = r.Read(context.Background(), long)
+	require.ErrorContains(t, err, "use at most 1048576")
+}
+
+// A read of an owner that was not edited does not encode it, and an edit is another revision, with and
+// without generations.
+func TestRevisions(t *testing.T) {
+	var revisions []int64
+	var object wire.Answer
+	f := &fakeWorker{read: func(w *fakeConn, id uint64, read wire.Read) {
+		revisions = append(revisions, read.Revision)
+		object = w.ask(id, wire.Ask{Kind: wire.Owner})
+		w.result(id, wire.Result{Value: 7, Target: 1})
+	}}
+	r, o := newFake(t, Options{}, f, nil), anOwner("a", 1)
+	for _, edit := range []func(){func() {}, func() {}, func() { o.Container = "b" }, func() { o.Generation = 1 }, func() { o.Generation, o.Container = 2, "c" }} {
+		edit()
+		_, err := r.Read(t.Context(), o)
+		require.NoError(t, err)
+	}
+	require.Equal(t, revisions[0], revisions[1])
+	require.NotEqual(t, revisions[1], revisions[2])
+	require.Equal(t, []int64{1, 2}, revisions[3:])
+	require.Contains(t, string(object.Object), `"envSourceContainerName":"c"`)
+	o.Pod.Containers = make([]corev1.Container, 100)
+	require.Less(t, testing.AllocsPerRun(10, func() { _, _ = o.revision(0) }), 1., "for each poll")
 }
 
 // A worker has the variables of its identity, and no other of this process.
@@ -753,7 +780,7 @@ func TestOwnerWithoutTemplate(t *testing.T) {
 	s.Spec.Triggers = []manifest.ScaleTrigger{{Type: "redis"}}
 	o := OwnerOf(s)
 	require.Empty(t, o.Pod.Containers)
-	data, _, err := o.object(0)
+	data, err := o.object(0)
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"containers":[{"name":"none"`, "KEDA needs one")
 }

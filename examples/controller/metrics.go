@@ -49,6 +49,7 @@ var (
 	created     = each("jobs_created_total", "Jobs created.")
 	deleted     = each("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
 	failures    = each("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
+	failing     = each("failing_since_timestamp_seconds", "When an operation began to fail, if it has failed in each poll since.", "operation")
 	isCongested = each("congested", "1 while requests of the ScaledJob are refused or hang.")
 )
 
@@ -150,6 +151,7 @@ type tally struct {
 	max                       int64
 	created, rollout, history int64
 	errors                    [operations]int64
+	failing                   [operations]time.Time // since when; zero if the last was no failure
 }
 
 type queue struct {
@@ -183,14 +185,20 @@ func (t *tally) add(all *totals, p scaledjob.PollResult, metrics []scaling.Metri
 	for operation, is := range [operations]bool{
 		failedSpec: p.Invalid != nil, failedTriggers: p.Unread != nil, failedCreate: failed && creating, failedDelete: failed && !creating,
 	} {
-		if is {
+		switch {
+		case is:
 			t.fail(all, operation)
+		case operation != failedStatus: // which is written later
+			t.failing[operation] = time.Time{}
 		}
 	}
 }
 
 func (t *tally) fail(all *totals, operation int) {
 	t.errors[operation]++
+	if t.failing[operation].IsZero() {
+		t.failing[operation] = time.Now()
+	}
 	all.errors.WithLabelValues(operationNames[operation]).Inc()
 }
 
@@ -209,6 +217,9 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 	t := &e.tally
 	for operation, n := range t.errors {
 		send(failures, prometheus.CounterValue, float64(n), operationNames[operation])
+		if since := t.failing[operation]; !since.IsZero() {
+			send(failing, prometheus.GaugeValue, float64(since.Unix()), operationNames[operation])
+		}
 	}
 	if brief {
 		return

@@ -109,13 +109,16 @@ func (t *term) write(ctx context.Context, key cache.ObjectName) {
 	e.report.unwritten, e.report.events = false, nil
 	e.mu.Unlock()
 	if unwritten {
-		if err := t.writeStatus(ctx, e, status); err != nil {
+		err := t.writeStatus(ctx, e, status)
+		e.mu.Lock()
+		if err == nil {
+			e.tally.failing[failedStatus] = time.Time{}
+		} else {
 			t.log.Warn("status not written, will try again", "namespace", key.Namespace, "scaledjob", key.Name, "err", err)
-			e.mu.Lock()
 			e.report.unwritten = true
 			e.tally.fail(t.totals, failedStatus)
-			e.mu.Unlock()
 		}
+		e.mu.Unlock()
 	}
 	for _, event := range events {
 		if err := t.writeEvent(ctx, e, event); err != nil {

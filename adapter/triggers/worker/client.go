@@ -34,6 +34,7 @@ type stream struct {
 	refused error
 	limits  wire.Limits // of the authentication
 	managed []string    // its parameters that a secret manager has
+	env     []kedav1alpha1.AuthEnvironment
 	secrets *redact.Secrets
 }
 
@@ -177,7 +178,7 @@ func (s *stream) authentication(spec *kedav1alpha1.TriggerAuthenticationSpec) {
 	if v := spec.HashiCorpVault; v != nil && v.Credential != nil {
 		s.secrets.Add(v.Credential.Token)
 	}
-	s.managed = nil
+	s.managed, s.env = nil, spec.Env
 	if m := spec.AwsSecretManager; m != nil {
 		for _, one := range m.Secrets {
 			s.managed = append(s.managed, one.Parameter)

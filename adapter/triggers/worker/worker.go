@@ -23,6 +23,7 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scaling/cache"
 	"github.com/kedacore/keda/v2/pkg/scaling/resolver"
 	"github.com/kedacore/keda/v2/pkg/scaling/scaledjob"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/check"
@@ -296,9 +297,21 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 			return fmt.Errorf("the secret manager has no value of %s", name)
 		}
 	}
-	env, err := resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, spec.EnvSourceContainerName, t.object.Namespace, nil)
+	environment := func(container string) (map[string]string, error) {
+		return resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, container, t.object.Namespace, nil)
+	}
+	env, err := environment(spec.EnvSourceContainerName)
 	if err != nil {
 		return err
+	}
+	for _, e := range s.env {
+		of, err := environment(e.ContainerName)
+		if err != nil {
+			return err
+		}
+		if _, found := of[e.Name]; !found && !optional(pod.Spec.Containers, e.Name) { // KEDA takes it for empty
+			return fmt.Errorf("found no variable %s, which the authentication refers to", e.Name)
+		}
 	}
 	if refused := s.refusal(); refused != nil {
 		return refused
@@ -319,6 +332,25 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		w.push(t, all[0])
 	}
 	return s.refusal()
+}
+
+// optional reports whether the containers may lack a variable.
+func optional(containers []corev1.Container, name string) bool {
+	is := func(may *bool) bool { return may != nil && *may }
+	for _, c := range containers {
+		for _, e := range c.EnvFrom {
+			if e.SecretRef != nil && is(e.SecretRef.Optional) || e.ConfigMapRef != nil && is(e.ConfigMapRef.Optional) {
+				return true
+			}
+		}
+		for _, e := range c.Env {
+			if from := e.ValueFrom; e.Name == name && from != nil &&
+				(from.SecretKeyRef != nil && is(from.SecretKeyRef.Optional) || from.ConfigMapKeyRef != nil && is(from.ConfigMapKeyRef.Optional)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // parameters returns what a scaler may take as its parameters, and notes what no text may contain.

@@ -229,6 +229,51 @@ func TestAbsentSecretIsUnreadable(t *testing.T) {
 	}
 }
 
+// A variable that an authentication refers to exists, unless the container says that it is optional: KEDA
+// takes it for empty. So does the key of a Secret that any variable needs.
+func TestAbsentVariableIsUnreadable(t *testing.T) {
+	yes, address := true, aRedis(t, "")
+	from := func(secret, key string, optional *bool) []corev1.EnvVar {
+		return []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key, Optional: optional,
+		}}}}
+	}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "other"}, Data: map[string][]byte{"user": []byte("planted")}}
+	source := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Optional: &yes}}}
+	for _, c := range []struct {
+		name, of string // of the container in the authentication
+		in       corev1.Container
+		says     string // "" is a value
+	}{
+		{"nowhere", "", corev1.Container{}, "found no variable PASSWORD, which the authentication refers to"},
+		{"in another container", "", corev1.Container{Name: "b", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "a"}}}, "found no variable PASSWORD"},
+		{"in no container", "c", corev1.Container{}, "couldn't find container with name c"},
+		{"absent key", "b", corev1.Container{Env: from("other", "password", nil)}, `found no key "password"`},
+		{"absent Secret", "b", corev1.Container{Env: from("absent", "password", nil)}, `"absent" not found`},
+		{"of no known value", "b", corev1.Container{Env: []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{}}}}}, "found no variable PASSWORD"},
+		{"optional key", "b", corev1.Container{Env: from("other", "password", &yes)}, ""},
+		{"optional Secret", "b", corev1.Container{Env: from("absent", "password", &yes)}, ""},
+		{"in an optional Secret", "b", corev1.Container{EnvFrom: source}, ""},
+		{"empty", "b", corev1.Container{Env: []corev1.EnvVar{{Name: "PASSWORD"}}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := redis(address, "list")
+			in.AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
+			auth := secretAuth("auth", "", "")
+			auth["spec"] = map[string]any{"env": []any{map[string]any{"parameter": "password", "name": "PASSWORD", "containerName": c.of}}}
+			o := owner("a", in)
+			c.in.Name = "b"
+			o.Pod.Containers = []corev1.Container{{Name: "a"}, c.in}
+			_, err := reads(t, triggers.Options{}, []kruntime.Object{other}, auth).Read(t.Context(), o)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
 // Without -local, no way leads to a loopback address: not by number or name.
 func TestLocalAddressesAreRefused(t *testing.T) {
 	p := local(t)
