@@ -27,8 +27,9 @@ type Done func(ctx context.Context, result adapter.Result, err error) (next time
 // the owner was edited or deleted during the poll: an event brings the next reconcile.
 // Requests with the contexts of poll and done change nothing after the term.
 //
-// The poll is called by the controller's workers. A plan that waits for slots or answers holds
-// none. A reconcile of its owner then does nothing, and another one follows after the plan. Errors
+// A poll that reads, and a plan that waits for slots or answers, hold no worker of the controller. At
+// most 2048 polls read at the same time, and owners have turns, as in a loop.Loop. A reconcile of
+// their owner then does nothing, and another one follows after the plan. Errors
 // of a plan are passed to done only. The owner is polled again when [Jobs.Next] says, and after
 // an error as a loop.Loop does.
 func Reconciler[T any, O interface {
@@ -56,22 +57,35 @@ func Reconciler[T any, O interface {
 			j.Untrack(owner.GetUID())
 			return ctrl.Result{}, reconcile.TerminalError(err)
 		}
-		plan, done := poll(ctx, owner)
-		if done == nil || ctx.Err() != nil {
-			return ctrl.Result{}, nil
-		}
-		latest := O(new(T))
-		if err := reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
-			j.Untrack(owner.GetUID()) // Edits may have done so before Track
-			// The controller's predicates may keep the event of an edit away.
-			return ctrl.Result{RequeueAfter: time.Millisecond}, client.IgnoreNotFound(err)
-		}
-		j.start(req, plan, done)
+		j.mu.Lock()
+		j.plans[req] = false
+		j.mu.Unlock()
+		log := ctrl.LoggerFrom(ctx)
+		j.reads.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
+			if ctx.Err() != nil {
+				j.over(req, adapter.Plan{}, nil, 0)
+				return
+			}
+			plan, done := poll(ctrl.LoggerInto(ctx, log), owner)
+			if done == nil || ctx.Err() != nil {
+				j.over(req, adapter.Plan{}, nil, 0)
+				return
+			}
+			latest := O(new(T))
+			if err := reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
+				j.Untrack(owner.GetUID()) // Edits may have done so before Track
+				// The controller's predicates may keep the event of an edit away.
+				j.over(req, adapter.Plan{}, nil, time.Millisecond)
+				return
+			}
+			j.start(req, plan, done)
+		})
 		return ctrl.Result{}, nil
 	})
 }
 
-// again reports whether a plan of the owner is carried out. The owner is then reconciled after it.
+// again reports whether the owner is polled, or its plan carried out. The owner is then reconciled
+// after it.
 func (j *Jobs) again(req ctrl.Request) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,9 +98,6 @@ func (j *Jobs) again(req ctrl.Request) bool {
 
 // start carries a plan out. The next reconcile follows then.
 func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done Done) {
-	j.mu.Lock()
-	j.plans[req] = false
-	j.mu.Unlock()
 	over := func(result adapter.Result, err error) {
 		j.clients.Queue.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
 			j.over(req, plan, err, done(ctx, result, err))
@@ -99,7 +110,7 @@ func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done Done) {
 	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, over)
 }
 
-// over schedules the reconcile after a plan.
+// over schedules the reconcile after a poll or its plan.
 func (j *Jobs) over(req ctrl.Request, plan adapter.Plan, err error, next time.Duration) {
 	wait := j.backoff.Wait(cache.ObjectName(req.NamespacedName), err)
 	j.mu.Lock()
@@ -115,7 +126,7 @@ func (j *Jobs) over(req ctrl.Request, plan adapter.Plan, err error, next time.Du
 	}
 }
 
-// wait returns after the context when no plan is carried out any more.
+// wait returns after the context when nothing is polled, and no plan carried out any more.
 func (j *Jobs) wait(ctx context.Context) error {
 	<-ctx.Done()
 	j.mu.Lock()

@@ -179,8 +179,8 @@ func (f reads) Get(ctx context.Context, key ctrlclient.ObjectKey, to ctrlclient.
 
 func (reads) List(context.Context, ctrlclient.ObjectList, ...ctrlclient.ListOption) error { return nil }
 
-// A single worker reconciles owners whose creates hang, more than there are slots, and another one,
-// which has its Jobs soon after Patience. An event during a plan reconciles the owner after it.
+// A single worker reconciles owners whose creates hang, more than there are slots, owners whose queues do
+// not answer, and another one, which has its Jobs soon after Patience. An event during a plan reconciles the owner after it.
 func TestReconciler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots, hang = 16, 24
@@ -204,8 +204,11 @@ func TestReconciler(t *testing.T) {
 		}, func(ctx context.Context, owner *corev1.ConfigMap) (adapter.Plan, Done) {
 			require.NoError(t, term.Check(ctx))
 			plan := j.Plan(owner.UID, items, time.Now())
-			if owner.Name == "idle" {
+			switch {
+			case owner.Name == "idle":
 				plan = adapter.Plan{}
+			case strings.HasPrefix(owner.Name, "silent"): // a queue that does not answer
+				<-ctx.Done()
 			}
 			return plan, func(context.Context, adapter.Result, error) time.Duration { return 30 * time.Second }
 		})
@@ -218,7 +221,7 @@ func TestReconciler(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, result)
 		}
-		for name, want := range map[string]error{"good": nil, "idle": nil, "deleted": nil, "absent": nil, "invalid": reconcile.TerminalError(nil)} {
+		for name, want := range map[string]error{"silent-1": nil, "silent-2": nil, "good": nil, "idle": nil, "deleted": nil, "absent": nil, "invalid": reconcile.TerminalError(nil)} {
 			_, err = r.Reconcile(t.Context(), of(name))
 			require.ErrorIs(t, err, want)
 		}

@@ -37,7 +37,7 @@
 // # Tests
 //
 //	an event of a Job reconciles its owner              TestSource
-//	a plan that waits holds no worker                   TestReconciler
+//	a poll or a plan that waits holds no worker         TestReconciler
 //	an edit or a deletion during a poll drops its plan  TestReconcilerEdited
 //	the manager waits for plans at its end              TestEnd
 //	an edit stops a plan, a new status does not         TestEdits
@@ -63,6 +63,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
@@ -86,17 +87,18 @@ type Jobs struct {
 	terms   *term.Holder
 	ctx     context.Context // of the source
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
+	reads   *fair.Queue // of polls
 
 	backoff loop.Backoff
 	mu      sync.Mutex
-	plans   map[ctrl.Request]bool // being carried out; true if the owner is to be reconciled then
+	plans   map[ctrl.Request]bool // polled or carried out; true if the owner is to be reconciled then
 	ended   sync.Cond             // a plan
 }
 
 // New returns Jobs that have not begun to watch. The manager, to which the controller is added
 // too, ends after the plans of [Reconciler]. New replaces o.Changed.
 func New(to interface{ Add(manager.Runnable) error }, clients client.Clients, o adapter.Options) (*Jobs, error) {
-	j := &Jobs{clients: clients, terms: o.Terms, plans: map[ctrl.Request]bool{}}
+	j := &Jobs{clients: clients, terms: o.Terms, reads: fair.New(2048), plans: map[ctrl.Request]bool{}}
 	j.ended.L = &j.mu
 	o.Changed = func(owner adapter.Owner) {
 		req := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}}

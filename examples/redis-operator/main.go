@@ -38,7 +38,6 @@ func setLog(log *slog.Logger) {
 type options struct {
 	process.Options
 	poll, retry, redisTimeout time.Duration
-	workers                   int
 }
 
 func newOptions() *options { return &options{Options: process.Options{Name: name}} }
@@ -48,7 +47,6 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.DurationVar(&o.poll, "poll", 30*time.Second, "`time` between two reads of a queue")
 	flags.DurationVar(&o.retry, "retry", 10*time.Second, "the same `time` after a failure; less after the first creates that fail")
-	flags.IntVar(&o.workers, "workers", 32, "`number` of ScaledJobs that are reconciled at once")
 	flags.DurationVar(&o.redisTimeout, "redis-timeout", 3*time.Second, "`time` within which a Redis must answer")
 }
 
@@ -56,7 +54,6 @@ func (o *options) Flags(flags *flag.FlagSet) {
 func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", o.Options.Check())
-	problems.AtLeast("-workers", int64(o.workers), 1)
 	problems.Check(o.poll > 0, "-poll", o.poll, "a time above 0")
 	problems.Check(o.retry > 0, "-retry", o.retry, "a time above 0")
 	problems.Check(o.redisTimeout > 0, "-redis-timeout", o.redisTimeout, "a time above 0")

@@ -22,16 +22,15 @@ func TestFlags(t *testing.T) {
 		{"-lease-duration", "1s"}: "-lease-duration: found 1s; use 2s or more",
 		{"-poll", "0s"}:           "-poll: found 0s; use a time above 0",
 		{"-retry", "0s"}:          "-retry: found 0s; use a time above 0",
-		{"-workers", "0"}:         "-workers: found 0; use 1 or more",
 		{"-redis-timeout", "0s"}:  "-redis-timeout: found 0s; use a time above 0",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	processtest.Parse(t, newOptions(), "-poll=1ns", "-retry=1ns", "-workers=1", "-redis-timeout=1ns")
-	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-workers=-1", "-poll=-1s")
-	for _, want := range []string{"-log-format", "-workers", "-poll"} {
+	processtest.Parse(t, newOptions(), "-poll=1ns", "-retry=1ns", "-redis-timeout=1ns")
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-retry=-1s", "-poll=-1s")
+	for _, want := range []string{"-log-format", "-retry", "-poll"} {
 		require.Contains(t, said, want, "all at once")
 	}
 }
@@ -40,7 +39,7 @@ func TestFlags(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o := processtest.Parse(t, newOptions())
 	o.Options = process.Options{}
-	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second, workers: 32}, o)
+	require.Equal(t, &options{poll: 30 * time.Second, retry: 10 * time.Second, redisTimeout: 3 * time.Second}, o)
 }
 
 func TestManaged(t *testing.T) {

@@ -80,7 +80,7 @@ func (o *options) add(manager ctrl.Manager, lease kube.Lease, limit *client.Limi
 		Poll:    o.poll, Retry: o.retry,
 	}
 	return errors.Join(
-		reconciler.SetupWithManager(manager, o.workers),
+		reconciler.SetupWithManager(manager),
 		manager.AddHealthzCheck("ping", healthz.Ping),
 		manager.AddReadyzCheck("caches", synced(manager.GetCache())),
 	)

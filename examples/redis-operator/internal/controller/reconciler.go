@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -53,14 +52,13 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// SetupWithManager adds a controller that reconciles as many ScaledJobs at once as workers, each when
-// its spec has changed, and when one of its Jobs has ended.
-func (r *Reconciler) SetupWithManager(manager ctrl.Manager, workers int) error {
+// SetupWithManager adds a controller that reconciles each ScaledJob when its spec has changed, and when
+// one of its Jobs has ended. Its worker waits for nothing.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("scaledjob").
 		Watches(&v1.ScaledJob{}, r.Jobs.Edits()).
 		WatchesRawSource(r.Jobs).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r.Reconciler())
 }
 

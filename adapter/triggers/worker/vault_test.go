@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+)
+
+// A password comes from Vault, with a token of the namespace's ServiceAccount, if the administrator has named
+// Vault's address and the token's audience. What either of them is for another namespace does not count.
+func TestVault(t *testing.T) {
+	vault := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/auth/kubernetes/login":
+			fmt.Fprint(w, `{"auth": {"client_token": "of-vault"}}`)
+		case "/v1/auth/token/lookup-self":
+			fmt.Fprint(w, `{"data": {"renewable": false}}`)
+		default:
+			fmt.Fprint(w, `{"data": {"password": "from-vault"}}`)
+		}
+	}))
+	t.Cleanup(vault.Close)
+	auth := secretAuth("auth", "", "")
+	auth["spec"] = map[string]any{"hashiCorpVault": map[string]any{
+		"address": vault.URL, "authentication": "kubernetes", "mount": "kubernetes", "role": "queue", "credential": map[string]any{"serviceAccountName": "reader"},
+		"secrets": []any{map[string]any{"parameter": "password", "path": "queues/redis", "key": "password"}},
+	}}
+	client := fake.NewClientset()
+	client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, kruntime.Object, error) {
+		request := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
+		require.Equal(t, []string{"vault"}, request.Spec.Audiences)
+		request.Status.Token = "of-kubernetes"
+		return true, request, nil
+	})
+	in := redis(aRedis(t, "from-vault"), "list")
+	in.AuthenticationRef = &manifest.AuthenticationRef{Name: "auth"}
+	vaults := func(namespace, address string) triggers.Allowance {
+		return triggers.Allowance{Kind: "vault", Namespaces: []string{namespace}, Hosts: []string{address}}
+	}
+	for says, o := range map[string]triggers.Options{
+		"": {Audiences: map[string]string{"team/reader": "vault"}, Allow: []triggers.Allowance{vaults("team", vault.URL)}},
+		"-token-audience team/reader=AUDIENCE": {Allow: []triggers.Allowance{vaults("team", vault.URL)}},
+		"-allow-trigger vault=team@":           {Allow: []triggers.Allowance{vaults("team", "https://vault.example"), vaults("other", vault.URL)}},
+	} {
+		o.Start, o.Client = local(t).Start, client
+		o.Dynamic = dynamicfake.NewSimpleDynamicClient(kruntime.NewScheme(), &unstructured.Unstructured{Object: auth})
+		r, err := triggers.New(o)
+		require.NoError(t, err)
+		t.Cleanup(r.Close)
+		metrics, err := r.Read(t.Context(), owner("a", in))
+		if says == "" {
+			require.NoError(t, err)
+			require.Equal(t, 7., metrics[0].Value)
+			continue
+		}
+		require.ErrorContains(t, err, says)
+	}
+}
