@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -36,17 +38,41 @@ func ParseAllowance(text string) (Allowance, error) {
 	kind, rest, found := strings.Cut(text, "=")
 	namespaces, hosts, _ := strings.Cut(rest, "@")
 	a := Allowance{Kind: kind, Namespaces: list(namespaces), Hosts: list(hosts)}
-	if _, known := kinds[kind]; !known || !found || len(a.Namespaces) == 0 {
-		return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", text), Fix: "KIND=NAMESPACES[@HOSTS] with one of the kinds " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")}
+	if !found {
+		a.Namespaces = nil
 	}
-	if kind == "vault" {
-		for _, h := range a.Hosts {
-			if u, err := url.Parse(h); err != nil || u.Host == "" {
-				return a, &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", h), Fix: "the origin of Vault, such as https://vault.example:8200"}
-			}
+	return a, a.check()
+}
+
+// check returns an error that would end each worker, or that allows nothing.
+func (a Allowance) check() error {
+	if kinds[a.Kind] == "" || len(a.Namespaces) == 0 {
+		return &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", a.Kind), Fix: "KIND=NAMESPACES[@HOSTS] with one of the kinds " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")}
+	}
+	for _, h := range a.Hosts {
+		if a.Kind == "vault" && (origin(h) == "" || strings.Contains(h, "*") || !strings.EqualFold(origin(h), strings.TrimSuffix(h, "/"))) {
+			return &field.Error{Path: "allowance", Found: fmt.Sprintf("%q", h), Fix: "the origin of Vault, such as https://vault.example:8200"}
 		}
 	}
-	return a, nil
+	return nil
+}
+
+// origin returns the scheme, host and port of an address, or "".
+func origin(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}
+
+// checkAudience returns an error that would end each worker.
+func checkAudience(account, audience string) error {
+	namespace, name, _ := strings.Cut(account, "/")
+	if audience == "" || audience != strings.TrimSpace(audience) || len(validation.IsDNS1123Label(namespace))+len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return &field.Error{Path: "audience", Found: fmt.Sprintf("%q", account+"="+audience), Fix: "NAMESPACE/SERVICEACCOUNT=AUDIENCE"}
+	}
+	return nil
 }
 
 func list(text string) (all []string) {

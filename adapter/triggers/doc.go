@@ -54,8 +54,8 @@
 //
 // # Tests
 //
-// TestOffByDefault, TestPolicy, and TestParameters and TestHosts in internal/check try each refusal.
-// In worker, TestPlantedPasswords and TestLocalAddressesAreRefused try a tenant's input,
+// TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, and TestParameters and TestHosts in internal/check try each refusal.
+// In worker, TestPlantedPasswords, TestAbsentVariableIsUnreadable and TestLocalAddressesAreRefused try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
 // TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
 // TestOwnersAreSpread are about workers, TestFloodOfAsks about a worker that is not KEDA's,

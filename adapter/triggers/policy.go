@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/check"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
@@ -180,10 +181,9 @@ func reduced(m metav1.ObjectMeta) metav1.ObjectMeta {
 
 // token creates a token, for a ServiceAccount whose audience the administrator has named.
 func (p *policy) token(ctx context.Context, ask wire.Ask) (any, error) {
-	account := ask.Namespace + "/" + ask.Name
-	audience := p.Audiences[account]
-	if audience == "" {
-		return nil, fmt.Errorf("found no audience for its tokens; the administrator may name one with the flag -token-audience %s=AUDIENCE", account)
+	audience, err := p.audience(ask.Namespace, ask.Name)
+	if err != nil {
+		return nil, err
 	}
 	hour := int64(3600)
 	r, err := p.Client.CoreV1().ServiceAccounts(ask.Namespace).CreateToken(ctx, ask.Name, &authenticationv1.TokenRequest{
@@ -193,6 +193,14 @@ func (p *policy) token(ctx context.Context, ask wire.Ask) (any, error) {
 		return nil, err
 	}
 	return &authenticationv1.TokenRequest{Spec: r.Spec, Status: r.Status}, nil
+}
+
+func (o *Options) audience(namespace, account string) (string, error) {
+	account = namespace + "/" + account
+	if o.Audiences[account] == "" {
+		return "", fmt.Errorf("found no audience for tokens of ServiceAccount %[1]s; the administrator may name one with the flag -token-audience %[1]s=AUDIENCE", account)
+	}
+	return o.Audiences[account], nil
 }
 
 func (p *policy) list(ctx context.Context, ask wire.Ask) (any, error) {
@@ -387,6 +395,23 @@ func (i *inspection) refer(kind string, ref map[string]any) {
 	i.refs[name] = append(i.refs[name], text(ref["key"]))
 }
 
+// sends refuses an address to which the credentials of a kind may not go.
+func (i *inspection) sends(kind string, to check.Parameter) {
+	hosts, err := i.policy.allowed(kind, i.policy.owner.Namespace)
+	if err == nil && check.Parameters("", []check.Parameter{to}, hosts) != nil {
+		i.problems = append(i.problems, fmt.Errorf("found another address; the administrator may allow it with the flag -allow-trigger %s=%s@HOSTS", kind, i.policy.owner.Namespace))
+	}
+}
+
+// token allows tokens of a ServiceAccount.
+func (i *inspection) token(namespace, account string) {
+	_, err := i.policy.audience(namespace, account)
+	i.problems = append(i.problems, err)
+	for _, kind := range []string{"ServiceAccount", wire.Token} {
+		i.refs[key(kind, namespace, account)] = nil
+	}
+}
+
 // way checks a way of authentication.
 func (i *inspection) way(key string, value any) {
 	switch key {
@@ -401,17 +426,34 @@ func (i *inspection) way(key string, value any) {
 	case "podIdentity", "oauth2", "azureServicePrincipal": // see nested
 	case "hashiCorpVault":
 		i.withhold = true
-		_, err := i.policy.allowed("vault", i.policy.owner.Namespace) // its hosts are Vault's
+		origins, err := i.policy.allowed("vault", i.policy.owner.Namespace)
+		vault, _ := value.(map[string]any)
+		if at := origin(text(vault["address"])); err == nil && !slices.ContainsFunc(origins, func(o string) bool { return origin(o) == at }) {
+			err = errors.New("found another Vault; the administrator may allow it with the flag -allow-trigger vault=" + i.policy.owner.Namespace + "@ORIGIN")
+		}
 		i.problems = append(i.problems, err)
+		credential, _ := vault["credential"].(map[string]any)
+		if account := text(credential["serviceAccountName"]); account != "" {
+			i.token(i.policy.owner.Namespace, account)
+		}
 	case "azureKeyVault", "awsSecretManager", "gcpSecretManager":
 		i.withhold = true
-		i.allow(map[string]string{
+		kind := map[string]string{
 			"azureKeyVault": "azure-key-vault", "awsSecretManager": "aws-secret-manager", "gcpSecretManager": "gcp-secret-manager",
-		}[key])
+		}[key]
+		i.allow(kind)
+		manager, _ := value.(map[string]any)
+		i.sends(kind, check.Parameter{Name: "vaultUri", Value: text(manager["vaultUri"])})
+		i.sends(kind, check.Parameter{Name: "awsRegion", Value: text(manager["region"])})
 	case "filePath":
 		i.allow("file")
 	case "boundServiceAccountToken":
 		i.allow("token")
+		all, _ := value.([]any)
+		for _, one := range all {
+			ref, _ := one.(map[string]any)
+			i.token(i.namespace, text(ref["serviceAccountName"]))
+		}
 	default:
 		i.problems = append(i.problems, fmt.Errorf("spec.%s: found a way of authentication that is not known", key))
 	}
@@ -428,6 +470,8 @@ func (i *inspection) nested(key string, value map[string]any) {
 	default:
 		i.class = provider
 		i.allow(provider)
+		i.sends(provider, check.Parameter{Name: "identityAuthorityHost", Value: text(value["identityAuthorityHost"])})
+		i.sends(provider, check.Parameter{Name: "namespace", Value: text(value["identityTenantId"])}) // as a part of an address
 	}
 }
 

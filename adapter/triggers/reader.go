@@ -157,6 +157,16 @@ func New(o Options) (*Reader, error) {
 	if o.Start == nil || o.Client == nil || o.Dynamic == nil {
 		return nil, errors.New("triggers: Options.Start, Client and Dynamic: found nil; use values")
 	}
+	var problems field.Errors
+	for _, a := range o.Allow {
+		problems.Join("", a.check())
+	}
+	for account, audience := range o.Audiences {
+		problems.Join("", checkAudience(account, audience))
+	}
+	if err := problems.Err(); err != nil {
+		return nil, fmt.Errorf("triggers: %w", err)
+	}
 	if o.ClusterNamespace == "" {
 		o.ClusterNamespace = "keda"
 	}

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -718,15 +719,87 @@ func TestOffByDefault(t *testing.T) {
 		require.True(t, metrics[0].Failed, kind)
 		var all []Allowance
 		for k := range kinds {
-			all = append(all, Allowance{Kind: k, Namespaces: []string{"team"}})
+			all = append(all, Allowance{Kind: k, Namespaces: []string{"team"}, Hosts: []string{"https://v.example"}})
 		}
-		_, err = newFake(t, Options{Allow: all}, f, nil, objects...).Read(context.Background(), o)
+		_, err = newFake(t, Options{Allow: all, Audiences: map[string]string{"team/default": "a"}}, f, nil, objects...).Read(context.Background(), o)
 		require.NoError(t, err, kind)
 	}
+	for _, text := range []string{
+		"vault", "vault=", "valut=team", "vault=team@vault.example", "vault=team@https://", "vault=team@https://vault.example/v1",
+		"vault=team@ftp://vault.example", "vault=team@https://a:b@vault.example", "vault=team@https://*.example", "vault=team@https://vault.example?a",
+	} { // KEDA's own checks would end each worker
+		_, err := ParseAllowance(text)
+		require.ErrorContains(t, err, "allowance: found", text)
+	}
+	for _, text := range []string{"vault=team@https://Vault.example:8200/,http://10.0.0.1", "vault=*", "file=a,b"} {
+		_, err := ParseAllowance(text)
+		require.NoError(t, err, text)
+	}
+	_, err := New(Options{
+		Start: f.start, Client: fake.NewClientset(), Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()),
+		Allow: []Allowance{{Kind: "vault", Namespaces: []string{"team"}, Hosts: []string{"vault"}}}, Audiences: map[string]string{"team/a": " a", "Team/a": "a", "team": "a", "team/b": ""},
+	})
+	for _, text := range []string{`"vault"`, `"team/a= a"`, `"Team/a=a"`, `"team=a"`, `"team/b="`} {
+		require.ErrorContains(t, err, "found "+text+"; use")
+	}
 	before := len(f.classes())
-	_, err := newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", maxTriggers+1))
+	_, err = newFake(t, Options{}, f, nil).Read(context.Background(), anOwner("a", maxTriggers+1))
 	require.ErrorContains(t, err, "at most 32")
 	require.Len(t, f.classes(), before)
+}
+
+// What an authentication names beside the parameters of a trigger gets credentials too: the hosts of the
+// allowance hold for it. A ServiceAccount has an audience, also one of the cluster's namespace.
+func TestAddressesOfAuthentications(t *testing.T) {
+	identity := func(field, value string) map[string]any {
+		return map[string]any{"podIdentity": map[string]any{"provider": "azure-workload", "identityId": "a", "identityTenantId": "t", field: value}}
+	}
+	tokens := map[string]any{"boundServiceAccountToken": []any{map[string]any{"parameter": "password", "serviceAccountName": "reader"}}}
+	for _, c := range []struct {
+		spec    map[string]any
+		refused string
+	}{
+		{map[string]any{"hashiCorpVault": map[string]any{"address": "https://a.example/v1"}}, ""},
+		{map[string]any{"hashiCorpVault": map[string]any{"address": "http://a.example"}}, "-allow-trigger vault=team@"},
+		{map[string]any{"hashiCorpVault": map[string]any{"address": "https://b.example"}}, "-allow-trigger vault=team@"},
+		{map[string]any{"hashiCorpVault": map[string]any{"address": "https://a.example", "credential": map[string]any{"serviceAccountName": "b"}}}, "-token-audience team/b="},
+		{map[string]any{"azureKeyVault": map[string]any{"vaultUri": "https://a.example"}}, ""},
+		{map[string]any{"azureKeyVault": map[string]any{"vaultUri": "https://b.example"}}, "-allow-trigger azure-key-vault=team@"},
+		{map[string]any{"awsSecretManager": map[string]any{"region": "eu-west-1"}}, ""},
+		{map[string]any{"awsSecretManager": map[string]any{"region": "b.example/"}}, "-allow-trigger aws-secret-manager=team@"},
+		{identity("identityAuthorityHost", "https://a.example/"), ""},
+		{identity("identityAuthorityHost", "https://b.example/"), "-allow-trigger azure-workload=team@"},
+		{identity("identityTenantId", "https://b.example/"), "-allow-trigger azure-workload=team@"},
+		{tokens, ""},
+		{map[string]any{"boundServiceAccountToken": []any{map[string]any{"serviceAccountName": "b"}}}, "-token-audience keda/b="},
+	} {
+		f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {
+			w.ask(id, wire.Ask{Kind: "ClusterTriggerAuthentication", Name: "auth"})
+			if c.spec["boundServiceAccountToken"] != nil {
+				w.ask(id, wire.Ask{Kind: "ServiceAccount", Namespace: "keda", Name: "reader"})
+				w.ask(id, wire.Ask{Kind: wire.Token, Namespace: "keda", Name: "reader"})
+			}
+			w.result(id, wire.Result{Value: 7, Target: 1})
+		}}
+		o := anOwner("a", 1)
+		o.Triggers[0].AuthenticationRef = &manifest.AuthenticationRef{Name: "auth", Kind: "ClusterTriggerAuthentication"}
+		options := Options{OpenClusterAuthentication: true, Audiences: map[string]string{"keda/reader": "a"}}
+		for _, kind := range []string{"vault", "azure-key-vault", "aws-secret-manager", "azure-workload", "token"} {
+			options.Allow = append(options.Allow, Allowance{Kind: kind, Namespaces: []string{"team"}, Hosts: []string{"https://a.example"}},
+				Allowance{Kind: kind, Namespaces: []string{"other"}, Hosts: []string{"https://b.example"}})
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: "reader"}}
+		r := newFake(t, options, f, []runtime.Object{account}, object("ClusterTriggerAuthentication", "", "auth", nil, c.spec))
+		r.Client.(*fake.Clientset).PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return true, a.(clienttesting.CreateAction).GetObject(), nil
+		})
+		_, err := r.Read(t.Context(), o)
+		if c.refused == "" {
+			require.NoError(t, err, c.spec)
+			continue
+		}
+		require.ErrorContains(t, err, c.refused, c.spec)
+	}
 }
 
 // A worker that reports without end that a trigger is active wakes its owner one time after another,

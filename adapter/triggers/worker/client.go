@@ -35,6 +35,7 @@ type stream struct {
 	limits  wire.Limits // of the authentication
 	managed []string    // its parameters that a secret manager has
 	env     []kedav1alpha1.AuthEnvironment
+	vault   bool // it is Vault's
 	secrets *redact.Secrets
 }
 
@@ -175,6 +176,7 @@ func (s *stream) served(object client.Object) {
 }
 
 func (s *stream) authentication(spec *kedav1alpha1.TriggerAuthenticationSpec) {
+	s.vault = spec.HashiCorpVault != nil
 	if v := spec.HashiCorpVault; v != nil && v.Credential != nil {
 		s.secrets.Add(v.Credential.Token)
 	}
@@ -218,21 +220,29 @@ func (reader) List(ctx context.Context, into client.ObjectList, options ...clien
 	return json.Unmarshal(a.Object, into)
 }
 
-// tokens is the client that KEDA creates tokens with. Its other methods are nil.
-type tokens struct{ typedcorev1.CoreV1Interface }
+// tokens is the client that KEDA creates tokens with. Its other methods are nil. Vault's client asks
+// without the context of the read.
+type tokens struct {
+	typedcorev1.CoreV1Interface
+	of *stream // unless nil, that of all requests
+}
 
-func (tokens) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInterface {
-	return accounts{namespace: namespace}
+func (t tokens) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInterface {
+	return accounts{namespace: namespace, of: t.of}
 }
 
 type accounts struct {
 	typedcorev1.ServiceAccountInterface
 	namespace string
+	of        *stream
 }
 
 func (a accounts) CreateToken(ctx context.Context, name string, request *authenticationv1.TokenRequest, _ metav1.CreateOptions) (*authenticationv1.TokenRequest, error) {
-	s, ok := ctx.Value(streamKey{}).(*stream)
-	if !ok {
+	s := a.of
+	if s == nil {
+		s, _ = ctx.Value(streamKey{}).(*stream)
+	}
+	if s == nil {
 		return nil, errNoStream
 	}
 	data, err := json.Marshal(request)

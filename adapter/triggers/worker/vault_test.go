@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -41,7 +43,9 @@ func TestVault(t *testing.T) {
 	client.PrependReactor("create", "serviceaccounts", func(a clienttesting.Action) (bool, kruntime.Object, error) {
 		request := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest)
 		require.Equal(t, []string{"vault"}, request.Spec.Audiences)
-		request.Status.Token = "of-kubernetes"
+		claims := fmt.Sprintf(`{"sub": "system:serviceaccount:team:reader", "aud": ["vault"], "exp": %d}`, time.Now().Add(time.Hour).Unix())
+		encode := base64.RawURLEncoding.EncodeToString
+		request.Status.Token = encode([]byte(`{"alg": "RS256"}`)) + "." + encode([]byte(claims)) + "." + encode([]byte("signature"))
 		return true, request, nil
 	})
 	in := redis(aRedis(t, "from-vault"), "list")
@@ -50,7 +54,7 @@ func TestVault(t *testing.T) {
 		return triggers.Allowance{Kind: "vault", Namespaces: []string{namespace}, Hosts: []string{address}}
 	}
 	for says, o := range map[string]triggers.Options{
-		"": {Audiences: map[string]string{"team/reader": "vault"}, Allow: []triggers.Allowance{vaults("team", vault.URL)}},
+		"":                                     {Audiences: map[string]string{"team/reader": "vault"}, Allow: []triggers.Allowance{vaults("team", vault.URL)}},
 		"-token-audience team/reader=AUDIENCE": {Allow: []triggers.Allowance{vaults("team", vault.URL)}},
 		"-allow-trigger vault=team@":           {Allow: []triggers.Allowance{vaults("team", "https://vault.example"), vaults("other", vault.URL)}},
 	} {

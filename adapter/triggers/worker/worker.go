@@ -37,7 +37,6 @@ const httpTimeout = 3 * time.Second
 // A worker holds the scalers that it has built.
 type worker struct {
 	conn   *wire.Conn
-	tokens *authentication.AuthClientSet
 	builds atomic.Int64
 	start  int64 // bytes of live objects before the first read
 
@@ -53,6 +52,11 @@ type handler struct {
 
 	naming sync.Mutex          // also while scalers are closed, so that no new ones are closed instead
 	names  map[string]*trigger // by the names under which KEDA's handler has them
+}
+
+func newHandler(tokens *authentication.AuthClientSet) *handler {
+	of := scaling.NewScaleHandler(reader{}, nil, runtime.NewScheme(), httpTimeout, httpTimeout, silent{}, tokens)
+	return &handler{ScaleHandler: of, names: map[string]*trigger{}}
 }
 
 // take makes a trigger the one of its name. Another owner's with this name before is closed.
@@ -94,8 +98,7 @@ type trigger struct {
 
 func newWorker(conn *wire.Conn) *worker {
 	return &worker{
-		conn: conn, tokens: &authentication.AuthClientSet{CoreV1Interface: tokens{}}, start: live(),
-		streams: map[uint64]*stream{}, triggers: map[string]*trigger{},
+		conn: conn, start: live(), streams: map[uint64]*stream{}, triggers: map[string]*trigger{},
 	}
 }
 
@@ -192,8 +195,7 @@ func (w *worker) trigger(r wire.Read) *trigger {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.handlers) <= r.Position {
-		of := scaling.NewScaleHandler(reader{}, nil, runtime.NewScheme(), httpTimeout, httpTimeout, silent{}, w.tokens)
-		w.handlers = append(w.handlers, &handler{ScaleHandler: of, names: map[string]*trigger{}})
+		w.handlers = append(w.handlers, newHandler(&authentication.AuthClientSet{CoreV1Interface: tokens{}}))
 	}
 	t := w.triggers[r.Key]
 	if t == nil {
@@ -287,7 +289,8 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		}
 	}
 	// First, because the reader then knows which objects and keys the authentication needs.
-	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, w.tokens)
+	ofRead := &authentication.AuthClientSet{CoreV1Interface: tokens{of: s}}
+	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, ofRead)
 	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
 	if err != nil {
 		return err
@@ -321,6 +324,9 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		if err := check.Parameters(in.Type, all, hosts); err != nil {
 			return err
 		}
+	}
+	if s.vault {
+		t.handler = newHandler(ofRead)
 	}
 	t.handler.take(t)
 	w.builds.Add(1)
