@@ -35,12 +35,9 @@ var kinds = map[string]string{
 
 // ParseAllowance reads KIND=NAMESPACE,NAMESPACE@HOST,HOST. The hosts may be absent.
 func ParseAllowance(text string) (Allowance, error) {
-	kind, rest, found := strings.Cut(text, "=")
+	kind, rest, _ := strings.Cut(text, "=")
 	namespaces, hosts, _ := strings.Cut(rest, "@")
 	a := Allowance{Kind: kind, Namespaces: list(namespaces), Hosts: list(hosts)}
-	if !found {
-		a.Namespaces = nil
-	}
 	return a, a.check()
 }
 
