@@ -35,7 +35,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 	result := scaledjob.PollResult{Invalid: spec.invalid}
 	var metrics []scaling.Metric
 	if spec.invalid == nil {
-		metrics, result.Unread = spec.queues.Read(ctx)
+		metrics, result.Unread = t.reader.Read(ctx, spec.owner)
 		if ctx.Err() != nil {
 			return plan, nil // and unread for that reason only
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/examples/internal/reading"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -81,7 +81,7 @@ type spec struct {
 	generation int64
 	invalid    error // then the fields below are not set
 	interval   time.Duration
-	queues     reading.Queues
+	owner      triggers.Owner
 	keda       *keda.ScaledJob // with -as-keda
 	status                     // the parts that follow from the spec
 }

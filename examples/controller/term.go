@@ -14,7 +14,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
-	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 const (
@@ -32,8 +31,7 @@ type term struct {
 	tracker *adapter.Tracker
 	polls   *loop.Loop
 	reports *loop.Keys
-	spread  poll.Spread    // only the informer's goroutine uses it
-	closing sync.WaitGroup // of queues
+	spread  poll.Spread // only the informer's goroutine uses it
 
 	mu      sync.Mutex
 	entries map[cache.ObjectName]*entry
@@ -96,9 +94,8 @@ func (t *term) run() error {
 	t.reports.Stop()
 	reporting.Wait()
 	for _, e := range t.all() {
-		e.close(t)
+		t.reader.Forget(e.uid)
 	}
-	t.closing.Wait()
 	t.log.Info("stopped")
 	return err
 }
@@ -157,16 +154,7 @@ func (t *term) remove(key cache.ObjectName) {
 	if e != nil {
 		t.begin.Delete(e.uid)
 		t.tracker.Untrack(e.uid)
-		e.close(t)
-	}
-}
-
-// close closes the queues, after the read that is under way.
-func (e *entry) close(t *term) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.spec != nil && e.spec.queues != nil {
-		t.closing.Go(e.spec.queues.Close)
+		go t.reader.Forget(e.uid) // a worker may be slow
 	}
 }
 
@@ -197,7 +185,8 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 		t.tracker.Untrack(e.uid)
 	} else {
 		is.interval = config.PollingInterval
-		is.queues = reading.Of(t.reader, triggers.OwnerOf(job))
+		is.owner = triggers.OwnerOf(job)
+		is.owner.Generation = s.Generation
 		for _, w := range config.Warnings { // valid fields that may surprise
 			t.log.Warn(w.Error(), "namespace", e.name.Namespace, "scaledjob", e.name.Name)
 		}
@@ -205,8 +194,8 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	if job != nil {
 		is.describe(job.Spec.Triggers)
 	}
-	if e.spec != nil && e.spec.queues != nil {
-		t.closing.Go(e.spec.queues.Close)
+	if e.spec != nil {
+		go t.reader.Forget(e.uid) // of triggers that it has no more
 	}
 	e.spec = is
 	return true

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/examples/internal/reading"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -27,7 +27,7 @@ type job struct {
 	// is not overwritten.
 	checkpoint jobs.Checkpoint
 	unusable   error
-	queues     reading.Queues
+	owner      triggers.Owner
 	status     jobStatus
 	refused    error             // why Jobs were not created at the last attempt
 	pending    map[string]string // why Jobs do not start, by member
@@ -58,7 +58,6 @@ func newJob(p *poller) subject {
 }
 
 func (j *job) read() {
-	closeQueues(j.queues)
 	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
 	object.Meta = meta
 	if j.config, j.invalid = object.Config(); err != nil {
@@ -67,11 +66,12 @@ func (j *job) read() {
 	if j.invalid == nil {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	j.queues = reading.Of(j.reader, j.ownerOf(j.config.Source))
+	j.owner = j.ownerOf(j.config.Source)
+	j.owner.Generation = j.seen.GetGeneration()
 }
 
 func (j *job) close() {
-	closeQueues(j.queues)
+	j.reader.Forget(j.uid)
 	j.members.Untrack(j.uid)
 }
 
@@ -181,7 +181,7 @@ func (o *jobOutcome) waits() bool {
 // act reads the queues, plans, and carries the plan out.
 func (j *job) act(ctx context.Context, o *jobOutcome) {
 	var metrics []scaling.Metric
-	metrics, o.unread = j.queues.Read(ctx)
+	metrics, o.unread = j.reader.Read(ctx, j.owner)
 	if ctx.Err() != nil {
 		return // and unread for that reason only
 	}

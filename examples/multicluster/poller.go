@@ -20,7 +20,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/examples/internal/poll"
-	"github.com/scaledjob/scaledjob/examples/internal/reading"
 )
 
 // A poller polls an object, from when it is observed until it is deleted. It waits for no
@@ -181,10 +180,4 @@ func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
 	}
 	owner.Namespace, owner.Name, owner.UID = p.seen.GetNamespace(), p.seen.GetName(), p.uid
 	return owner
-}
-
-func closeQueues(q reading.Queues) {
-	if q != nil {
-		q.Close()
-	}
 }

@@ -20,34 +20,12 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// Queues are the queues of an object's triggers.
-type Queues interface {
-	// Read reads all queues. An unreadable queue is a failed metric, and the error has the reason.
-	Read(ctx context.Context) ([]scaling.Metric, error)
-	// Close closes their connections after a running read.
-	Close()
-}
-
 // A Reader reads triggers: a [triggers.Reader], or a fake of a test.
 type Reader interface {
 	Read(ctx context.Context, owner triggers.Owner) ([]scaling.Metric, error)
 	Formula(ctx context.Context, owner triggers.Owner, text string, values map[string]*float64) (*float64, error)
 	Forget(uid types.UID)
 }
-
-// Of returns the queues of an owner's triggers.
-func Of(reader Reader, owner triggers.Owner) Queues { return &queues{reader, owner} }
-
-type queues struct {
-	reader Reader
-	owner  triggers.Owner
-}
-
-func (q *queues) Read(ctx context.Context) ([]scaling.Metric, error) {
-	return q.reader.Read(ctx, q.owner)
-}
-
-func (q *queues) Close() { q.reader.Forget(q.owner.UID) }
 
 // Options are the flags.
 type Options struct {
