@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,29 +12,33 @@ import (
 // takeUp is rule 4. Requests and completions are taken up as far as there is room; the others wait
 // where they are.
 func (d *decider) takeUp(seen Observed) {
-	s := &d.state
-	known := d.tagsOf(s.Pending, s.Running, s.Completed)
-	for _, tag := range s.Requested {
-		known[tag] = true
-	}
+	s := &d.State
+	known := tagsOf(slices.Concat(s.PendingDeletion, s.Requested), s.Pending, s.Running, s.Completed)
 	add := func(r Run) {
-		if !known[r.Tag] {
-			known[r.Tag] = true
-			s.Pending = append(s.Pending, r)
+		known[r.Tag] = true
+		s.Pending = append(s.Pending, r)
+	}
+	unanswered := 0
+	for _, r := range s.Completed {
+		if d.unanswered(r.Tag) {
+			unanswered++
 		}
 	}
-	room, all := d.room(mostRequested, requestPrefix, seen.Cancelled), mostUnanswered-d.completedUnanswered()
+	room := d.room(mostRequested, requestPrefix, seen.Cancelled)
 	for _, r := range d.requests {
-		if known[r.Tag] || d.answered[r.Tag] || room <= 0 || all <= 0 {
+		if known[r.Tag] || d.answered[r.Tag] || room <= 0 || unanswered >= mostUnanswered {
 			continue
 		}
-		all--
-		if add(r); !slices.Contains(seen.Cancelled, r.Tag) {
+		add(r)
+		unanswered++
+		if !slices.Contains(seen.Cancelled, r.Tag) {
 			room--
 		}
 	}
 	for _, r := range d.follow(seen.Upstreams, d.room(min(d.spec.MaxWaiting, 2*mostRequested), "", seen.Cancelled)) {
-		add(r)
+		if !known[r.Tag] {
+			add(r)
+		}
 	}
 	slices.SortFunc(s.Pending, byDue)
 }
@@ -41,26 +46,17 @@ func (d *decider) takeUp(seen Observed) {
 // room returns how many of at most n requested runs of a kind may be added. A waiting run that
 // is cancelled takes none. Where nothing else can make the state smaller, one may: it can end a block.
 func (d *decider) room(n int, prefix string, cancelled []string) int {
-	for _, r := range d.state.Pending {
+	stuck := len(d.State.Running)+len(d.State.PendingDeletion) == 0
+	for _, r := range d.State.Pending {
 		if r.OnDemand && strings.HasPrefix(r.Tag, prefix) && (r.tried() || !slices.Contains(cancelled, r.Tag)) {
 			n--
 		}
+		stuck = stuck && !r.OnDemand && !r.tried()
 	}
-	n = min(n, mostUnanswered-d.completedUnanswered())
-	if len(d.state.Running)+len(d.state.PendingDeletion) == 0 && !slices.ContainsFunc(d.state.Pending, func(r Run) bool { return r.OnDemand || r.tried() }) {
+	if stuck {
 		return max(d.fits(n), min(1, n))
 	}
 	return d.fits(n)
-}
-
-// completedUnanswered returns the number of completed runs without an answer to their requests.
-func (d *decider) completedUnanswered() (n int) {
-	for _, r := range d.state.Completed {
-		if d.unanswered(r.Tag) {
-			n++
-		}
-	}
-	return n
 }
 
 // read reads the requests, in the order of the queue.
@@ -70,11 +66,9 @@ func (d *decider) read(seen Observed) {
 			d.problems.Add(field.Error{Path: fmt.Sprintf("Requests[%d].ID", i), Found: "nothing", Fix: "an ID unlike that of any other request, such as a UID"})
 			continue
 		}
-		run := Run{Tag: RequestTag(d.spec.UID, r.ID), Request: r.ID, Due: utc(r.RequestedAt), Occurrence: utc(r.Occurrence), OnDemand: true, Status: Pending, Created: d.now}
+		run := Run{Tag: RequestTag(d.spec.UID, r.ID), Request: r.ID, OnDemand: true, Status: Pending,
+			Due: cmp.Or(utc(r.RequestedAt), d.now), Occurrence: utc(r.Occurrence), Created: d.now}
 		d.answered[run.Tag] = r.Answered
-		if run.Due.IsZero() {
-			run.Due = d.now
-		}
 		d.requests = append(d.requests, run)
 	}
 	slices.SortFunc(d.requests, byDue)
@@ -83,8 +77,8 @@ func (d *decider) read(seen Observed) {
 // follow returns a run for each completion that the dependencies have not answered,
 // as far as there is room.
 func (d *decider) follow(upstreams []Upstream, room int) (runs []Run) {
-	for i := range d.state.After {
-		c := &d.state.After[i]
+	for i := range d.State.After {
+		c := &d.State.After[i]
 		for _, u := range upstreams {
 			if u.Job != c.Job {
 				continue
@@ -143,17 +137,16 @@ func (c *Connection) meet(u Upstream) {
 // forgetRequested forgets the oldest runs on demand that nobody lists, or whose requests are
 // answered: they ask for no run.
 func (d *decider) forgetRequested() {
-	var kept []string
-	n := 0
-	for _, tag := range slices.Backward(d.state.Requested) {
-		needed := d.unanswered(tag)
-		if !needed {
-			n++
-		}
-		if needed || n <= remembered {
-			kept = append(kept, tag)
+	excess := -remembered
+	for _, tag := range d.State.Requested {
+		if !d.unanswered(tag) {
+			excess++
 		}
 	}
-	slices.Reverse(kept)
-	d.state.Requested = kept
+	d.State.Requested = slices.DeleteFunc(d.State.Requested, func(tag string) bool {
+		if !d.unanswered(tag) {
+			excess--
+		}
+		return !d.unanswered(tag) && excess >= 0
+	})
 }

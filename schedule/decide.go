@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -46,10 +47,9 @@ type Decision struct {
 // Decide returns the state of a job's runs at a time, and the actions. No input makes
 // it panic, and equal inputs give equal decisions. The package comment has its rules.
 //
-// The cost is that of sorting the runs, requests and Jobs. Besides, each adopted Job, rejected
-// create and cancelled tag is compared with each waiting run, request and active run. With an
-// interval as the schedule, it does not depend on the number of missed occurrences
-// (BenchmarkDecide).
+// The cost is that of sorting the runs, requests and Jobs, and of comparing each adopted Job,
+// rejected create and cancelled tag with each run and request. With an interval as the schedule,
+// it does not depend on the number of missed occurrences (BenchmarkDecide).
 func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	if err := state.Validate(); err != nil {
 		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
@@ -57,18 +57,17 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 	d := newDecider(spec, state, seen, now)
 	d.connect()
 	d.renew()
-	d.state.Version, d.state.UID = stateVersion, cmp.Or(d.state.UID, d.spec.UID) // restore changes the UID
-	d.due = occurrences(d.spec.Schedule, d.state.Since)
+	d.State.Version, d.State.UID = stateVersion, cmp.Or(d.State.UID, d.spec.UID) // restore changes the UID
+	d.due = occurrences(d.spec.Schedule, d.State.Since)
 	d.read(seen)
 	d.reject(seen.Rejected)
 	d.becomeDue()
-	if d.jobsKnown {
+	if !d.JobsUnknown {
 		d.observe()
 	}
-	d.backOff()
 	d.takeUp(seen)
 	d.block()
-	if d.jobsKnown {
+	if !d.JobsUnknown {
 		d.cancel(seen.Cancelled)
 		d.replace()
 		d.start()
@@ -89,13 +88,12 @@ func Refresh(state State, seen Observed, now time.Time) Decision {
 	}
 	d := newDecider(Spec{UID: state.UID}, state, seen, now)
 	d.due = interval.Occurrences{}
-	if d.jobsKnown {
-		known := d.tagsOf(d.state.Pending, d.state.Running, d.state.Completed)
-		d.jobs = slices.DeleteFunc(d.jobs, func(j Job) bool { return !known[j.Tag] })
+	d.reject(seen.Rejected)
+	if !d.JobsUnknown {
+		known := tagsOf(d.State.PendingDeletion, d.State.Pending, d.State.Running, d.State.Completed)
+		maps.DeleteFunc(d.jobs, func(tag string, _ Job) bool { return !known[tag] })
 		d.observe()
 	}
-	d.reject(seen.Rejected)
-	d.backOff()
 	r := d.decision(seen.Revision)
 	r.NextCheck = time.Time{}
 	return r
@@ -103,50 +101,44 @@ func Refresh(state State, seen Observed, now time.Time) Decision {
 
 // A decider is a decision in the making.
 type decider struct {
+	Decision
 	spec      Spec
-	state     State // a copy
-	jobs      []Job // by tag
-	jobsKnown bool
+	jobs      map[string]Job // by tag
 	now       time.Time
 	due       Counter
 	requests  []Run             // that are listed, by due time
 	answered  map[string]bool   // tags of the listed requests, and whether they are answered
 	changed   bool              // by the list of Jobs
-	rejected  string            // the reason of the last rejection that is new
+	rejected  bool              // a create, since the decision before
 	missed    Missed            // runs that this decision misses or drops
-	again     []string          // tags of completed runs with an unfinished Job
 	deletedBy map[string]string // Observed.DeletedBy
-	waits     Hold              // of runs that bounded leaves out
-	starts    []Run
-	events    []Event
 	problems  field.Errors
 }
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, state: state.clone(), jobs: sorted(seen.Jobs), jobsKnown: seen.JobsKnown, deletedBy: seen.DeletedBy,
-		now: interval.Clamp(now), missed: Missed{}, answered: map[string]bool{}}
-	d.restore(seen)
-	if d.spec.MaxWaiting <= 0 {
-		d.spec.MaxWaiting = DefaultMaxWaiting
+	d := &decider{spec: spec, jobs: byTag(seen.Jobs), deletedBy: seen.DeletedBy, now: interval.Clamp(now), missed: Missed{}, answered: map[string]bool{}}
+	d.State, d.JobsUnknown, d.Suspended = state.clone(), !seen.JobsKnown, spec.Suspended
+	d.spec.Created = cmp.Or(utc(spec.Created), d.now)
+	d.spec.MaxWaiting = cmp.Or(max(0, spec.MaxWaiting), DefaultMaxWaiting)
+	d.spec.MaxCatchUp = cmp.Or(max(0, spec.MaxCatchUp), DefaultMaxCatchUp)
+	if d.restore(seen); d.JobsUnknown {
+		d.jobs = nil
 	}
-	if d.spec.MaxCatchUp <= 0 {
-		d.spec.MaxCatchUp = DefaultMaxCatchUp
-	}
-	slices.SortFunc(d.state.Pending, byDue)
-	slices.SortFunc(d.state.Running, byDue)
-	slices.SortFunc(d.state.Completed, byCompletion)
+	slices.SortFunc(d.State.Pending, byDue)
+	slices.SortFunc(d.State.Running, byDue)
+	slices.SortFunc(d.State.Completed, byCompletion)
 	return d
 }
 
 // restore accepts a state of another job, or a state that is newer than the Jobs, if they were
 // read consistently. Until then the Jobs are not known.
 func (d *decider) restore(seen Observed) {
-	s := &d.state
+	s := &d.State
 	newer := seen.Revision > 0 && seen.Revision < s.JobsRevision
 	if !newer && (s.UID == "" || s.UID == d.spec.UID || d.spec.UID == "") {
 		return
 	}
-	if d.jobsKnown = seen.Consistent && seen.JobsKnown; !d.jobsKnown {
+	if d.JobsUnknown = !seen.Consistent || !seen.JobsKnown; d.JobsUnknown {
 		return
 	}
 	s.UID, s.JobsRevision = d.spec.UID, seen.Revision
@@ -158,82 +150,70 @@ func (d *decider) restore(seen Observed) {
 // creation, others from the decision that first sees them.
 func (d *decider) connect() {
 	since := d.now.Truncate(time.Second) // the times of completions are whole seconds
-	if d.state.fresh() {
-		since = d.created()
+	if d.State.fresh() {
+		since = d.spec.Created
 	}
 	var after []Connection
 	for _, dependency := range d.spec.After {
 		c := Connection{Dependency: dependency, Since: since}
-		for _, old := range d.state.After {
+		for _, old := range d.State.After {
 			if old.Dependency == dependency {
 				c = old
 			}
 		}
 		after = append(after, c)
 	}
-	d.state.After = after
-}
-
-// created is when the job was, or this decision where nobody knows.
-func (d *decider) created() time.Time {
-	if d.spec.Created.IsZero() {
-		return d.now
-	}
-	return interval.Clamp(d.spec.Created)
+	d.State.After = after
 }
 
 // renew is rule 1. The occurrences that have been handled stay handled.
 func (d *decider) renew() {
-	s, text := &d.state, ""
+	s, text := &d.State, ""
 	if d.spec.Schedule != nil {
 		text = d.spec.Schedule.String()
 	}
 	switch {
-	case d.state.fresh():
-		s.Since = d.created()
+	case d.State.fresh():
+		s.Since = d.spec.Created
 	case s.TimeSpec == text:
 		return
 	default:
-		s.Since = interval.Clamp(d.now)
+		s.Since = d.now
 	}
 	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
 	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.PendingScheduled(), 0, 0, 0, nil, nil
 }
 
-func (d *decider) tell(e Event) { d.events = append(d.events, e) }
+func (d *decider) tell(e Event) { d.Events = append(d.Events, e) }
 
 func (d *decider) decision(revision int64) Decision {
 	if d.changed {
-		d.state.JobsRevision = max(d.state.JobsRevision, revision)
+		d.State.JobsRevision = max(d.State.JobsRevision, revision)
 	}
-	r := Decision{State: d.state, Start: d.starts, Events: d.events, JobsUnknown: !d.jobsKnown, Suspended: d.spec.Suspended, Held: d.waits,
-		Stop: d.again, Problems: field.All(d.problems.Err())}
-	r.NextRun, _ = d.due.Next(latest(d.now, d.state.Handled))
-	r.NextCheck = earliest(r.NextRun, d.nextLate())
-	if !d.jobsKnown {
-		return r
+	d.Problems = field.All(d.problems.Err())
+	d.NextRun, _ = d.due.Next(latest(d.now, d.State.Handled))
+	d.NextCheck = earliest(d.NextRun, d.nextLate())
+	if d.JobsUnknown {
+		return d.Decision
 	}
-	r.NextCheck = earliest(r.NextCheck, d.nextTry())
-	for _, running := range d.state.Running {
-		if j, ok := tagged(d.jobs, running.Tag); ok && (j.Deleting || running.Stopped != "") {
-			r.Stop = append(r.Stop, running.Tag)
+	d.NextCheck = earliest(d.NextCheck, d.nextTry())
+	for _, r := range d.State.Running {
+		if d.jobs[r.Tag].Deleting || r.Stopped != "" {
+			d.Stop = append(d.Stop, r.Tag)
 		}
 	}
-	r.Stop = slices.DeleteFunc(r.Stop, func(tag string) bool {
-		j, _ := tagged(d.jobs, tag)
-		return j.Deleting && j.Foreground
-	})
-	for _, c := range d.state.Completed {
-		if j, ok := tagged(d.jobs, c.Tag); ok && j.Keeps && !j.Deleting && finished(j) == 1 {
-			r.Expire = append(r.Expire, c.Tag)
+	d.Stop = slices.DeleteFunc(d.Stop, func(tag string) bool { return d.jobs[tag].Deleting && d.jobs[tag].Foreground })
+	for _, r := range d.State.Completed {
+		if j := d.jobs[r.Tag]; j.Keeps && !j.Deleting && j.finished() {
+			d.Expire = append(d.Expire, r.Tag)
 		}
 	}
-	for _, tag := range d.state.PendingDeletion {
-		if j, ok := tagged(d.jobs, tag); ok && !j.Deleting {
-			r.Delete = append(r.Delete, tag)
+	for _, tag := range d.State.PendingDeletion {
+		if j, ok := d.jobs[tag]; ok && !j.Deleting {
+			d.Delete = append(d.Delete, tag)
 		}
 	}
-	return r
+	return d.Decision
 }
 
 // earliest returns the earlier time; the zero time means never.

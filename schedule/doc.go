@@ -7,18 +7,15 @@
 //
 // # Schedules
 //
-// A [Schedule] is an interface. [ISO8601] returns the Schedule of a repeating interval of
-// package interval. [FromNext] returns the Schedule of any function that computes the next
-// occurrence, such as a cron expression. Occurrences before the creation of a job are
-// never due. [Until] ends a Schedule, and [Jitter] delays its occurrences. A [Backfill] requests
-// the runs of a span of time.
+// [ISO8601] returns the [Schedule] of a repeating interval of package interval. [FromNext] returns
+// the Schedule of any function that computes the next occurrence, such as a cron expression.
+// Occurrences before the creation of a job are never due. [Until] ends a Schedule, and [Jitter]
+// delays its occurrences. A [Backfill] requests the runs of a span of time.
 //
 // # Rules
 //
 // A run waits until its create is decided. Then it is active until it completes. The state lists it
-// as pending until its Job is observed.
-//
-// A decision applies these rules in order:
+// as pending until its Job is observed. A decision applies these rules in order:
 //
 //  1. A schedule other than the state's starts anew: it holds from now on, and of the
 //     counters only the waiting runs are left.
@@ -110,26 +107,24 @@
 //
 // # Tests
 //
-//	claim                                                     test
-//	deciding again at one time changes nothing                TestEdges
-//	no run starts twice                                       TestEdges
-//	the same with stale lists, lost answers, rejected creates TestEdges
-//	rejected creates: bounded state, one attempt at a time    TestSizeInAnOutage, TestEdges, TestBackOff
-//	a dependent job runs once after each run                  TestEdges
-//	at most one active run, unless Allow                      TestEdges
-//	a bounded number of waiting runs                          TestEdges
-//	a block ends with the first requested run that succeeds   TestEdges, TestFullBacklogOfABlock
-//	due = started + pending + missed + dropped                TestEdges
-//	each occurrence is due once                               TestEdges
-//	the same runs start as with a decision every second       TestSecondBySecond
-//	suspended, late, forbidden, replaced and cancelled runs   TestDecide, TestStopped
-//	an unreadable spec does not freeze the state              TestRefresh
-//	adopted runs are not missed, however late                 TestAdoptedAndLate
-//	each completion of a dependency is named once             TestMeet, TestNamesTheCompletedRun
-//	each waiting run has a reason, each event a message       TestWhy, TestEvent
-//	the order of all lists makes no difference                TestEdges
-//	the size of the state                                     TestStateSizeOfMixes, TestSizeInAnOutage
-//	an end and a jitter; schedules that cannot count          TestShifts, TestNextAlone
-//	a backfill runs each occurrence once                      TestBackfill, and that of examples/scheduled
-//	late creates, deletions by hand, times to live, restarts  TestEdges
+//	claim                                                      test
+//	deciding again at one time changes nothing                 TestEdges
+//	the order of all lists makes no difference                 TestEdges
+//	no run starts twice: with stale lists, lost answers,
+//	late and rejected creates, deletions, restarts, expiry     TestEdges
+//	a dependent job runs once after each run                   TestEdges
+//	at most one active run, unless Allow; bounded waiting      TestEdges
+//	each occurrence is due once, and
+//	due = started + pending + missed + dropped                 TestEdges
+//	a block ends with the first requested run that succeeds    TestEdges, TestFullBacklogOfABlock
+//	rejected creates: bounded state, one attempt at a time     TestSizeInAnOutage, TestEdges, TestBackOff
+//	the same runs start as with a decision every second        TestSecondBySecond
+//	suspended, late, forbidden, replaced and cancelled runs    TestDecide, TestStopped
+//	an unreadable spec does not freeze the state               TestRefresh
+//	adopted runs are not missed, however late                  TestAdoptedAndLate
+//	each completion of a dependency is named once              TestMeet, TestNamesTheCompletedRun
+//	each waiting run has a reason, each event a message        TestWhy, TestEvent
+//	the size of the state                                      TestStateSizeOfMixes, TestSizeInAnOutage
+//	an end and a jitter; schedules that cannot count           TestShifts, TestNextAlone
+//	a backfill runs each occurrence once                       TestBackfill, and that of examples/scheduled
 package schedule

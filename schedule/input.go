@@ -2,8 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -98,32 +96,24 @@ type Request struct {
 	Occurrence time.Time
 }
 
-// sorted returns the Jobs by tag. If several Jobs have the same tag, which no caller
+// byTag returns the Jobs by tag. If several Jobs have the same tag, which no caller
 // should cause, an unfinished Job counts, else the oldest Job.
-func sorted(jobs []Job) []Job {
-	jobs = slices.Clone(jobs)
-	slices.SortFunc(jobs, func(a, b Job) int {
-		if c := cmp.Compare(a.Tag, b.Tag); c != 0 {
-			return c
+func byTag(jobs []Job) map[string]Job {
+	all := make(map[string]Job, len(jobs))
+	for _, j := range jobs {
+		if other, ok := all[j.Tag]; !ok || j.counts(other) {
+			all[j.Tag] = j
 		}
-		return cmp.Or(finished(a)-finished(b), a.Created.Compare(b.Created), a.Finished.Compare(b.Finished),
-			cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.ExitCode, b.ExitCode))
-	})
-	return slices.CompactFunc(jobs, func(a, b Job) bool { return a.Tag == b.Tag })
+	}
+	return all
 }
 
-func finished(j Job) int {
-	if j.Outcome == Succeeded || j.Outcome == Failed {
-		return 1
+// counts reports whether the Job counts instead of another with its tag.
+func (j Job) counts(other Job) bool {
+	if j.finished() != other.finished() {
+		return other.finished()
 	}
-	return 0
+	return cmp.Or(j.Created.Compare(other.Created), j.Finished.Compare(other.Finished), cmp.Compare(j.Outcome, other.Outcome), cmp.Compare(j.ExitCode, other.ExitCode)) < 0
 }
 
-// tagged returns the Job with the tag from sorted Jobs.
-func tagged(jobs []Job, tag string) (Job, bool) {
-	i, ok := slices.BinarySearchFunc(jobs, tag, func(j Job, tag string) int { return strings.Compare(j.Tag, tag) })
-	if !ok {
-		return Job{}, false
-	}
-	return jobs[i], true
-}
+func (j Job) finished() bool { return j.Outcome == Succeeded || j.Outcome == Failed }

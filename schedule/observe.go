@@ -11,58 +11,48 @@ import (
 
 // observe is rule 3.
 func (d *decider) observe() {
-	started := d.tagsOf(d.state.Running, d.state.Completed)
-	active := map[string]bool{}
-	for _, r := range d.state.Running {
-		active[r.Tag] = true
-	}
-	for _, j := range d.jobs {
-		switch {
-		case !started[j.Tag]:
+	s := &d.State
+	started, active := tagsOf(s.PendingDeletion, s.Running, s.Completed), tagsOf(nil, s.Running)
+	for _, tag := range slices.Sorted(maps.Keys(d.jobs)) {
+		switch j := d.jobs[tag]; {
+		case !started[tag]:
 			d.adopt(j)
-		case finished(j) == 0 && !active[j.Tag]:
-			d.again = append(d.again, j.Tag)
+		case !j.finished() && !active[tag]:
+			d.Stop = append(d.Stop, tag) // its run has completed
 		}
 	}
-	var running, ended []Run
-	for _, r := range d.state.Running {
-		r = d.bringUp(r)
+	for i := range s.Running {
+		d.bringUp(&s.Running[i])
+	}
+	slices.SortFunc(s.Running, byCompletion)
+	for _, r := range s.Running {
 		if r.Status == Completed {
-			ended = append(ended, r)
-		} else {
-			running = append(running, r)
+			d.complete(r)
 		}
 	}
-	d.state.Running = running
-	slices.SortFunc(d.state.Running, byDue)
-	slices.SortFunc(ended, byCompletion)
-	for _, r := range ended {
-		d.complete(r)
-	}
-	slices.SortFunc(d.state.Completed, byCompletion)
+	s.Running = slices.DeleteFunc(s.Running, func(r Run) bool { return r.Status == Completed })
+	slices.SortFunc(s.Running, byDue)
+	slices.SortFunc(s.Completed, byCompletion)
 }
 
-// tagsOf returns the tags of runs, and of runs that history has dropped and that still have Jobs.
-func (d *decider) tagsOf(lists ...[]Run) map[string]bool {
-	tags := map[string]bool{}
+// tagsOf returns a set of tags and of the tags of runs.
+func tagsOf(tags []string, lists ...[]Run) map[string]bool {
+	all := map[string]bool{}
+	for _, tag := range tags {
+		all[tag] = true
+	}
 	for _, r := range slices.Concat(lists...) {
-		tags[r.Tag] = true
+		all[r.Tag] = true
 	}
-	for _, tag := range d.state.PendingDeletion {
-		tags[tag] = true
-	}
-	return tags
+	return all
 }
 
 // adopt makes a run of a Job, or a waiting run a running one. It started when its
 // Job was asked for, or, if no state says so, when its Job was created.
 func (d *decider) adopt(j Job) {
 	d.changed = true
-	s := &d.state
-	created := utc(j.Created)
-	if created.IsZero() {
-		created = d.now
-	}
+	s := &d.State
+	created := cmp.Or(utc(j.Created), d.now)
 	started := latest(created, s.Last.Completed)
 	r := Run{Tag: j.Tag, Created: created}
 	due, scheduled := scheduledAt(d.spec.UID, j.Tag)
@@ -75,7 +65,7 @@ func (d *decider) adopt(j Job) {
 		if r.tried() {
 			started = r.Tried
 		}
-		if r.Attempts > 0 {
+		if r.Attempts > 0 && !d.rejected {
 			s.Tries, s.RetryAt, s.Rejected = 0, time.Time{}, ""
 		}
 		if !r.OnDemand {
@@ -97,7 +87,7 @@ func (d *decider) adopt(j Job) {
 // count counts the occurrence of an adopted run as started instead of missed or dropped, unless it
 // is of another schedule.
 func (d *decider) count(due time.Time) {
-	s := &d.state
+	s := &d.State
 	if newest, ok := d.due.Last(due); !ok || !newest.Equal(due) {
 		return
 	}
@@ -123,17 +113,17 @@ func (d *decider) count(due time.Time) {
 }
 
 // bringUp brings a run up to what its Job shows.
-func (d *decider) bringUp(r Run) Run {
-	j, ok := tagged(d.jobs, r.Tag)
+func (d *decider) bringUp(r *Run) {
+	j, ok := d.jobs[r.Tag]
 	switch {
-	case ok && finished(j) == 0:
+	case ok && !j.finished():
 		if !j.Deleting {
 			r.Pods = j.Pods // pods that are being deleted show nothing
 		}
 		if by := d.deletedBy[r.Tag]; by != "" {
 			r.DeletedBy = short(by, mostName)
 		}
-		return r
+		return
 	case ok:
 		r.Success, r.ExitCode, r.Completed, r.Pods = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished), j.Pods
 	case r.Stopped == "":
@@ -143,17 +133,13 @@ func (d *decider) bringUp(r Run) Run {
 		r.Stopped = "" // it was faster
 	}
 	r.Status = Completed
-	if r.Completed.IsZero() {
-		r.Completed = d.now
-	}
-	r.Completed = latest(r.Completed, r.Started)
-	return r
+	r.Completed = latest(cmp.Or(r.Completed, d.now), r.Started)
 }
 
 // complete puts a run behind the completed runs.
 func (d *decider) complete(r Run) {
 	d.changed = true
-	last := &d.state.Last
+	last := &d.State.Last
 	r.Completed = latest(r.Completed, last.Completed)
 	if byCompletion(r, *last) < 0 && !r.Started.Before(last.Completed) {
 		r.Completed = interval.Clamp(last.Completed.Add(1))
@@ -161,18 +147,15 @@ func (d *decider) complete(r Run) {
 	if byCompletion(r, *last) > 0 {
 		*last = r
 	}
-	d.state.Completed = append(d.state.Completed, r)
-	reason := RunFailed
+	d.State.Completed = append(d.State.Completed, r)
+	reason, count := RunFailed, &d.State.Failed
 	switch {
 	case r.Success:
-		reason = RunSucceeded
-		d.state.Succeeded = plus(d.state.Succeeded, 1)
+		reason, count = RunSucceeded, &d.State.Succeeded
 	case r.Lost:
-		reason = RunLost
-		d.state.Lost = plus(d.state.Lost, 1)
-	default:
-		d.state.Failed = plus(d.state.Failed, 1)
+		reason, count = RunLost, &d.State.Lost
 	}
+	*count = plus(*count, 1)
 	if r.Stopped != "" {
 		reason = RunStopped
 	}

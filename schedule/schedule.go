@@ -58,12 +58,11 @@ func (r repeating) String() string {
 	return r.interval.String() + " " + r.zone.String()
 }
 
-// From cannot fail: the zero time, which stands for no creation, is replaced.
 func (r repeating) From(since time.Time) Occurrences {
 	if since.IsZero() {
-		since = since.Add(1)
+		since = beginning
 	}
-	o, _ := r.interval.Occurrences(since, r.zone)
+	o, _ := r.interval.Occurrences(since, r.zone) // it fails only for the zero time
 	return o
 }
 

@@ -14,43 +14,42 @@ func Until(s Schedule, end time.Time) Schedule {
 	if s == nil || end.IsZero() {
 		return s
 	}
-	return until{s, interval.Clamp(end)}
+	return until{Schedule: s, end: interval.Clamp(end)}
 }
 
+// An until is both the schedule and, with a start, its occurrences.
 type until struct {
 	Schedule
-	end time.Time
+	Counter // of the schedule, without the end
+	end     time.Time
 }
 
 func (u until) String() string {
 	return fmt.Sprintf("%s until %s", u.Schedule, u.end.Format(time.RFC3339Nano))
 }
 
-func (u until) From(since time.Time) Occurrences { return ended{occurrences(u.Schedule, since), u.end} }
-
-// ended are the occurrences up to an end.
-type ended struct {
-	Counter
-	end time.Time
+func (u until) From(since time.Time) Occurrences {
+	u.Counter = occurrences(u.Schedule, since)
+	return u
 }
 
-func (e ended) Next(after time.Time) (time.Time, bool) {
-	if t, ok := e.Counter.Next(after); ok && !t.After(e.end) {
+func (u until) Next(after time.Time) (time.Time, bool) {
+	if t, ok := u.Counter.Next(after); ok && !t.After(u.end) {
 		return t, true
 	}
 	return time.Time{}, false
 }
 
-func (e ended) Last(until time.Time) (time.Time, bool) {
-	if e.end.Before(until) {
-		until = e.end
+func (u until) Last(until time.Time) (time.Time, bool) {
+	if u.end.Before(until) {
+		until = u.end
 	}
-	return e.Counter.Last(until)
+	return u.Counter.Last(until)
 }
 
-func (e ended) Count(in interval.Span) int64 {
-	in.Until = earliest(in.Until, e.end)
-	return e.Counter.Count(in)
+func (u until) Count(in interval.Span) int64 {
+	in.Until = earliest(in.Until, u.end)
+	return u.Counter.Count(in)
 }
 
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
@@ -63,81 +62,70 @@ func Jitter(s Schedule, most time.Duration, seed string) Schedule {
 	if s == nil || most <= 0 {
 		return s
 	}
-	return jitter{s, most, seed}
+	return jitter{Schedule: s, most: most, seed: seed}
 }
 
+// A jitter is both the schedule and, with a start, its occurrences.
 type jitter struct {
 	Schedule
-	most time.Duration
-	seed string
+	Counter // of the schedule, without delays
+	most    time.Duration
+	seed    string
 }
 
 func (j jitter) String() string { return fmt.Sprintf("%s jitter %v", j.Schedule, j.most) }
 
 func (j jitter) From(since time.Time) Occurrences {
-	return delayed{occurrences(j.Schedule, since), j.most, j.seed}
+	j.Counter = occurrences(j.Schedule, since)
+	return j
 }
 
-// delayed are the occurrences of a schedule, each with its delay.
-type delayed struct {
-	Counter
-	most time.Duration
-	seed string
-}
-
-// at returns an occurrence with its delay.
-func (d delayed) at(t time.Time) time.Time {
-	room := d.most
-	if next, ok := d.Counter.Next(t); ok {
+// delay returns an occurrence, if there is one, with its delay.
+func (j jitter) delay(t time.Time, ok bool) (time.Time, bool) {
+	if !ok {
+		return t, false
+	}
+	room := j.most
+	if next, ok := j.Counter.Next(t); ok {
 		room = min(room, next.Sub(t))
 	}
-	sum := sha256.Sum256([]byte(d.seed + t.Format(time.RFC3339Nano)))
+	sum := sha256.Sum256([]byte(j.seed + t.Format(time.RFC3339Nano)))
 	delay := time.Duration(binary.BigEndian.Uint64(sum[:]) % uint64(room))
-	return interval.Clamp(t.Add(delay.Truncate(time.Second)))
+	return interval.Clamp(t.Add(delay.Truncate(time.Second))), true
 }
 
 // over returns the occurrence with its delay of the last that is not after a time without one, if
 // the delay leads beyond that time.
-func (d delayed) over(until time.Time) (time.Time, bool) {
-	t, ok := d.Counter.Last(until)
-	if ok {
-		t = d.at(t)
-	}
+func (j jitter) over(until time.Time) (time.Time, bool) {
+	t, ok := j.delay(j.Counter.Last(until))
 	return t, ok && t.After(until)
 }
 
-func (d delayed) Next(after time.Time) (time.Time, bool) {
-	if t, ok := d.over(after); ok {
+func (j jitter) Next(after time.Time) (time.Time, bool) {
+	if t, ok := j.over(after); ok {
 		return t, true
 	}
-	t, ok := d.Counter.Next(after)
-	if ok {
-		t = d.at(t)
-	}
-	return t, ok
+	return j.delay(j.Counter.Next(after))
 }
 
-func (d delayed) Count(in interval.Span) int64 {
+func (j jitter) Count(in interval.Span) int64 {
 	if !in.Until.IsZero() && !in.Until.After(in.After) {
 		return 0
 	}
-	n := d.Counter.Count(in)
-	if _, ok := d.over(in.After); ok {
+	n := j.Counter.Count(in)
+	if _, ok := j.over(in.After); ok {
 		n++
 	}
-	if _, ok := d.over(in.Until); ok && !in.Until.IsZero() {
+	if _, ok := j.over(in.Until); ok && !in.Until.IsZero() {
 		n--
 	}
 	return n
 }
 
-func (d delayed) Last(until time.Time) (time.Time, bool) {
-	t, ok := d.Counter.Last(until)
-	if ok && d.at(t).After(until) {
-		t, ok = d.Counter.Last(t.Add(-1))
+func (j jitter) Last(until time.Time) (time.Time, bool) {
+	t, ok := j.Counter.Last(until)
+	if _, over := j.over(until); over {
+		t, ok = j.Counter.Last(t.Add(-1))
 	}
-	if ok {
-		t = d.at(t)
-	}
-	return t, ok
+	return j.delay(t, ok)
 }

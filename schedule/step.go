@@ -57,9 +57,6 @@ type stepwise struct {
 	since time.Time
 }
 
-// lastMoment is the end of the year 9999.
-var lastMoment = interval.Clamp(time.Unix(1<<40, 0))
-
 // String returns the text of the schedule.
 func (s stepwise) String() string { return s.text }
 
@@ -73,7 +70,7 @@ func (s stepwise) From(since time.Time) Occurrences {
 func (s stepwise) Next(after time.Time) (time.Time, bool) {
 	after = latest(interval.Clamp(after), s.since.Add(-1))
 	t := s.next(after)
-	if t.IsZero() || !t.After(after) || t.After(lastMoment) {
+	if t.IsZero() || !t.After(after) || !t.Equal(interval.Clamp(t)) {
 		return time.Time{}, false
 	}
 	return interval.Clamp(t), true

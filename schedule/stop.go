@@ -5,7 +5,7 @@ import "slices"
 // cancel is rule 5. A run whose Job may have been created is cancelled when the Job has
 // been observed.
 func (d *decider) cancel(tags []string) {
-	s := &d.state
+	s := &d.State
 	is := func(r Run) bool { return slices.Contains(tags, r.Tag) }
 	s.Pending = slices.DeleteFunc(s.Pending, func(r Run) bool {
 		if !is(r) || r.tried() {
@@ -27,14 +27,14 @@ func (d *decider) cancel(tags []string) {
 // creates fail, the active run stays.
 func (d *decider) replace() {
 	could := func(r Run) bool { return !r.OnDemand && !r.tried() && !d.holds(r) }
-	if d.spec.Concurrency == Replace && d.state.Tries < failing && slices.ContainsFunc(d.state.Pending, could) {
+	if d.spec.Concurrency == Replace && d.State.Tries < failing && slices.ContainsFunc(d.State.Pending, could) {
 		d.stop(func(r Run) bool { return !r.OnDemand }, replaced)
 	}
 }
 
 func (d *decider) stop(which func(Run) bool, why string) {
-	for i := range d.state.Running {
-		if r := &d.state.Running[i]; r.Stopped == "" && which(*r) {
+	for i := range d.State.Running {
+		if r := &d.State.Running[i]; r.Stopped == "" && which(*r) {
 			r.Stopped = why
 		}
 	}
@@ -45,6 +45,24 @@ func (d *decider) forbid() {
 	if d.spec.Concurrency == Forbid && d.active() {
 		d.miss(Forbidden, d.discard(func(Run) bool { return true }))
 	}
+}
+
+// block decides when a failure blocks the schedule, and when it is free again. A run that was
+// stopped or lost changes nothing.
+func (d *decider) block() {
+	s := &d.State
+	failed := s.Last.Outcome() == Failed
+	if s.Last.Stopped != "" || s.Last.Lost {
+		failed = s.Blocked
+	}
+	blocked := d.spec.BlockOnFailure && failed
+	switch {
+	case blocked && !s.Blocked:
+		d.tell(Event{Reason: Blocked, Run: s.Last})
+	case !blocked && s.Blocked:
+		d.tell(Event{Reason: Unblocked, Run: s.Last})
+	}
+	s.Blocked = blocked
 }
 
 // A Cause is why a scheduled run was missed.
@@ -70,7 +88,7 @@ var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled
 // tellLost counts the runs that do not start. It reports a cause if no run was lost for it since a
 // scheduled run last started; cancelled runs have events of their own.
 func (d *decider) tellLost() {
-	s := &d.state
+	s := &d.State
 	for _, why := range lostCauses {
 		n := d.missed[why]
 		if n <= 0 {

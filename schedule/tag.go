@@ -35,14 +35,11 @@ func scheduledAt(uid, tag string) (time.Time, bool) {
 // RequestTag returns the tag of the run that a request with an ID asks for, of a job with a UID.
 func RequestTag(uid, id string) string { return requestPrefix + digest(12, uid, id) }
 
-const (
-	requestPrefix    = "asked-"
-	completionPrefix = "after-"
-)
+const requestPrefix = "asked-"
 
 // completionTag is the tag of the run that the n-th completion of another job asks for.
 func completionTag(uid string, u Upstream, outcome Outcome, n int64) string {
-	return completionPrefix + digest(12, uid, u.Job, u.UID, string(outcome), strconv.FormatInt(n, 10))
+	return "after-" + digest(12, uid, u.Job, u.UID, string(outcome), strconv.FormatInt(n, 10))
 }
 
 // digest returns so many bytes that no other parts have.

@@ -1,6 +1,11 @@
 package schedule
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/scaledjob/scaledjob/history"
+)
 
 // The state takes at most about maxState bytes as JSON. No run starts and no request is taken up
 // while more than startBelow bytes are taken by other lists than Completed. An active run grows
@@ -32,7 +37,7 @@ func (s *State) entries() int {
 
 // fits returns how many of n runs the state has room for when the active runs have grown.
 func (d *decider) fits(n int) int {
-	rest := d.state
+	rest := d.State
 	rest.Completed = nil
 	if n <= 0 || n+rest.entries() <= alwaysFit {
 		return n
@@ -50,7 +55,7 @@ func bytesOf(v any) int {
 // fit makes the state small enough. It drops the oldest completed runs, then the oldest scheduled
 // runs that wait behind others, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
-	s := &d.state
+	s := &d.State
 	if s.entries() <= alwaysFit {
 		return
 	}
@@ -74,10 +79,10 @@ func (d *decider) fit() {
 func (d *decider) shed(bytes int) int {
 	const entry = len(`{"dueAt":"2026-01-01T00:00:00Z"},`)
 	n := int64((bytes + entry - 1) / entry)
-	if n = min(n, d.state.PendingScheduled()-mostWhole); n <= 0 {
+	if n = min(n, d.State.PendingScheduled()-mostWhole); n <= 0 {
 		return 0
 	}
-	shed := d.outdate(int(d.state.PendingScheduled() - n))
+	shed := d.outdate(int(d.State.PendingScheduled() - n))
 	d.missed[dropped] += shed
 	return int(shed) * entry
 }
@@ -92,4 +97,50 @@ func short(text string, most int) string {
 		n--
 	}
 	return text[:n] + "…"
+}
+
+// prune is rule 8.
+func (d *decider) prune() {
+	s := &d.State
+	jobs := make([]history.Job, len(s.Completed))
+	for i, r := range s.Completed {
+		jobs[i] = history.Job{Name: r.Tag, Outcome: history.Failed, Finished: r.Completed}
+		if r.Success {
+			jobs[i].Outcome = history.Succeeded
+		}
+	}
+	for _, i := range history.ToDelete(d.spec.History, jobs) {
+		if !d.unanswered(s.Completed[i].Tag) {
+			d.drop(i)
+		}
+	}
+	d.compact()
+	d.fit()
+	if !d.JobsUnknown {
+		s.PendingDeletion = slices.DeleteFunc(s.PendingDeletion, func(tag string) bool {
+			_, ok := d.jobs[tag]
+			d.changed = d.changed || !ok
+			return !ok
+		})
+	}
+}
+
+// unanswered reports whether a request waits for the answer that its run has completed.
+func (d *decider) unanswered(tag string) bool {
+	answered, listed := d.answered[tag]
+	return listed && !answered
+}
+
+// drop lets history drop a completed run, which compact removes.
+func (d *decider) drop(i int) {
+	s := &d.State
+	s.PendingDeletion = append(s.PendingDeletion, s.Completed[i].Tag)
+	if s.Completed[i].OnDemand {
+		s.Requested = append(s.Requested, s.Completed[i].Tag)
+	}
+	s.Completed[i] = Run{}
+}
+
+func (d *decider) compact() {
+	d.State.Completed = slices.DeleteFunc(d.State.Completed, func(r Run) bool { return r == Run{} })
 }
