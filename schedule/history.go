@@ -61,17 +61,17 @@ func (d *decider) fit() {
 	}
 	size := bytesOf(*s)
 	dropRuns := func(all bool) {
-		for i := 0; i < len(s.Completed) && size > maxState; i++ {
-			if r := &s.Completed[i]; r.Tag != "" && (all || !d.unanswered(r.Tag)) {
-				size -= bytesOf(*r) - 2*len(r.Tag) - 6
-				d.drop(i)
+		d.drop(func(r Run) bool {
+			drops := size > maxState && (all || !d.unanswered(r.Tag))
+			if drops {
+				size -= bytesOf(r) - 2*len(r.Tag) - 6
 			}
-		}
+			return drops
+		})
 	}
 	dropRuns(false)
 	size -= d.shed(size - maxState)
 	dropRuns(true)
-	d.compact()
 }
 
 // shed drops the oldest scheduled runs, of which others are in JSON with their due times, to save
@@ -109,12 +109,11 @@ func (d *decider) prune() {
 			jobs[i].Outcome = history.Succeeded
 		}
 	}
+	outlived := map[string]bool{}
 	for _, i := range history.ToDelete(d.spec.History, jobs) {
-		if !d.unanswered(s.Completed[i].Tag) {
-			d.drop(i)
-		}
+		outlived[jobs[i].Name] = true
 	}
-	d.compact()
+	d.drop(func(r Run) bool { return outlived[r.Tag] && !d.unanswered(r.Tag) })
 	d.fit()
 	if !d.JobsUnknown {
 		s.PendingDeletion = slices.DeleteFunc(s.PendingDeletion, func(tag string) bool {
@@ -131,16 +130,17 @@ func (d *decider) unanswered(tag string) bool {
 	return listed && !answered
 }
 
-// drop lets history drop a completed run, which compact removes.
-func (d *decider) drop(i int) {
+// drop lets history drop completed runs.
+func (d *decider) drop(which func(Run) bool) {
 	s := &d.State
-	s.PendingDeletion = append(s.PendingDeletion, s.Completed[i].Tag)
-	if s.Completed[i].OnDemand {
-		s.Requested = append(s.Requested, s.Completed[i].Tag)
-	}
-	s.Completed[i] = Run{}
-}
-
-func (d *decider) compact() {
-	d.State.Completed = slices.DeleteFunc(d.State.Completed, func(r Run) bool { return r == Run{} })
+	s.Completed = slices.DeleteFunc(s.Completed, func(r Run) bool {
+		drops := which(r)
+		if drops {
+			s.PendingDeletion = append(s.PendingDeletion, r.Tag)
+		}
+		if drops && r.OnDemand {
+			s.Requested = append(s.Requested, r.Tag)
+		}
+		return drops
+	})
 }
