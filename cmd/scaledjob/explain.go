@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -50,7 +51,8 @@ The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a c
 without a slash or an extension is the name of a ScaledJob in the cluster, unless it is a file.
 The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
 of the namespace that have the ScaledJob's name in its label; the specification those that the
-ScaledJob owns. Without --queue and --release, the queue length is that of the metrics of KEDA's
+ScaledJob owns. A ScheduledJob in a file, or scheduledjob/NAME in the cluster, is explained by its
+schedule and its status. Without --queue and --release, the queue length is that of the metrics of KEDA's
 operator, of Prometheus (--prometheus) or of the operator's log at level debug, and the release that
 of its image.`,
 		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
@@ -89,11 +91,17 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	if err := e.check(args); err != nil {
 		return err
 	}
-	others, err := e.scheduled(ctx, args, out)
-	if err != nil || len(args) > 0 && len(others) == 0 && len(e.Files) == 0 {
-		return err
+	var standard []byte // the standard input, which is read once
+	given := slices.Concat(args, e.Files)
+	if slices.Contains(given, "-") {
+		standard, _ = io.ReadAll(io.LimitReader(stdin, input.MaxFile+1)) // an error is that of reading the rest
+		stdin = io.MultiReader(bytes.NewReader(standard), stdin)
 	}
-	args = others
+	args, err := e.scheduled(ctx, args, standard, out)
+	files, wrong := e.scheduled(ctx, e.Files, standard, out)
+	if e.Files = files; err != nil || wrong != nil || len(given) > 0 && len(args)+len(files) == 0 {
+		return errors.Join(err, wrong)
+	}
 	names, files := e.Split(args)
 	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Given() {
 		return input.Usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
@@ -207,7 +215,7 @@ func (e *explainCommand) values(ctx context.Context, client *cluster.Client, ope
 
 // scheduled explains the ScheduledJobs among the arguments: scheduledjob/NAME in the cluster,
 // and files that have no ScaledJob. It returns the other arguments.
-func (e *explainCommand) scheduled(ctx context.Context, args []string, out io.Writer) (others []string, problems error) {
+func (e *explainCommand) scheduled(ctx context.Context, args []string, standard []byte, out io.Writer) (others []string, problems error) {
 	for _, a := range args {
 		var found []*scheduledjob.ScheduledJob
 		var err error
@@ -219,7 +227,7 @@ func (e *explainCommand) scheduled(ctx context.Context, args []string, out io.Wr
 					found = append(found, s)
 				}
 			}
-		} else if s, unread := input.ReadSource(a, nil, input.MaxFile); unread != nil || s.HasScaledJob() {
+		} else if s, unread := input.ReadSource(a, bytes.NewReader(standard), input.MaxFile); unread != nil || s.HasScaledJob() {
 			others = append(others, a)
 			continue
 		} else if found, err = scheduled.In(s); err == nil && found == nil {

@@ -33,8 +33,11 @@ func TestScheduledJob(t *testing.T) {
 	status, out, said = call(t, "lint "+file, "")
 	require.Equal(t, success, status, said+out)
 	require.Contains(t, out, "no findings in 1 ScheduledJob\n")
-	_, out, _ = call(t, "explain "+file, "")
-	require.Contains(t, out, "schedule R/T02:30:00/P1D Europe/Berlin, concurrency Allow")
+	for _, args := range []string{file, "-f " + file, "-", "-f -"} {
+		status, out, said = callWith(t, "explain "+args, []byte(scheduledManifest))
+		require.Equal(t, success, status, said)
+		require.Contains(t, out, "schedule R/T02:30:00/P1D Europe/Berlin, concurrency Allow", args)
+	}
 	status, out, _ = call(t, "lint "+written(t, "never.yaml", scheduledManifest[:len(scheduledManifest)-1]+"\n  concurrencyPolicy: Never\n"), "")
 	require.NotEqual(t, success, status)
 	require.Contains(t, out, `never.yaml:7:22: error: spec.concurrencyPolicy is "Never": `)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,7 +18,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
-	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // The resources have the fields of the types, and no others. The API server removes
@@ -145,24 +146,45 @@ func TestDeployment(t *testing.T) {
 	require.True(t, o.LeaderElect)
 }
 
-// The API server accepts every timeSpec that the controller can read, and rejects most others.
+// The API server accepts every timeSpec that the controller can read. Of the others it accepts those with a
+// problem of the calendar or of a number only.
 func TestPatternOfTimeSpec(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("manifests", "crds", "scheduledjobs.yaml"))
+	crd, err := os.ReadFile(filepath.Join("manifests", "crds", "scheduledjobs.yaml"))
 	require.NoError(t, err)
-	found := regexp.MustCompile(`pattern: '(\^\(R.*)'`).FindSubmatch(data)
-	require.NotNil(t, found)
-	pattern := regexp.MustCompile(string(found[1]))
-	for _, text := range []string{
-		"", "R//PT1H", "R5/T01:00:00/PT1.5S", "R/2026-01-31T09:00:00+02:00/P1M", "R0/2026-01-01T00:00Z/P1Y2M3W4DT5H6M7S", "R/T02:30/P1D",
-		"R5/2026-01-01T02:00:00Z/2026-01-02T02:00:00Z", "R5/P1D/2026-01-02T02:00:00Z", "R1/2099-12-31T23:59:59.999999999Z/PT0,5S",
-	} {
-		require.True(t, pattern.MatchString(text), text)
-		if text != "" {
-			_, err := interval.Parse(text)
-			require.NoError(t, err)
+	one := func(expression string) *regexp.Regexp {
+		found := regexp.MustCompile(expression).FindSubmatch(crd)
+		require.NotNil(t, found, expression)
+		return regexp.MustCompile(string(found[1]))
+	}
+	pattern, zero, end := one(`pattern: '(\^\(R.*)'`), one(`self\.matches\('(P.*?)'\)`), one(`self\.matches\('(T.*?)'\)`)
+	accepts := func(text string) bool {
+		return pattern.MatchString(text) && !zero.MatchString(text) && !end.MatchString(text)
+	}
+	vectors := func(name string, into any) {
+		data, err := testdata.Files.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, into))
+	}
+	var right struct{ Cases []struct{ TimeSpec string } }
+	vectors("intervals.json", &right)
+	for _, c := range right.Cases {
+		require.True(t, accepts(c.TimeSpec), c.TimeSpec)
+	}
+	require.True(t, accepts(""))
+	var wrong struct{ Cases []struct{ Text string } }
+	vectors("interval-errors.json", &wrong)
+	var accepted []string
+	for _, c := range wrong.Cases {
+		if c.Text != "" && accepts(c.Text) {
+			accepted = append(accepted, c.Text)
 		}
 	}
-	for _, text := range []string{"R//PT01", "R//PT", "R//every hour", "daily", "R5/tomorrow/P1D", "PT1H", "R//PT1h", "R//-P1D"} {
-		require.False(t, pattern.MatchString(text), text)
-	}
+	require.Equal(t, []string{
+		"R9223372036854775808/2026-01-01T02:00:00Z/P1D", "R5/2026-02-30T02:00:00Z/P1D", "R5/2027-02-29T02:00:00Z/P1D",
+		"R5/2026-01-01T02:00:00.0000000001Z/P1D", "R5/2026-01-01T02:00:00-00:00/P1D", "R5//P1.5DT1H", "R5//PT0.0000000001S",
+		"R5//PT0.333333333333H", "R5//P10001Y", "R5//PT2562048H", "R5//P99999999999999999999D", "R5//PT9223372036.9S",
+		"R/2026-01-02T02:00:00Z/2026-01-02T02:00:00Z", "R/0001-01-02T02:00:00Z/2026-01-02T02:00:00Z", "R/2026-01-01T24:00:01Z/P1D",
+		"R/9999-12-31T24:00:00Z/P1D",
+	}, accepted)
+	require.Greater(t, len(wrong.Cases), 100)
 }

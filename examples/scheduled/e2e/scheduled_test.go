@@ -408,7 +408,7 @@ func (s *stand) refuses(t *testing.T) {
 			Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	require.NoError(t, create("right", "ScheduledJob", pod(nil)))
+	require.NoError(t, create("right", "ScheduledJob", "  schedule: {timeSpec: R5/2026-01-31T24:00+02:00/P1M2DT1.5H}\n  after: [{job: a}, {job: a, outcome: failed}, {job: b}]\n"+pod(nil)))
 	for field, spec := range map[string]string{
 		"exactly one of template and templateRef": "  templateRef: {name: a}\n" + pod(nil),
 		"exactly one of":                "  podCount: 1\n",
@@ -419,6 +419,7 @@ func (s *stand) refuses(t *testing.T) {
 		"spec.historyLimit":             "  historyLimit: -1\n" + pod(nil),
 		"spec.after[0].outcome":         "  after: [{job: a, outcome: done}]\n" + pod(nil),
 		"spec.after must name other":    "  after: [{job: wrong}]\n" + pod(nil),
+		"each dependency may be named":  "  after: [{job: a}, {job: b}, {job: a, outcome: succeeded}]\n" + pod(nil),
 		"spec.after: Too many":          "  after: [" + strings.Repeat("{job: a}, ", 101) + "]\n" + pod(nil),
 		"spec.templateRef.kind":         "  templateRef: {name: a, kind: Deployment}\n",
 		`unknown field "spec.timeSpec"`: "  timeSpec: R//PT1S\n" + pod(nil),
@@ -426,7 +427,7 @@ func (s *stand) refuses(t *testing.T) {
 		require.ErrorContains(t, create("wrong", "ScheduledJob", spec), field)
 	}
 	require.Error(t, create("wrong", "ScheduledJob", "  concurrencyPolicy: Forbid\n  allowConcurrentRun: true\n"+pod(nil)))
-	for _, schedule := range []string{"timeSpec: R//PT01", "timeSpec: R//P", "timeSpec: daily", "cron: '0 6 * *'", "timeSpec: R//PT1H, cron: '0 6 * * *'", "timeZone: Local"} {
+	for _, schedule := range []string{"timeSpec: R//PT01", "timeSpec: R//P", "timeSpec: R//PT0S", "timeSpec: R//P1DT", "timeSpec: R/T25:00:00/P1D", "timeSpec: daily", "cron: '0 6 * *'", "timeSpec: R//PT1H, cron: '0 6 * * *'", "timeZone: Local"} {
 		require.Error(t, create("wrong", "ScheduledJob", "  schedule: {"+schedule+"}\n"+pod(nil)), schedule)
 	}
 	require.NoError(t, create("right", "RunRequest", "  job: a\n"))
@@ -470,9 +471,9 @@ func (s *stand) proposal(t *testing.T) {
 	own := manifest.Objects(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01"))[0]
 	_, err := manifest.Client(t, s.cluster.Config(), own).Create(t.Context(), own, metav1.CreateOptions{})
 	require.ErrorContains(t, err, "spec.schedule.timeSpec")
-	s.apply(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T25:00:00/PT1H"))
+	s.apply(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/2026-02-30T01:00:00Z/PT1H"))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T25:00:00/PT1H"`)
+		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/2026-02-30T01:00:00Z/PT1H"`)
 		require.Equal(t, []string{"Invalid"}, j.events(t))
 	})
 	j.patch(`{"spec": {"schedule": {"timeSpec": "R5/T01:00:00/PT1H"}}}`)
