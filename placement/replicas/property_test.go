@@ -92,8 +92,9 @@ var sharesLeast = premise.Least{"a replica moves": 0.2, "unplaced": 0.05, "all e
 
 // All replicas have a place or are unplaced; no number is negative; nothing is written
 // to a member that was not read, nor in a hold; an excluded member has no share unless
-// all are excluded; what was not read changes no number; silence that does not count begins no grace period; the order of members and
-// clusters does not matter, unless names occur twice.
+// all are excluded; what was not read changes no number; silence that does not count begins no grace period; a member
+// whose last write failed is written to; the order of members and clusters does not matter, unless names
+// occur twice.
 func propShares(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
 	p := drawPolicy(t, number)
@@ -105,13 +106,15 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	for _, m := range plan.Shares {
 		sum += int64(m.Desired)
 		weighs := len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(l replicas.Member) bool { return l.Name == m.Name && l.Weight > 0 })
-		silent = silent || weighs && m.Excluded && m.Reason == replicas.ReasonUnconfirmed
+		silent = silent || weighs && m.Excluded && slices.Contains([]replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed, replicas.ReasonWriteFailed}, m.Reason)
 		for _, c := range s.Clusters {
 			was, is := s.Checkpoint.Members[m.Name], plan.Checkpoint.Members[m.Name]
 			switch {
 			case c.Name != m.Name || len(distinctNames(s.Clusters)) < len(s.Clusters):
 			case slices.Contains([]replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed}, c.Problem) && is.Replicas != was.Replicas:
 				t.Fatalf("%s was not read, and has %d replicas instead of %d\n%s", m.Name, is.Replicas, was.Replicas, plan)
+			case c.Problem == replicas.ReasonWriteFailed && !m.Write && !hold:
+				t.Fatalf("nothing shows whether %s can be written to\n%s", m.Name, plan)
 			case c.Problem == replicas.ReasonUnconfirmed && !is.Excluded && is.Problem != "":
 				t.Fatalf("the grace period of %s goes on\n%s", m.Name, plan)
 			}
@@ -158,11 +161,12 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	}
 }
 
-var movesLeast = premise.Least{"a member shrinks": 0.1, "a healthy member shrinks": 0.05, "a member waits": 0.1, "above max": 0.03}
+var movesLeast = premise.Least{"a member shrinks": 0.1, "a healthy member shrinks": 0.05, "a member waits": 0.1, "above max": 0.03, "a stalled member shrinks": 0.005}
 
 // The safety of one plan: on the members that were read, the replicas that exist and
 // stay are as many as before, or as many as the total. What is ordered exceeds the
-// maximum by the surge at most, or as before. No more is ordered than is missing.
+// maximum by the surge at most, or as before. No more is ordered than is missing. A member without
+// progress whose replicas others get keeps a single missing replica at most.
 func propMoves(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, few)
 	p.Max = rapid.Int32Range(1, 30).Draw(t, "max")
@@ -172,7 +176,7 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 	}
 	plan := replicas.NewPlan(p, s)
 	var existing, stay, ordered, next, lack, grown int64
-	shrinks, healthy, waits := false, false, false
+	shrinks, healthy, waits, stuck := false, false, false, false
 	for _, m := range plan.Shares {
 		read := m.Write || slices.ContainsFunc(s.Clusters, func(c replicas.Cluster) bool {
 			return c.Name == m.Name && (c.Problem == "" || c.Problem == replicas.ReasonWriteFailed)
@@ -199,6 +203,12 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 		next += int64(max(before, after))
 		lack += int64(max(0, m.Desired-m.Current))
 		grown += int64(max(0, m.Next-m.Current))
+		if m.Reason == replicas.ReasonNoProgress && m.Current > m.Desired {
+			if m.Next > max(m.Existing, m.Desired)+1 {
+				t.Fatalf("%s keeps %d replicas that do not exist\n%s", m.Name, m.Next-m.Existing, plan)
+			}
+			stuck = true
+		}
 		shrinks = shrinks || m.Next < m.Current
 		healthy = healthy || m.Next < m.Current && m.Reason == "" && m.Desired > 0
 		waits = waits || m.Desired < m.Next
@@ -211,6 +221,9 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 	if next > max(ordered, bound) {
 		t.Fatalf("%d ordered, after %d\n%s", next, ordered, plan)
 	}
+	if plan.Reason == replicas.ReasonAtMax && ordered > total {
+		t.Fatalf("%d are ordered, which makes place\n%s", ordered, plan)
+	}
 	if want := min(lack, max(0, bound-ordered)); plan.Reason == "" && grown != want {
 		t.Fatalf("%d more, of %d\n%s", grown, want, plan)
 	}
@@ -218,6 +231,7 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 	c.Note("a healthy member shrinks", healthy)
 	c.Note("a member waits", waits)
 	c.Note("above max", next > int64(p.Max))
+	c.Note("a stalled member shrinks", stuck)
 }
 
 func distinctNames(all []replicas.Cluster) map[string]bool {
