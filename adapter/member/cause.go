@@ -76,7 +76,7 @@ const maxAsked = 4
 // Causes returns why Jobs of the observation have been pending the longest, by member, of the
 // members that are named: from their pods, and of Jobs without a pending pod from FailedCreate events,
 // such as for a quota or an admission. It lists pods and events, all members at once, within the
-// rate limit and the timeouts. A member that does not answer has no cause.
+// rate limit and Options.Deadline. A member that does not answer has no cause.
 func (all *Clusters) Causes(ctx context.Context, o Observation, of []string) map[string]string {
 	texts := make([]string, len(of))
 	together(len(of), func(i int) {
@@ -99,6 +99,8 @@ func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
 		return cmp.Or(a.PendingSince.Compare(b.PendingSince), strings.Compare(a.Name, b.Name))
 	})
 	causes := causes{}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Deadline)
+	defer cancel()
 	s := c.sender(ctx, time.Now())
 	for i := range pending[:min(len(pending), maxAsked)] {
 		j := &pending[i]

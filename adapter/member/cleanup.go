@@ -63,10 +63,11 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 		result.Err = c.errAway()
 		return result
 	}
-	client := c.sender(ctx, time.Now()).client().BatchV1()
+	all := c.sender(ctx, time.Now()).client().BatchV1()
+	client := func() batchclient.BatchV1Interface { return all }
 	var problems []error
 	for _, n := range c.namespaces() {
-		err := c.pagesOf(ctx, client.Jobs(n), labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
+		err := c.pagesOf(ctx, client, n, labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
 			result.Left += len(mine)
 			problems = append(problems, deleteEach(ctx, client, mine))
 		})
@@ -78,12 +79,13 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 	return result
 }
 
-// pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page.
-func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobInterface, of labels.Set, take func([]batchv1.Job)) error {
+// pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page, each by
+// the client of then.
+func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, of labels.Set, take func([]batchv1.Job)) error {
 	of[LabelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
 	for pages := 1; ; pages++ {
-		page, err := client.List(ctx, o)
+		page, err := client().Jobs(namespace).List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}
@@ -99,11 +101,11 @@ func (c *Cluster) pagesOf(ctx context.Context, client batchclient.JobInterface, 
 
 // Orphans returns the Jobs on the member that this hub created for owners without a UID
 // of the function. It lists the Jobs first, and then calls exist, which must read the hub cluster
-// consistently: an owner is older than his Jobs, and his UID does not recur.
+// consistently: an owner is older than his Jobs, and his UID does not recur. Each page has
+// Options.Deadline.
 func (c *Cluster) Orphans(ctx context.Context, exist func(context.Context) (map[types.UID]bool, error)) (orphans []batchv1.Job, err error) {
-	client := c.sender(ctx, time.Now()).client().BatchV1()
 	for _, n := range c.namespaces() {
-		if err := c.pagesOf(ctx, client.Jobs(n), labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
+		if err := c.pagesOf(ctx, c.anew(ctx), n, labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
 			return nil, err
 		}
 	}
@@ -116,13 +118,19 @@ func (c *Cluster) Orphans(ctx context.Context, exist func(context.Context) (map[
 
 // Delete deletes Jobs that Orphans has returned, unless they have changed their UID.
 func (c *Cluster) Delete(ctx context.Context, orphans []batchv1.Job) error {
-	return deleteEach(ctx, c.sender(ctx, time.Now()).client().BatchV1(), orphans)
+	return deleteEach(ctx, c.anew(ctx), orphans)
 }
 
-// deleteEach deletes Jobs, 16 at once.
-func deleteEach(ctx context.Context, client batchclient.JobsGetter, jobs []batchv1.Job) error {
+// anew returns a function whose clients each have a deadline that begins then.
+func (c *Cluster) anew(ctx context.Context) func() batchclient.BatchV1Interface {
+	return func() batchclient.BatchV1Interface { return c.sender(ctx, time.Now()).client().BatchV1() }
+}
+
+// deleteEach deletes Jobs, 16 at once by the client of then.
+func deleteEach(ctx context.Context, of func() batchclient.BatchV1Interface, jobs []batchv1.Job) error {
 	problems := make([]error, len(jobs))
 	for first := 0; first < len(jobs); first += 16 {
+		client := of()
 		together(min(16, len(jobs)-first), func(i int) {
 			j := &jobs[first+i]
 			problems[first+i] = remove(ctx, client.Jobs(j.Namespace), j)

@@ -16,10 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // Jobs of an owner that does not exist any more are orphans: they are counted, listed, and
@@ -56,6 +58,35 @@ func TestOrphans(t *testing.T) {
 	require.NoError(t, c.Delete(t.Context(), found))
 	require.Len(t, w.jobs("a"), 1, "and not the forged one")
 	w.eventually("none is left", func() bool { return len(w.all.Owners()["a"]) == 0 })
+}
+
+// However many pages the orphans have, and however long their deletion takes, each request has a
+// deadline of its own.
+func TestManyOrphans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow)
+		w.sites["a"] = newSite("a", new(atomic.Int64))
+		c := w.member("a", slow)
+		var pages atomic.Int64
+		w.sites["a"].PrependReactor("list", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(slow.Timeout / 2)
+			page := &batchv1.JobList{}
+			for i := range 20 {
+				page.Items = append(page.Items, batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint(pages.Load(), i), Labels: map[string]string{member.LabelHome: home}}})
+			}
+			if pages.Add(1) < 30 {
+				page.Continue = "more"
+			}
+			return true, page, nil
+		})
+		found, err := c.Orphans(t.Context(), func(context.Context) (map[types.UID]bool, error) { return nil, nil })
+		require.NoError(t, err)
+		require.Len(t, found, 600)
+		var deleted atomic.Int64
+		w.sites["a"].breaks(on("delete", func(func() error) error { deleted.Add(1); time.Sleep(slow.Timeout / 2); return nil }))
+		require.NoError(t, c.Delete(t.Context(), found))
+		require.EqualValues(t, 600, deleted.Load())
+	})
 }
 
 // The causes of pending Jobs are those of their pods, and of their own events if they have none.
@@ -105,6 +136,44 @@ func TestCauses(t *testing.T) {
 	forbidden.Store(true)
 	require.Equal(t, map[string]string{"b": "2 without a known cause: the hub may not list events there"}, w.all.Causes(t.Context(), w.seen, []string{"b"}))
 	require.Empty(t, w.observe()["b"].Failures, "a cause that cannot be read is no failure of the owner")
+}
+
+// A silent API server does not answer lists of pods.
+type silent struct{ *site }
+
+func (s silent) CoreV1() coreclient.CoreV1Interface { return silentCore{s.site.CoreV1()} }
+
+type silentCore struct{ coreclient.CoreV1Interface }
+
+func (c silentCore) Pods(n string) coreclient.PodInterface {
+	return silentPods{c.CoreV1Interface.Pods(n)}
+}
+
+type silentPods struct{ coreclient.PodInterface }
+
+func (silentPods) List(ctx context.Context, _ metav1.ListOptions) (*corev1.PodList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// However long a request may take, the causes of all members take Options.Deadline at most.
+func TestSlowCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow)
+		w.sites["a"] = newSite("a", new(atomic.Int64))
+		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: term.Alone(), Home: home, Timeout: time.Minute})
+		require.NoError(t, err)
+		require.NoError(t, w.all.Add(t.Context(), c))
+		w.ready()
+		w.demand = 6
+		noErrors(t, w.poll())
+		w.shown(6)
+		w.plan()
+		begin := time.Now()
+		require.Empty(t, w.all.Causes(t.Context(), w.seen, []string{"a"}))
+		require.LessOrEqual(t, time.Since(begin), 10*time.Second)
+		w.all.Remove("a")
+	})
 }
 
 // With 3 s of latency to a member a poll takes as long as Patience allows, other members get

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,10 +27,13 @@ const (
 	reasonUnreachable = "MembersUnreachable"
 )
 
+// conditionTypes are those of both resources. Another is of another release.
+var conditionTypes = []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, "Fallback", "AbleToScale", "ScalingActive", "ScalingLimited"}
+
 // conditions returns the previous conditions, replaced by new conditions of the same type. Each has
 // the generation, and the time at which its status last changed.
 func conditions(before []metav1.Condition, generation int64, is ...metav1.Condition) []metav1.Condition {
-	after := append([]metav1.Condition(nil), before...)
+	after := slices.DeleteFunc(slices.Clone(before), func(c metav1.Condition) bool { return !slices.Contains(conditionTypes, c.Type) })
 	for _, c := range is {
 		c.ObservedGeneration = generation
 		c.Message = cluster.ConditionMessage(c.Message)

@@ -249,6 +249,14 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// A condition of another release does not stay.
+func TestConditions(t *testing.T) {
+	old := []metav1.Condition{{Type: "MemberNeverReached"}, {Type: "Fallback", Reason: "FallbackExists"}, ready("")}
+	after := conditions(old, 2, paused(false))
+	require.Equal(t, []string{"Fallback", "Ready", "Paused"}, []string{after[0].Type, after[1].Type, after[2].Type})
+	require.Len(t, after, 3)
+}
+
 // What stays as it is, is told once.
 func TestEvents(t *testing.T) {
 	status := func(m api.JobMemberStatus, ready metav1.Condition) jobStatus {

@@ -205,7 +205,7 @@ func (f *fleet) store(d *Decision) {
 	}
 	for i := range f.members {
 		m := &f.members[i]
-		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.gone, m.Taint.At(f.Now), m.own, workloads[m.path()]}
+		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.gone, m.names, m.Taint.At(f.Now), m.own, workloads[m.path()]}
 		n := created[m.name()]
 		after := clusterCheckpoint{
 			Taint: m.own, Starts: m.starts,

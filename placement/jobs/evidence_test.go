@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -100,7 +101,8 @@ func TestLost(t *testing.T) {
 		require.EqualValues(t, 5, d.Members[0].Lost)
 		require.Zero(t, d.Members[0].Jobs)
 		require.Empty(t, d.Duplicates)
-		require.Contains(t, d.Members[0].String(), "5 Jobs there are lost, and may run twice")
+		require.Equal(t, []string{"a-0", "a-1", "a-2", "a-3"}, d.Members[0].LostNames)
+		require.Contains(t, d.Members[0].String(), "; 5 Jobs there are lost, and may run twice: a-0, a-1, a-2, a-3 and others")
 		require.EqualValues(t, 5, open(d.Checkpoint).Clusters["a"].Running, "for a restart")
 		*f = *f.apply(d)
 		require.Empty(t, f.plan().Create, "each is replaced once")
@@ -128,6 +130,14 @@ func TestLost(t *testing.T) {
 	d := f.plan()
 	require.Equal(t, map[string]int32{"a": 0, "b": 8}, f.created(d))
 	require.EqualValues(t, 7, d.Members[0].Lost)
+	require.Contains(t, d.Members[0].String(), "; 7 Jobs there are lost, and may run twice")
+	// The names are few, and the first.
+	f = newFleet("a", "b")
+	f.Failover.LostAfter = time.Hour
+	f.has("a", 30, jobs.Running, 0)
+	slices.Reverse(f.cluster("a").Jobs)
+	f.cluster("a").Reach, f.cluster("a").Since = jobs.Unreachable, at(-3600)
+	require.Equal(t, []string{"a-0", "a-1", "a-10", "a-11", "a-12", "a-13", "a-14", "a-15", "a-16", "a-17"}, f.plan().Members[0].LostNames)
 }
 
 // While the hub may be cut off nothing is replaced, lost or created, however long it lasts,

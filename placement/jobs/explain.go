@@ -44,6 +44,12 @@ func (m MemberPlan) String() string {
 	if m.Lost > 0 {
 		text += fmt.Sprintf("; %d Jobs there are lost, and may run twice", m.Lost)
 	}
+	if n := int64(len(m.LostNames)); n > 0 {
+		text += ": " + strings.Join(m.LostNames, ", ")
+		if n < m.Lost {
+			text += " and others"
+		}
+	}
 	return text
 }
 

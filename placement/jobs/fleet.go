@@ -35,11 +35,15 @@ type member struct {
 	counts     scaling.JobCounts
 	own        taint.State // this owner's taint
 	starts     Starts
-	starting   bool  // a Job has started that was created after every stuck Job
-	lost       bool  // it has not answered for LostAfter
-	gone       int64 // unfinished Jobs of a lost member
+	starting   bool     // a Job has started that was created after every stuck Job
+	lost       bool     // it has not answered for LostAfter
+	gone       int64    // unfinished Jobs of a lost member
+	names      []string // the first of these
 	reason     Reason
 }
+
+// maxNames is the most names of lost Jobs that a decision has for a member.
+const maxNames = 10
 
 func (m *member) name() string { return m.Member.Name }
 
@@ -115,7 +119,9 @@ func (f *fleet) see() {
 		m := &f.members[i]
 		for k := range m.Jobs {
 			j := job{Job: &m.Jobs[k], member: int32(i)}
-			j.lost = m.lost && !j.finished()
+			if j.lost = m.lost && !j.finished(); j.lost {
+				m.names = append(m.names, j.Name)
+			}
 			var next time.Time
 			j.stuck, next = f.stuck(&j)
 			f.change.add(next)
@@ -155,6 +161,8 @@ func (f *fleet) count() {
 		if m.lost {
 			m.gone = plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Late))
 			m.counts, m.Late = scaling.JobCounts{}, 0
+			slices.Sort(m.names)
+			m.names = slices.Clone(m.names[:min(len(m.names), maxNames)])
 		}
 	}
 }

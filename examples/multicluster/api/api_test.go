@@ -389,13 +389,18 @@ func TestSchema(t *testing.T) {
 		}
 		require.NoError(t, yaml.Unmarshal(data, &crd))
 		spec, _ := kind.FieldByName("Spec")
-		compare(t, file, spec.Type, crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"])
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		compare(t, file, spec.Type, schema)
+		if jobs, is := schema.Properties["scaledJobSpec"]; is {
+			require.ElementsMatch(t, append(strategy.Names(), "", "basic"), jobs.Properties["scalingStrategy"].Properties["strategy"].Enum)
+		}
 	}
 }
 
 type openAPI struct {
 	Properties map[string]openAPI
 	Items      *openAPI
+	Enum       []string
 	Additional any  `json:"additionalProperties"`
 	Anything   bool `json:"x-kubernetes-preserve-unknown-fields"`
 }

@@ -138,6 +138,7 @@ func (s *stand) losesJobs(t *testing.T) {
 		require.EqualValues(t, 5, q.status(t, dsj, "work")["lostJobs"])
 		_, why := q.condition(t, dsj, "work", "Ready")
 		require.Contains(t, why, "5 lost Jobs there may run twice")
+		require.Contains(t, q.member(t, dsj, "work", two)["description"], "5 Jobs there are lost, and may run twice: work-")
 	})
 	q.logs("dead member", dsj, "work")
 	q.back(two)
