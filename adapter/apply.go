@@ -9,10 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -35,20 +40,11 @@ type CreateError struct {
 
 // Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
-	return fmt.Sprintf("created %d of %d Jobs: %s", e.Created, e.Wanted, words(e.Err))
+	return fmt.Sprintf("created %d of %d Jobs: %s", e.Created, e.Wanted, request.Words(e.Err))
 }
 
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
-
-// A requestError is a failed request. Its text has at most 300 characters of the API server's words.
-type requestError struct {
-	what string
-	err  error
-}
-
-func (e *requestError) Error() string { return e.what + ": " + words(e.err) }
-func (e *requestError) Unwrap() error { return e.err }
 
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
@@ -57,10 +53,7 @@ var (
 	ErrOutdated = errors.New("the plan is outdated")
 	// ErrNotSent is the error of a request that was never sent. A client that limits
 	// requests may return it, wrapped, so that the request is known to have no effect.
-	ErrNotSent = errors.New("not sent")
-
-	errTaken   = errors.New("the name belongs to a finished Job or to another owner")
-	errChanged = errors.New("the Job has changed")
+	ErrNotSent = request.ErrNotSent
 )
 
 // WithoutOutdated returns the errors that Apply joined other than [ErrOutdated], or nil.
@@ -119,8 +112,7 @@ type application struct {
 	failed   error // the first reason why a Job was not created
 	taken    []error
 	outdated error
-	problems []error
-	untold   int // problems beyond mostProblems
+	problems request.Problems
 }
 
 // A call is a request, and what is needed to send it.
@@ -161,7 +153,7 @@ func (a *application) step(ctx context.Context, client Client, queue *fair.Queue
 	for _, c := range batch {
 		queue.Do(ctx, owner, func(slot context.Context) {
 			r := a.send(slot, client.BatchV1(), c)
-			for r.err != nil && fair.Rest(slot) {
+			for r.Err != nil && fair.Rest(slot) {
 				r = a.send(slot, client.BatchV1(), c)
 			}
 			a.answered(c, r)
@@ -191,12 +183,12 @@ func (a *application) next(ctx context.Context) (batch []call) {
 			return nil
 		}
 		for _, q := range all {
-			if !q.All() {
+			if q.Verb != "list" {
 				batch = append(batch, a.call(q))
 				continue
 			}
 			result := slots.None
-			if t.relist() {
+			if t.jobFeeds.Relist() {
 				result = slots.Done
 			}
 			a.owner.set.Answer(q, result, "", t.now())
@@ -217,6 +209,7 @@ func (a *application) begin(o *owned) {
 			w.Delete = append(w.Delete, string(d.UID))
 		}
 	}
+	o.land()
 	o.set.Want(w, a.tracker.now())
 	o.plan, a.owner = a, o
 }
@@ -241,23 +234,26 @@ func (a *application) call(q slots.Request) call {
 	switch {
 	case q.UID != "":
 		j := a.tracker.jobs[types.UID(q.UID)]
-		j.pruned = j.pruned || q.Kind == slots.Delete && q.Finished
 		d := j.Delete(rollout.Background, HistoryLimit)
-		if plan := a.deletes[d.UID]; plan != nil && q.Kind == slots.Delete {
+		if q.Verb == "delete" {
+			plan := a.deletes[d.UID]
 			d.Propagation, d.Reason = plan.Propagation, plan.Reason
-			if d.ResourceVersion = cmp.Or(plan.ResourceVersion, d.ResourceVersion); q.Finished {
+			if j.pruned = j.pruned || q.Finished; q.Finished || plan.ResourceVersion != "" {
 				d.ResourceVersion = plan.ResourceVersion
 			}
 		}
 		c.of = &d
-	case q.Kind == slots.Read:
-		c.from = o.origin(q.Slot)
-	case q.Kind == slots.Create:
-		c.from = &origin{from: o.target, at: a.tracker.now()}
+	case q.Verb == "read":
+		c.from = o.sent[q.Slot]
+	case q.Verb == "create":
+		of := o.target
+		c.from = &origin{from: &of.jobs, Job: Job{
+			Namespace: of.Owner.Namespace, Name: of.jobs.Name(q.Slot), Number: q.Slot.Number, Phase: InFlight, Created: a.tracker.now(), Revision: of.Revision,
+		}}
 		if len(a.labels) > 0 {
-			c.from.labels, a.labels = a.labels[0], a.labels[1:]
+			c.from.Labels, a.labels = a.labels[0], a.labels[1:]
 		}
-		if i := slices.IndexFunc(a.plan.items, func(i Item) bool { return brief(i.Key) == q.Slot.Key }); i >= 0 {
+		if i := slices.IndexFunc(a.plan.items, func(i Item) bool { return build.Brief(i.Key) == q.Slot.Key }); i >= 0 {
 			c.from.item = &a.plan.items[i]
 		}
 		if o.sent == nil {
@@ -303,26 +299,18 @@ func (a *application) over() (Result, error) {
 	case failed != nil && a.left() > 0:
 		failed = &CreateError{a.result.Created, a.plan.Create, failed}
 	case a.failed != nil && a.plan.Create > 0: // other creates took its place
-		failed = &requestError{"create a Job", failed}
+		failed = &request.Error{What: "create a Job", Err: failed}
 	default:
 		failed = nil
 	}
-	all := append(slices.Clone(a.problems), failed, a.outdated)
-	if a.untold > 0 {
-		all = append(all, fmt.Errorf("%d more requests failed", a.untold))
-	}
-	return a.result, errors.Join(all...)
+	return a.result, a.problems.Join(failed, a.outdated)
 }
 
-const (
-	// maxTaken is how many names may be taken until no other is tried.
-	maxTaken = 64
-	// mostProblems is how many failed requests an error names.
-	mostProblems = 8
-)
+// maxTaken is how many names may be taken until no other is tried.
+const maxTaken = 64
 
 // answered takes over the reply to a request.
-func (a *application) answered(c call, r reply) {
+func (a *application) answered(c call, r request.Reply) {
 	t := a.tracker
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -331,11 +319,11 @@ func (a *application) answered(c call, r reply) {
 	if o == nil || o.set == nil {
 		return
 	}
-	if o.plan == a && errors.Is(r.err, ErrNotSent) {
+	if o.plan == a && errors.Is(r.Err, ErrNotSent) {
 		o.set.Stop()
 	}
-	o.set.Answer(c.Request, r.Result, string(r.uid), t.now())
-	read := c.Kind == slots.Read
+	o.set.Answer(c.Request, r.Result, string(r.UID), t.now())
+	read := c.Verb == "read"
 	if j := t.jobs[types.UID(c.UID)]; j != nil && (!read && r.Result == slots.Done || read && r.Result == slots.None) {
 		t.deleted(j)
 	}
@@ -353,31 +341,31 @@ func (t *Tracker) deleted(j *job) {
 }
 
 // count counts the reply to a request in the result.
-func (a *application) count(c call, r reply) {
-	done, problem := r.Result == slots.Done, ""
+func (a *application) count(c call, r request.Reply) {
+	done := r.Result == slots.Done
 	switch {
-	case c.Kind == slots.Read:
+	case c.Verb == "read":
 		if r.Result == slots.Unanswered {
-			problem = "read a Job that was created or deleted before"
+			a.problems.Add("read a Job that was created or deleted before", r.Err)
 		}
-	case c.Kind == slots.Mark:
-		if r.err != nil && !errors.Is(r.err, term.ErrNoMark) {
-			problem = "mark the lease, so that a number whose Job is refused is passed over"
+	case c.Verb == "mark":
+		if r.Err != nil && !errors.Is(r.Err, term.ErrNoMark) {
+			a.problems.Add("mark the lease, so that a number whose Job is refused is passed over", r.Err)
 		}
-	case errors.Is(r.err, ErrOutdated):
-		a.outdated = cmp.Or(a.outdated, r.err)
-	case c.Kind == slots.Create && done && r.err == nil:
+	case errors.Is(r.Err, ErrOutdated):
+		a.outdated = cmp.Or(a.outdated, r.Err)
+	case c.Verb == "create" && done && r.Err == nil:
 		a.result.Created++
-	case c.Kind == slots.Create && done:
+	case c.Verb == "create" && done:
 		a.result.Existing++
-	case c.Kind == slots.Create:
+	case c.Verb == "create":
 		if r.Result != slots.Unanswered {
-			a.labels = append(a.labels, c.from.labels) // for the next number
+			a.labels = append(a.labels, c.from.Labels) // for the next number
 		}
 		if r.Result == slots.Taken {
-			a.taken = append(a.taken, r.err)
+			a.taken = append(a.taken, r.Err)
 		} else {
-			a.failed = cmp.Or(a.failed, r.err)
+			a.failed = cmp.Or(a.failed, r.Err)
 		}
 	case done && c.of.Reason == Outdated:
 		a.result.Outdated++
@@ -385,15 +373,55 @@ func (a *application) count(c call, r reply) {
 		a.result.Pruned++
 	case done:
 		a.result.Other++
-	case !errors.Is(r.err, errChanged):
-		problem = "delete Job " + c.of.Name
+	case !errors.Is(r.Err, request.ErrChanged):
+		a.problems.Add("delete Job "+c.of.Name, r.Err)
 	}
-	if problem == "" {
-		return
+}
+
+func (a *application) send(ctx context.Context, client batchclient.JobsGetter, c call) request.Reply {
+	ctx, cancel := term.Timeout(term.With(ctx, a.plan.term), a.tracker.options.Timeout)
+	defer cancel()
+	switch {
+	case c.Verb == "read" && c.of != nil:
+		return request.ReadDeleted(ctx, client.Jobs(c.of.Namespace), c.of.Name, c.of.UID)
+	case c.Verb == "read":
+		return request.Read(ctx, client.Jobs(c.from.Namespace), c.from.Name, a.whose(c.Slot))
 	}
-	if len(a.problems) == mostProblems {
-		a.untold++
-		return
+	a.tracker.mu.Lock()
+	err := cmp.Or(ctx.Err(), a.stops())
+	a.tracker.mu.Unlock()
+	switch {
+	case err != nil:
+		return request.Failure(fmt.Errorf("%w: %w", ErrNotSent, err))
+	case c.Verb == "create":
+		job, err := a.tracker.job(c)
+		if err != nil {
+			return request.Reply{Result: slots.Refused, Err: err}
+		}
+		return request.Create(ctx, client.Jobs(job.Namespace), job, a.whose(c.Slot))
+	case c.Verb == "delete":
+		d := c.of
+		return request.Delete(ctx, client.Jobs(d.Namespace), d.Name, d.UID, d.ResourceVersion, d.Propagation)
 	}
-	a.problems = append(a.problems, &requestError{problem, r.err})
+	if err = a.plan.term.Aside(ctx); err != nil {
+		return request.Reply{Result: slots.None, Err: err}
+	}
+	return request.Reply{Result: slots.Done}
+}
+
+// job returns the Job to create.
+func (t *Tracker) job(c call) (*batchv1.Job, error) {
+	job, err := c.from.from.Job(c.Slot, (*build.Item)(c.from.item), c.from.Labels)
+	if err == nil && !t.selector.Matches(labels.Set(job.Labels)) {
+		err = fmt.Errorf("item %q: the tracker does not select its labels: use %s", c.Slot.Key, t.selector)
+	}
+	return job, err
+}
+
+// whose returns a function that reports whether a Job in a slot has finished, or is not the plan's.
+func (a *application) whose(slot slots.Slot) func(*batchv1.Job) bool {
+	return func(job *batchv1.Job) bool {
+		item, phase := build.ItemOf(job), end(job)
+		return a.tracker.options.ownerOf(job).uid != a.plan.Owner || slot.Key != "" && (item == nil || *item != slot) || phase == Succeeded || phase == Failed
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -46,18 +46,10 @@ func TestCreateFaults(t *testing.T) {
 		err     error
 		unknown bool
 	}{
-		"forbidden":         {apierrors.NewForbidden(jobs, "x", errors.New("exceeded quota")), false},
-		"rejected":          {apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "x", nil), false},
-		"throttled":         {apierrors.NewTooManyRequests("slow down", 1), false},
-		"conflict":          {apierrors.NewConflict(jobs, "x", nil), false},
-		"not connected":     {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
-		"not sent":          {fmt.Errorf("limit: %w", ErrNotSent), false},
-		"connection lost":   {&net.OpError{Op: "read", Err: errors.New("reset")}, true},
-		"timeout":           {context.DeadlineExceeded, true},
-		"timeout of server": {apierrors.NewTimeoutError("slow", 1), true},
-		"request timeout":   {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 408}}, true},
-		"internal":          {apierrors.NewInternalError(errors.New("etcd")), true},
-		"unavailable":       {apierrors.NewServiceUnavailable("starting"), true},
+		"forbidden": {apierrors.NewForbidden(jobs, "x", errors.New("exceeded quota")), false},
+		"throttled": {apierrors.NewTooManyRequests("slow down", 1), false},
+		"not sent":  {fmt.Errorf("limit: %w", ErrNotSent), false},
+		"timeout":   {context.DeadlineExceeded, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
@@ -78,28 +70,6 @@ func TestCreateFaults(t *testing.T) {
 			require.ErrorContains(t, err, "created 3 of 10 Jobs: ")
 		})
 	}
-}
-
-// A create that arrives late finds its number held.
-func TestLateSuccess(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.Policy.Bounds.Max = 2
-	w := newWriter(t, s, target, Options{})
-	s.before = failing("create", 2, context.DeadlineExceeded)
-	_, err := w.poll(2)
-	require.Error(t, err)
-	s.before = nil
-	_, err = s.BatchV1().Jobs("shop").Create(context.Background(), target.NewJob(2), metav1.CreateOptions{})
-	require.NoError(t, err)
-	for range 3 {
-		w.clock = w.clock.Add(late / 2)
-		result, err := w.poll(2)
-		require.NoError(t, err)
-		require.Zero(t, result)
-	}
-	w.catchUp(t)
-	requireNoDoubt(t, w)
-	require.Equal(t, int64(2), s.unfinished(t))
 }
 
 // A Job of ours that exists counts as created but is not reported as such; one that
@@ -194,7 +164,7 @@ func TestFailure(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.None}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},
 		{context.DeadlineExceeded, slots.Unanswered}, {errors.New("unexpected end"), slots.Unanswered},
 	} {
-		require.Equal(t, reply{test.want, "", test.err}, failure(test.err))
+		require.Equal(t, request.Reply{Result: test.want, Err: test.err}, request.Failure(test.err))
 	}
 }
 
@@ -255,15 +225,17 @@ func TestReplacedUnderItsName(t *testing.T) {
 // the process may not act any more, and when its context ends.
 func TestOutdated(t *testing.T) {
 	var lease *office
+	edit := func(w *writer, _ context.CancelFunc) {
+		target := newTarget()
+		target.Policy.Bounds.Max = 3
+		_ = w.Track(target)
+	}
 	for name, test := range map[string]struct {
 		stop func(w *writer, cancel context.CancelFunc)
 		want string
 	}{
-		"edit": {func(w *writer, _ context.CancelFunc) {
-			target := newTarget()
-			target.Policy.Bounds.Max = 3
-			_ = w.Track(target)
-		}, "the plan is outdated: its owner was edited"},
+		"edit":      {edit, "the plan is outdated: its owner was edited"},
+		"own plan":  {edit, "the plan is outdated: its owner was edited"},
 		"untracked": {func(w *writer, _ context.CancelFunc) { w.Untrack(ownerUID) }, "the plan is outdated: its owner is not tracked"},
 		"age":       {func(w *writer, _ context.CancelFunc) { w.passes(late + time.Second) }, "the plan is outdated: it is 31s old"},
 		"lease":     {func(*writer, context.CancelFunc) { lease.lost.Store(true) }, "the plan is outdated: this process may not act: its term has ended"},
@@ -275,6 +247,9 @@ func TestOutdated(t *testing.T) {
 			lease = newOffice(true)
 			w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
 			plan := w.Plan(ownerUID, items(20), noon)
+			if name == "own plan" {
+				plan = Plan{Owner: ownerUID, Create: 20}
+			}
 			creates := 0
 			s.after = func(verb, _ string) error {
 				if creates++; creates == 3 {
@@ -294,23 +269,6 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// The first batch of deletes is one, and a plan without the right to act sends no second.
-func TestFirstBatch(t *testing.T) {
-	s, old := newServer(), newTarget()
-	lease := newOffice(true)
-	w := newWriter(t, s, old, Options{Terms: lease.Holder})
-	_, err := w.poll(5)
-	require.NoError(t, err)
-	w.catchUp(t)
-	target := newTarget()
-	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
-	require.NoError(t, w.Track(target))
-	s.after = func(string, string) error { lease.lost.Store(true); return nil }
-	result, err := w.poll(5)
-	require.ErrorIs(t, err, ErrOutdated)
-	require.Equal(t, Result{Outdated: 1}, result)
-}
-
 // The end of the context after the last create is not an error of a create.
 func TestEndAfterCreates(t *testing.T) {
 	s, w := pruner(t)
@@ -321,30 +279,6 @@ func TestEndAfterCreates(t *testing.T) {
 	result, err := w.Apply(ctx, s, plan)
 	require.Equal(t, Result{Created: 1}, result)
 	require.EqualError(t, err, "context canceled")
-}
-
-// Tracking an equal target is no edit.
-func TestTrackedAgain(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	plan := w.Plan(ownerUID, items(3), noon)
-	require.NoError(t, w.Track(newTarget()))
-	result, err := w.Apply(context.Background(), s, plan)
-	require.NoError(t, err)
-	require.Equal(t, Result{Created: 3}, result)
-}
-
-// An edit that lowers the maximum binds a plan of before: what it may create is
-// chosen when the request is sent.
-func TestMaximumWhenSent(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	for range 2 {
-		result, err := w.Apply(context.Background(), s, Plan{Owner: ownerUID, Create: 15})
-		require.NoError(t, err)
-		require.LessOrEqual(t, result.Created, int64(15))
-	}
-	require.Equal(t, int64(20), s.unfinished(t))
 }
 
 // A plan creates within the maximum, which terminating Jobs and Jobs in flight use up too,
@@ -415,7 +349,7 @@ func TestOwnPlan(t *testing.T) {
 	target.Policy.Bounds.Max = scaling.NoMax
 	w := newWriter(t, s, target, Options{hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
 	s.before = failing("create", 2, context.DeadlineExceeded)
-	_, err := w.Apply(context.Background(), labelling{s, []hub.Labels{{"replaces": "a"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
+	_, err := w.Apply(context.Background(), labelling{s, []hub.Labels{{"replaces": "a", LabelOwner: "x"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
 	require.Error(t, err)
 	created, known := w.Jobs(ownerUID)
 	require.True(t, known)
@@ -428,6 +362,7 @@ func TestOwnPlan(t *testing.T) {
 	w.catchUp(t)
 	created, _ = w.Jobs(ownerUID)
 	require.Equal(t, "a", created[0].Labels["replaces"])
+	require.Equal(t, string(ownerUID), s.all(t)[0].Labels[LabelOwner])
 	require.Equal(t, Pending, created[0].Phase)
 	require.Nil(t, s.all(t)[0].OwnerReferences)
 	require.NotEqual(t, target.NewJob(1).Name, created[0].Name)
@@ -437,21 +372,6 @@ func TestOwnPlan(t *testing.T) {
 
 	_, err = w.Apply(context.Background(), s, Plan{Owner: "another", Create: 1})
 	require.ErrorIs(t, err, ErrOutdated)
-}
-
-// A paused process that goes on acts on its old plan no more: its age is measured on
-// the clock that goes on meanwhile.
-func TestPausedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, target := newServer(), newTarget()
-		w := newWriter(t, s, target, Options{})
-		w.now = time.Now
-		plan := w.Plan(ownerUID, items(20), time.Now())
-		time.Sleep(70 * time.Second)
-		_, err := w.Apply(t.Context(), s, plan)
-		require.ErrorIs(t, err, ErrOutdated)
-		require.Empty(t, s.all(t))
-	})
 }
 
 // A poll without work makes no request.
@@ -481,10 +401,10 @@ func TestUntrackedMeanwhile(t *testing.T) {
 	require.NoError(t, w.Track(target))
 	again, second, numbers := w.choose(t, 1)
 	require.Equal(t, []int64{2}, numbers)
-	a.answered(sent[0], reply{Result: slots.None})
+	a.answered(sent[0], request.Reply{Result: slots.None})
 	w.Untrack(ownerUID)
 	require.NotNil(t, w.owners[ownerUID], "a create is under way")
-	again.answered(second[0], reply{Result: slots.Done, uid: "x"})
+	again.answered(second[0], request.Reply{Result: slots.Done, UID: "x"})
 	require.NotNil(t, w.owners[ownerUID], "the cache does not show its Job")
 	w.clock = noon.Add(4 * late)
 	w.sweep()
@@ -510,15 +430,6 @@ func TestOwnDeletions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Result{Outdated: 1}, result)
 	require.True(t, w.owners[ownerUID].held("pruned"))
-}
-
-// Labels of a plan do not replace those that ownership needs.
-func TestReservedLabels(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.Apply(t.Context(), labelling{s, []hub.Labels{{LabelOwner: "x", "a": "b"}}}, Plan{Owner: ownerUID, Create: 1})
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{LabelOwner: string(ownerUID), "a": "b"}, s.all(t)[0].Labels)
 }
 
 // An outdated plan hides no other error.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -231,8 +231,8 @@ func failed(ktesting.Action) (bool, runtime.Object, error) { return true, nil, f
 
 // numberOf returns the number of a Job of newTarget.
 func numberOf(name string) int64 {
-	owner := newTarget().Owner
-	return owner.number(hub.Place{}, name)
+	target := newTarget()
+	return target.tracked(target.jobs.Place).jobs.Number(name)
 }
 
 // requireNoDoubt checks that every request of newTarget's owner has shown its effect.
@@ -264,9 +264,10 @@ var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0
 
 // fed gives a tracker feeds that have listed.
 func (t *Tracker) fed() {
-	t.began, t.feeds = noon, []*feed{{Tracker: t, read: noon}, {Tracker: t, ofPods: true, read: noon}}
+	t.began = noon
+	t.jobFeeds, t.podFeeds = feed.Group{{Sink: t.sink(t.knownJobs), Read: noon}}, feed.Group{{Sink: t.sink(t.pods.In), Read: noon}}
 }
 
-func (t *Tracker) jobFeed() *feed { return t.feeds[0] }
+func (t *Tracker) jobFeed() *feed.Feed { return t.jobFeeds[0] }
 
-func (t *Tracker) podFeed() *feed { return t.feeds[1] }
+func (t *Tracker) podFeed() *feed.Feed { return t.podFeeds[0] }

@@ -62,7 +62,7 @@
 //	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
 //	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
 //	creates in doubt do not stop the history                      TestHistoryBesideDoubts
-//	a running plan stops                                          TestOutdated, TestPausedProcess
+//	a running plan stops                                          TestOutdated
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
 //	a number whose create is always refused                       TestSetAside
 //	the lease's mark of an orderly end                            TestCleanTerm

@@ -160,25 +160,3 @@ func TestEditOfAFlight(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sent, asked)
 }
-
-// An edit stops a plan that the program made itself, as it does one of Tracker.Plan.
-func TestEditStopsAnyPlan(t *testing.T) {
-	target, o := elsewhere()
-	client, n := cluster(t), 0
-	tracker, err := Observe(target, o, nil, nil)
-	require.NoError(t, err)
-	client.PrependReactor("create", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
-		if n++; n == 2 {
-			target.Revision.Generation = 2
-			require.NoError(t, tracker.Track(target))
-		}
-		return false, nil, nil
-	})
-	result, err := tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 100})
-	require.ErrorIs(t, err, ErrOutdated)
-	require.LessOrEqual(t, result.Created, int64(3), "the batches of 1 and 2; the edit stops what is not sent yet")
-	require.GreaterOrEqual(t, result.Created, int64(2))
-	result, err = tracker.Apply(t.Context(), client, Plan{Owner: "uid-1", Create: 4})
-	require.NoError(t, err)
-	require.EqualValues(t, 4, result.Created)
-}

@@ -1,17 +1,15 @@
 package adapter
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"math"
 	"time"
 	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -55,7 +53,7 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 	for i := range items {
 		key := ""
 		if utf8.ValidString(items[i].Key) { // else the Job could not have it
-			key = brief(items[i].Key)
+			key = build.Brief(items[i].Key)
 		}
 		want.Items = append(want.Items, slots.Slot{Key: key, Number: items[i].Attempt})
 	}
@@ -67,36 +65,8 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 	plan.items = items
 	for i := range plan.Holds {
 		if h := &plan.Holds[i]; err != nil && h.Rule == "noList" {
-			h.Text = "the items could not be listed: " + words(err)
+			h.Text = "the items could not be listed: " + request.Words(err)
 		}
 	}
 	return plan
-}
-
-// template returns the template of the item's Job, which shares memory with the prototype.
-func (i *Item) template(is batchv1.JobTemplateSpec) (batchv1.JobTemplateSpec, error) {
-	if i.Template != nil {
-		is = *i.Template
-	}
-	if len(i.Patch) > 0 {
-		data, err := json.Marshal(is)
-		if err == nil {
-			data, err = strategicpatch.StrategicMergePatch(data, i.Patch, is)
-		}
-		if is = (batchv1.JobTemplateSpec{}); err == nil {
-			err = json.Unmarshal(data, &is)
-		}
-		if err != nil {
-			return is, fmt.Errorf("item %q: Patch: %w", i.Key, err)
-		}
-	}
-	for _, labels := range []*map[string]string{&is.Labels, &is.Spec.Template.Labels} {
-		if len(i.Labels) > 0 {
-			merged := map[string]string{}
-			maps.Copy(merged, *labels)
-			maps.Copy(merged, i.Labels)
-			*labels = merged
-		}
-	}
-	return is, nil
 }

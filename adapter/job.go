@@ -2,17 +2,18 @@ package adapter
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
-	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/pods"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -103,9 +104,9 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	}
 	j := &job{
 		Job: Job{
-			Namespace: object.Namespace, Name: object.Name, UID: uidOf(object), ResourceVersion: object.ResourceVersion,
+			Namespace: object.Namespace, Name: object.Name, UID: request.UID(object), ResourceVersion: object.ResourceVersion,
 			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
-			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: brief(object.Annotations[AnnotationTemplateHash])},
+			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: build.Brief(object.Annotations[AnnotationTemplateHash])},
 		},
 		end: end, pods: s.Active + value(s.Terminating),
 		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
@@ -121,15 +122,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: value(condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.item = new(o.ownerOf(object)), itemOf(object)
-	for _, key := range o.hub.Labels {
-		if value, ok := object.Labels[key]; ok {
-			if j.Labels == nil {
-				j.Labels = hub.Labels{}
-			}
-			j.Labels[key] = value
-		}
-	}
+	j.of, j.item, j.Labels = new(o.ownerOf(object)), build.ItemOf(object), o.hub.Pick(object.Labels)
 	return j
 }
 
@@ -141,33 +134,10 @@ func (j *job) slot() slots.Slot {
 	return slots.Slot{Number: j.Number}
 }
 
-// itemOf returns the item that a Job's annotations name, or nil.
-func itemOf(object *batchv1.Job) *slots.Slot {
-	key := object.Annotations[AnnotationKey]
-	attempt, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationAttempt], "0"), 10, 64)
-	if key == "" || err != nil {
-		return nil
-	}
-	return &slots.Slot{Key: brief(key), Number: attempt}
-}
-
-// brief returns a text that the API server does not bound, such as an annotation, or its hash if it
-// is long: whoever creates Jobs has no control of the tracker's memory.
-func brief(text string) string {
-	const most = 1 << 10
-	if len(text) <= most {
-		return text
-	}
-	return "sha256:" + hash(text, 64)
-}
-
 // GetObjectMeta returns the part of the metadata that a reflector reads.
 func (j *job) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name}
 }
-
-// uidOf returns the UID of a Job. client-go's fake clientset gives none.
-func uidOf(j *batchv1.Job) types.UID { return cmp.Or(j.UID, types.UID(j.Name)) }
 
 // A claim is whose a Job is.
 type claim struct {
@@ -180,7 +150,7 @@ func (o *Options) ownerOf(j *batchv1.Job) claim {
 	switch {
 	case o.hub.Home == "" && controller != nil:
 		called := (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
-		return claim{types.UID(brief(string(controller.UID))), brief(called)}
+		return claim{types.UID(build.Brief(string(controller.UID))), build.Brief(called)}
 	case o.hub.Home != "" && controller == nil && j.Labels[hub.LabelHome] == o.hub.Home:
 		return claim{uid: types.UID(j.Labels[LabelOwner])}
 	}
@@ -220,60 +190,14 @@ func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondit
 	return nil
 }
 
-// A pod is the tracker's form of a pod.
-type pod struct {
-	uid             types.UID
-	namespace, name string
-	job             types.UID                                // the pod's controller
-	started         bool                                     // Running or Succeeded
-	ran             bool                                     // has left phase Pending
-	conditions      []unique.Handle[corev1.PodConditionType] // types of the conditions that are True
-}
-
-func newPod(object *corev1.Pod) *pod {
-	phase := object.Status.Phase
-	p := &pod{
-		uid: object.UID, namespace: object.Namespace, name: object.Name,
-		// Labels stay if the pod loses its controller, as an orphan does.
-		job:     types.UID(object.Labels[batchv1.ControllerUidLabel]),
-		started: phase == corev1.PodRunning || phase == corev1.PodSucceeded,
-		ran:     phase != corev1.PodPending && phase != "",
-	}
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.job == "" {
-		p.job = types.UID(brief(string(owner.UID)))
-	}
-	for _, c := range object.Status.Conditions {
-		if c.Status == corev1.ConditionTrue {
-			p.conditions = append(p.conditions, unique.Make(c.Type))
-		}
-	}
-	p.conditions = slices.Clip(p.conditions)
-	return p
-}
-
-// GetObjectMeta returns the part of the metadata that a reflector reads.
-func (p *pod) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}
-}
-
-// took reports whether the pod shows that its Job is no longer pending.
-func (p *pod) took(conditions []string) bool {
-	for _, c := range conditions {
-		if !slices.Contains(p.conditions, unique.Make(corev1.PodConditionType(c))) {
-			return false
-		}
-	}
-	return p.started || len(conditions) > 0
-}
-
 // classify sets the phase from the Job, its pods and its earlier state. If there are
 // conditions, they are read from the pods only.
-func (j *job) classify(before job, pods []*pod, podsKnown bool, conditions []string, now time.Time) {
+func (j *job) classify(before job, pods []*pods.Pod, podsKnown bool, conditions []string, now time.Time) {
 	j.ran = j.ran || before.ran
 	took := j.took && len(conditions) == 0
 	for _, p := range pods {
-		j.ran = j.ran || p.ran
-		took = took || p.took(conditions)
+		j.ran = j.ran || p.Ran
+		took = took || p.Took(conditions)
 	}
 	// A pod that the cache does not show may have started.
 	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || podsKnown && int32(len(pods)) >= j.pods)

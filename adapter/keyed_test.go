@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/slots"
@@ -219,7 +220,7 @@ func TestOldServiceAccount(t *testing.T) {
 		target := newTarget()
 		pod := &target.Job.Spec.Template.Spec
 		pod.ServiceAccountName, pod.DeprecatedServiceAccount = name, "old"
-		job, err := target.tracked().job(hub.Place{}, slots.Slot{Key: "a"}, &Item{Key: "a"}, nil)
+		job, err := target.tracked(hub.Place{}).jobs.Job(slots.Slot{Key: "a"}, &build.Item{Key: "a"}, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, job.Spec.Template.Spec.ServiceAccountName)
 		require.Empty(t, job.Spec.Template.Spec.DeprecatedServiceAccount)

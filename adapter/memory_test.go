@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
@@ -39,7 +40,7 @@ func busy(t require.TestingT, n int64) *writer {
 	kinds := []*batchv1.Job{jobOf(target, 1, ready), jobOf(target, 1), jobOf(target, 1, complete)}
 	for i := range n {
 		j := *kinds[i%3]
-		j.Name, j.UID = target.Owner.jobName(hub.Place{}, i+1), types.UID(fmt.Sprint("uid-", i+1))
+		j.Name, j.UID = target.tracked(hub.Place{}).jobs.Name(slots.Slot{Number: i + 1}), types.UID(fmt.Sprint("uid-", i+1))
 		w.show(&j)
 	}
 	queue = items(float64(n - n/3))
@@ -126,7 +127,7 @@ func BenchmarkChoose(b *testing.B) {
 		a, sent, _ := w.choose(b, 1000)
 		for ; len(sent) > 0; sent = a.next(b.Context()) {
 			for _, q := range sent {
-				a.answered(q, reply{slots.Done, types.UID(q.Slot.Name("")), nil})
+				a.answered(q, request.Reply{Result: slots.Done, UID: types.UID(q.Slot.Name(""))})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A name is valid, tells owners apart, and gives its number back.
@@ -31,11 +32,13 @@ func propName(t *rapid.T) {
 	name := target.NewJob(n).Name
 	require.Empty(t, validation.IsDNS1123Label(name), name)
 	require.LessOrEqual(t, len(name), 52)
-	require.Equal(t, n, a.number(hub.Place{}, name))
+	require.Equal(t, n, target.tracked(target.jobs.Place).jobs.Number(name))
+	target.Owner.UID = b.UID
 	if a.UID != b.UID {
-		require.Zero(t, b.number(hub.Place{}, name))
+		require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(name))
 	}
-	require.Zero(t, a.number(hub.Place{Home: "home"}, name))
+	target.Owner.UID, target.jobs.Place.Home = a.UID, "home"
+	require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(name))
 }
 
 func TestName(t *testing.T) { rapid.Check(t, propName) }
@@ -53,11 +56,12 @@ func TestJobName(t *testing.T) {
 
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
-	owner := newTarget().Owner
+	target := newTarget()
+	base := strings.TrimSuffix(target.tracked(hub.Place{}).jobs.Name(slots.Slot{Number: 1}), "1")
 	for _, suffix := range []string{"", "0", "01", "-1", "+1", "1x", "1-2", "99999999999999999999"} {
-		require.Zero(t, owner.number(hub.Place{}, owner.base(hub.Place{})+suffix), suffix)
+		require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(base+suffix), suffix)
 	}
-	require.Equal(t, int64(1<<53), owner.number(hub.Place{}, owner.base(hub.Place{})+"9007199254740992"))
+	require.Equal(t, int64(1<<53), target.tracked(target.jobs.Place).jobs.Number(base+"9007199254740992"))
 }
 
 // Two writers, of which one has read an edit and neither has seen a Job, choose the

@@ -8,7 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
+	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -33,17 +34,15 @@ type owned struct {
 
 	// Jobs in the cache, without strays.
 	phases   [InFlight]int32
-	surplus  [2]int32 // finished and not being deleted: succeeded and failed
 	outdated int32
 	foreign  int32 // with a time to live, which somebody else carries out
 }
 
-// An origin is what a Job in flight was created from.
+// An origin is a Job in flight, and what it was created from.
 type origin struct {
-	from   *Target
-	at     time.Time // when the create was sent
-	item   *Item     // nil if the Job is numbered
-	labels hub.Labels
+	Job
+	from *build.Jobs
+	item *Item // nil if the Job is numbered
 }
 
 // owner returns the state of an owner, tracked or not.
@@ -158,9 +157,6 @@ func (t *Tracker) tally(j *job, n int32) {
 	}
 	o.phases[j.Phase] += n
 	o.ended = o.ended || j.ended()
-	if j.ended() && !j.Deleting {
-		o.surplus[j.Phase-Succeeded] += n
-	}
 	if j.outdated {
 		o.outdated += n
 	}
@@ -185,23 +181,10 @@ func (t *Tracker) touch(o *owned) {
 	}
 }
 
-// podsOf is the key of a Job's pods. Whoever makes pods elsewhere does not change it.
-type podsOf struct {
-	namespace string
-	job       types.UID
-}
-
 // podShown takes over a pod, or that it is gone.
-func (t *Tracker) podShown(p *pod, gone bool) {
-	of := podsOf{p.namespace, p.job}
-	pods := slices.DeleteFunc(t.pods[of], func(other *pod) bool { return other.uid == p.uid })
-	if !gone {
-		pods = append(pods, p)
-	}
-	if t.pods[of] = pods; len(pods) == 0 {
-		delete(t.pods, of)
-	}
-	if j := t.jobs[p.job]; j != nil && j.Namespace == p.namespace {
+func (t *Tracker) podShown(p *pods.Pod, gone bool) {
+	t.pods.Show(p, gone)
+	if j := t.jobs[p.Job.UID]; j != nil && j.Namespace == p.Job.Namespace {
 		t.recount(j, *j)
 	}
 }
@@ -215,12 +198,12 @@ func (t *Tracker) classify(j *job, before job) {
 		switch {
 		case j.stray:
 		case !target.Keyed:
-			j.Number, j.item = target.Owner.number(t.options.hub.Place, j.Name), nil
+			j.Number, j.item = target.jobs.Number(j.Name), nil
 		case j.item != nil:
 			j.Number = j.item.Number
 		}
 	}
-	j.classify(before, t.pods[podsOf{j.Namespace, j.UID}], t.options.Pods, conditions, t.now())
+	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
 	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
 }
@@ -280,7 +263,7 @@ func (o *owned) pendingBefore(limit time.Time) int {
 }
 
 // describe returns the Jobs, then the Jobs in flight by number.
-func (o *owned) describe(in hub.Place) (jobs []Job) {
+func (o *owned) describe() (jobs []Job) {
 	for _, j := range o.jobs {
 		if !j.stray {
 			jobs = append(jobs, j.Job)
@@ -288,18 +271,13 @@ func (o *owned) describe(in hub.Place) (jobs []Job) {
 	}
 	flights := len(jobs)
 	for slot, uid := range o.set.InFlight {
-		from := o.origin(slot)
-		jobs = append(jobs, Job{
-			Namespace: from.from.Owner.Namespace, Name: from.from.Owner.slotName(in, slot), UID: types.UID(uid), Number: slot.Number,
-			Phase: InFlight, Created: from.at, Revision: from.from.Revision, Labels: from.labels,
-		})
+		j := o.sent[slot].Job
+		j.UID = types.UID(uid)
+		jobs = append(jobs, j)
 	}
 	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
 	return jobs
 }
-
-// origin returns what the Job of a create was made from.
-func (o *owned) origin(slot slots.Slot) *origin { return cmp.Or(o.sent[slot], &origin{from: o.target}) }
 
 // land forgets from what Jobs were created whose creates are no longer in flight.
 func (o *owned) land() {

@@ -64,9 +64,6 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 		plan.Create = plan.Decision.Create
 		return plan
 	}
-	if o.sent != nil {
-		o.land()
-	}
 	leave := o.outdated > 0 && !t.Policy.Paused
 	counts := o.counts(now, leave)
 	if leave {
@@ -76,7 +73,7 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 			}
 		}
 	}
-	if o.exceeds(now) {
+	if o.target.History != (history.Limits{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics, Jobs: &counts})
@@ -112,21 +109,12 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// exceeds reports whether there may be finished Jobs beyond the limits.
-func (o *owned) exceeds(now time.Time) bool {
-	limits := &o.target.History
-	if _, aged := limits.Age.Value(); aged && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
-		return true
-	}
-	return o.ended && limits.Exceeded(int(o.surplus[0]), int(o.surplus[1]))
-}
-
-// prune deletes the finished Jobs beyond the limits. Unfinished Jobs have no outcome.
+// prune deletes the finished Jobs beyond the limits.
 func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	var jobs []*job
 	var finished []history.Job
 	for _, j := range o.jobs {
-		if !j.stray {
+		if j.ended() && !j.stray {
 			jobs = append(jobs, j)
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]})
 		}

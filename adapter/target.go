@@ -1,9 +1,6 @@
 package adapter
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -12,12 +9,12 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
@@ -75,21 +72,22 @@ type Target struct {
 	PendingPodConditions []string
 	// StuckAfter is the grace period of pending Jobs. At 0 no Job is stuck.
 	StuckAfter time.Duration
+
+	jobs build.Jobs // of a tracked target
 }
 
 // Labels and annotations of the Jobs that a [Tracker] creates.
 const (
-	prefix = "scaledjob.github.io/"
 	// LabelOwner is the label of Jobs with the UID of their owner.
-	LabelOwner = prefix + "owner-uid"
+	LabelOwner = build.LabelOwner
 	// AnnotationGeneration has the generation of the owner that the Job was made from.
-	AnnotationGeneration = prefix + "generation"
+	AnnotationGeneration = build.AnnotationGeneration
 	// AnnotationKey has the key of the item that a keyed Job works on, AnnotationAttempt the
 	// attempt if it is not 0.
-	AnnotationKey     = prefix + "key"
-	AnnotationAttempt = prefix + "attempt"
+	AnnotationKey     = build.AnnotationKey
+	AnnotationAttempt = build.AnnotationAttempt
 	// AnnotationTemplateHash has the hash of the prototype that the Job was made from.
-	AnnotationTemplateHash = prefix + "template-hash"
+	AnnotationTemplateHash = build.AnnotationTemplateHash
 )
 
 // Validate returns every problem of the target, joined, each a [*field.Error].
@@ -124,7 +122,7 @@ func (t *Target) Validate() error {
 func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(hub.Place{}, number) }
 
 func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
-	job, _ := t.tracked().job(in, slots.Slot{Number: number}, nil, nil) // only an item may be an error
+	job, _ := t.tracked(in).jobs.Job(slots.Slot{Number: number}, nil, nil) // only an item may be an error
 	return job
 }
 
@@ -134,114 +132,26 @@ func TemplateHash(spec *batchv1.JobSpec) string {
 	if err != nil { // the type holds JSON only
 		panic(err)
 	}
-	return hash(string(data), 10)
-}
-
-func hash(s string, digits int) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])[:digits]
+	return build.Hash(string(data), 10)
 }
 
 // JobName returns the owner's name, cut to the room that the suffix leaves, a
 // hyphen and the suffix. Dots become hyphens. The result has at most 52 bytes if the
 // suffix has at most 51. If the owner's name is valid, so is the result, for a Job and for
 // its pods' hosts.
-func JobName(owner, suffix string) string {
-	const most = 52                               // 63 without a hyphen and the index of a pod
-	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots
-	room := max(0, most-len(suffix)-1)
-	prefix = strings.TrimRight(prefix[:min(len(prefix), room)], "-")
-	return strings.TrimLeft(prefix+"-"+suffix, "-")
-}
-
-// jobName returns the name of the Job with that number.
-func (o *Owner) jobName(in hub.Place, number int64) string {
-	return o.base(in) + strconv.FormatInt(number, 10)
-}
-
-// slotName returns the name of the Job in a slot.
-func (o *Owner) slotName(in hub.Place, slot slots.Slot) string {
-	if slot.Key == "" {
-		return o.jobName(in, slot.Number)
-	}
-	return JobName(o.Name, slot.Name(string(o.UID)))
-}
-
-// base returns the names of the owner's Jobs without their numbers.
-func (o *Owner) base(in hub.Place) string {
-	const digits = "0000000000"
-	id := string(o.UID)
-	if in != (hub.Place{}) {
-		id += "/" + in.Home + "/" + in.Cluster
-	}
-	return strings.TrimSuffix(JobName(o.Name, hash(id, 8)+"-"+digits), digits)
-}
-
-// number returns the number in the name of a Job, or 0 if the owner's Jobs are not
-// named so.
-func (o *Owner) number(in hub.Place, name string) int64 {
-	i := strings.LastIndexByte(name, '-') + 1
-	n, err := strconv.ParseInt(name[i:], 10, 64)
-	if err != nil || n <= 0 || name != o.jobName(in, n) {
-		return 0
-	}
-	return n
-}
+func JobName(owner, suffix string) string { return build.JobName(owner, suffix) }
 
 // tracked returns a copy of the target as it is tracked: with the hash of the prototype, and with its
 // time to live as a limit of the history. Of the prototype's metadata it has only what its Jobs get.
-func (t Target) tracked() *Target {
+func (t Target) tracked(in hub.Place) *Target {
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
-	if t.Revision.TemplateHash = brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
+	if t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
 		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
 	}
 	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
+	t.jobs = build.Jobs{Owner: build.Owner(t.Owner), Place: in, Prototype: t.Job, Revision: t.Revision}
 	return &t
-}
-
-// job returns the Job in a slot, of an item or nil, with more labels. The owner is its controller, so
-// that the garbage collector deletes the Job after the owner.
-func (t *Target) job(in hub.Place, slot slots.Slot, item *Item, more map[string]string) (*batchv1.Job, error) {
-	template := batchv1.JobTemplateSpec{ObjectMeta: t.Job.ObjectMeta, Spec: t.Job.Spec}
-	if item != nil {
-		var err error
-		if template, err = item.template(template); err != nil {
-			return nil, err
-		}
-	}
-	o, spec := &t.Owner, template.Spec.DeepCopy()
-	job := &batchv1.Job{Spec: *spec, ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.Namespace, Name: o.slotName(in, slot), Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
-	}}
-	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
-	for key, value := range more {
-		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
-	}
-	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
-	if in == (hub.Place{}) {
-		job.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: new(true), BlockOwnerDeletion: new(true),
-		}}
-	} else {
-		metav1.SetMetaDataLabel(&job.ObjectMeta, hub.LabelHome, in.Home)
-		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, hub.LabelHome, in.Home)
-		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, LabelOwner, string(o.UID))
-	}
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(t.Revision.Generation, 10))
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, t.Revision.TemplateHash)
-	pod := &job.Spec.Template.Spec
-	if pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure); item == nil {
-		return job, nil
-	}
-	prototype := &t.Job.Spec.Template.Spec
-	pod.ServiceAccountName, pod.DeprecatedServiceAccount = cmp.Or(prototype.ServiceAccountName, prototype.DeprecatedServiceAccount), ""
-	delete(job.Spec.Template.Labels, LabelOwner)
-	job.Annotations[AnnotationKey] = item.Key
-	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
-		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)
-	}
-	return job, nil
 }

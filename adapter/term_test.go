@@ -12,7 +12,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/feed"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -96,14 +97,14 @@ func testTermEnds(t *testing.T, noticed bool) {
 	a, sent, _ := w.choose(t, 1)
 	old := w.Plan(ownerUID, items(3), w.clock)
 	restart()
-	require.ErrorIs(t, a.send(t.Context(), s.BatchV1(), sent[0]).err, ErrOutdated)
+	require.ErrorIs(t, a.send(t.Context(), s.BatchV1(), sent[0]).Err, ErrOutdated)
 	_, err := w.Apply(t.Context(), s, old)
 	require.EqualError(t, err, "the plan is outdated: this process may not act: its term has ended; another has begun")
 	require.Empty(t, s.all(t))
 	w.catchUp(t)
 	b, again, numbers := w.choose(t, 1)
 	require.Equal(t, []int64{1}, numbers)
-	a.answered(sent[0], reply{slots.Refused, "", ErrNotSent})
+	a.answered(sent[0], request.Reply{Result: slots.Refused, Err: ErrNotSent})
 	counts, _ := w.Counts(ownerUID, w.clock)
 	require.Equal(t, scaling.JobCounts{InFlight: 1}, counts, "the reply is to an earlier term")
 	b.answered(again[0], b.send(t.Context(), s.BatchV1(), again[0]))
@@ -160,7 +161,7 @@ func TestListOfEarlierTerm(t *testing.T) {
 func TestSetAside(t *testing.T) {
 	lease, s := newOffice(true), newServer()
 	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
-	refused := w.Plan(ownerUID, items(1), w.clock).target.Owner.jobName(hub.Place{}, 1)
+	refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(slots.Slot{Number: 1})
 	s.before = func(verb, name string) error {
 		if verb == "create" && name == refused {
 			return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))
@@ -252,8 +253,9 @@ func TestObserveJoinsNoTerm(t *testing.T) {
 func TestMovedOwner(t *testing.T) {
 	lease, s, target := newOffice(true), newServer(), newTarget()
 	w := newWriter(t, s, target, Options{Terms: lease.Holder, hub: inHub("home")})
-	shop, mail := &feed{Tracker: w.Tracker, namespace: "shop", read: noon}, &feed{Tracker: w.Tracker, namespace: "mail", read: noon}
-	w.feeds = []*feed{shop, mail} // which a process before has watched
+	sink := w.sink(w.knownJobs)
+	shop, mail := &feed.Feed{Sink: sink, Namespace: "shop", Read: noon}, &feed.Feed{Sink: sink, Namespace: "mail", Read: noon}
+	w.jobFeeds = feed.Group{shop, mail} // which a process before has watched
 	lease.takes(term.Mark{})
 	held := func() bool {
 		p := w.Plan(ownerUID, items(3), w.clock)
@@ -263,11 +265,12 @@ func TestMovedOwner(t *testing.T) {
 	w.passes(time.Second)
 	require.NoError(t, shop.Replace(nil, ""))
 	require.True(t, held(), "Jobs of before an edit may be in mail")
-	mail.failed(apierrors.NewForbidden(jobs, "", nil))
+	mail.Problem = apierrors.NewForbidden(jobs, "", nil)
+	w.view(false)
 	require.False(t, held())
 	w.edit(t, target, func(t *Target) { t.Owner.Namespace = "mail" })
 	require.True(t, held(), "the view of mail is of before the term")
-	mail.failed(nil)
+	mail.Problem = nil
 	require.NoError(t, mail.Replace(nil, ""))
 	require.False(t, held())
 }

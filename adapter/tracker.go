@@ -17,7 +17,9 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -70,15 +72,16 @@ type Tracker struct {
 	options  Options
 	selector labels.Selector
 	now      func() time.Time // of requests; tests replace it
-	feeds    []*feed          // none if nothing is watched
 	began    time.Time        // when the term began
+
+	jobFeeds, podFeeds feed.Group // none if nothing is watched
 
 	mu       sync.Mutex
 	term     *term.Term // when it was last asked for; nil is none
 	swept    time.Time  // when owners without anything were last forgotten
 	owners   map[types.UID]*owned
 	jobs     map[types.UID]*job
-	pods     map[podsOf][]*pod
+	pods     pods.Table
 	changing map[*owned]bool // for which Options.Changed is to be called; nil outside of changes
 }
 
@@ -114,7 +117,7 @@ func newTracker(o Options) (*Tracker, error) {
 	}
 	t := &Tracker{
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),
-		owners: map[types.UID]*owned{}, jobs: map[types.UID]*job{}, pods: map[podsOf][]*pod{},
+		owners: map[types.UID]*owned{}, jobs: map[types.UID]*job{}, pods: pods.Table{},
 	}
 	return t, problems.Err()
 }
@@ -126,10 +129,7 @@ func newTracker(o Options) (*Tracker, error) {
 // know the creates that an earlier process or tracker sent in the last 2 Timeouts. Until
 // they have arrived, each finished Job that Apply deletes may cost a Job above the maximum.
 func List(ctx context.Context, client Client, target Target, o Options) (*Tracker, error) {
-	t, err := newTracker(o)
-	if err == nil {
-		err = t.check(&target)
-	}
+	t, err := Observe(target, o, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -138,32 +138,37 @@ func List(ctx context.Context, client Client, target Target, o Options) (*Tracke
 	if err != nil {
 		return nil, fmt.Errorf("list Jobs in %s: %w", namespace, err)
 	}
-	pods := &corev1.PodList{}
+	all := &corev1.PodList{}
 	if o.Pods {
-		if pods, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
+		if all, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
 			return nil, fmt.Errorf("list pods in %s: %w", namespace, err)
 		}
 	}
-	return Observe(target, o, jobs.Items, pods.Items)
+	t.observe(jobs.Items, all.Items)
+	return t, nil
 }
 
 // Observe returns a tracker of an owner that knows these Jobs and pods, and that no event
 // changes. Jobs of other owners are ignored. It sends no request.
-func Observe(target Target, o Options, jobs []batchv1.Job, pods []corev1.Pod) (*Tracker, error) {
+func Observe(target Target, o Options, jobs []batchv1.Job, ofJobs []corev1.Pod) (*Tracker, error) {
 	t, err := newTracker(o)
+	if err == nil {
+		err = t.Track(target)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range pods {
-		t.podShown(newPod(&pods[i]), false)
+	t.observe(jobs, ofJobs)
+	return t, nil
+}
+
+func (t *Tracker) observe(jobs []batchv1.Job, ofJobs []corev1.Pod) {
+	for i := range ofJobs {
+		t.show(t.compact(&ofJobs[i]), false)
 	}
 	for i := range jobs {
-		t.jobShown(newJob(&jobs[i], &t.options))
+		t.show(t.compact(&jobs[i]), false)
 	}
-	if err := t.Track(target); err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // join makes the tracker's creates part of the mark that the term leaves on the lease.
@@ -193,7 +198,7 @@ func (t *Tracker) Track(target Target) error {
 	if err := t.check(&target); err != nil {
 		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, err)
 	}
-	tracked := target.tracked()
+	tracked := target.tracked(t.options.hub.Place)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.owner(tracked.Owner.UID)
@@ -225,7 +230,7 @@ func (t *Tracker) Track(target Target) error {
 // begin gives an owner the set of a term, which knows of no request. The caller shows it the Jobs.
 func (t *Tracker) begin(o *owned) {
 	start, found := t.now(), term.Mark{Clean: true} // of Observe
-	if len(t.feeds) > 0 {
+	if len(t.jobFeeds) > 0 {
 		start, found = t.began, term.Mark{}
 		if t.term != nil {
 			found = t.term.Found()
@@ -245,15 +250,10 @@ func (t *Tracker) leads() error {
 		return now.Err()
 	}
 	t.term, t.began = now, t.now()
-	if len(t.feeds) > 0 {
+	if len(t.jobFeeds) > 0 {
 		t.join()
 	}
-	for _, f := range t.feeds {
-		if !f.ofPods {
-			f.read = time.Time{}
-			f.restart()
-		}
-	}
+	t.jobFeeds.Reset(t.began)
 	for _, o := range t.owners {
 		switch {
 		case o.target != nil:
@@ -357,7 +357,7 @@ func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.known(owner); o != nil {
-		return o.describe(t.options.hub.Place), true
+		return o.describe(), true
 	}
 	return nil, false
 }

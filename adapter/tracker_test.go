@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -15,8 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	ktesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
@@ -215,7 +212,7 @@ func TestNotKnown(t *testing.T) {
 	w := newWriter(t, s, newTarget(), Options{})
 	plan := w.Plan("another", items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
-	w.feeds[0].read = time.Time{}
+	w.jobFeed().Read = time.Time{}
 	require.False(t, w.HasSynced())
 	plan = w.Plan(ownerUID, items(3), noon)
 	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
@@ -225,7 +222,7 @@ func TestNotKnown(t *testing.T) {
 	require.EqualError(t, err, "the plan is outdated: its Jobs are not known yet", "a plan of the caller's own")
 	require.Zero(t, result)
 	require.Empty(t, s.all(t))
-	w.feeds[0].read = noon
+	w.jobFeed().Read = noon
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), noon).Create)
 	w.Untrack(ownerUID)
 	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(3), noon).Decision.Rule)
@@ -305,32 +302,6 @@ func TestListAsks(t *testing.T) {
 			require.Nil(t, w)
 			require.Nil(t, observed)
 		}
-	}
-}
-
-// A create that the cache does not show is remembered while its owner is not tracked, until
-// it would be asked for.
-func TestUntrackedInFlight(t *testing.T) {
-	for name, test := range map[string]struct {
-		err      error
-		inFlight int64
-	}{"answered": {nil, 1}, "not answered": {errors.New("no answer"), 1}} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer()
-			w := newWriter(t, s, newTarget(), Options{})
-			s.before = func(string, string) error { return test.err }
-			_, err := w.poll(1)
-			require.ErrorIs(t, err, test.err)
-			w.Untrack(ownerUID)
-			require.Len(t, w.owners, int(test.inFlight))
-			require.NoError(t, w.Track(newTarget()))
-			counts, _ := w.Counts(ownerUID, noon)
-			require.Equal(t, scaling.JobCounts{InFlight: test.inFlight}, counts)
-			w.Untrack(ownerUID)
-			w.clock = noon.Add(4 * late)
-			w.sweep()
-			require.Empty(t, w.owners)
-		})
 	}
 }
 
@@ -452,7 +423,7 @@ func propRecount(t *rapid.T, c *premise.Counts) {
 			i := n.Draw(t, "number")
 			if p := pods[i]; p != nil {
 				if rapid.Bool().Draw(t, "missed") {
-					w.change(func() { w.Tracker.show(newPod(p), true) })
+					w.change(func() { w.Tracker.show(w.compact(p), true) })
 				} else {
 					_ = w.podFeed().Delete(p)
 				}
@@ -483,7 +454,6 @@ func propRecount(t *rapid.T, c *premise.Counts) {
 			require.Equal(t, len(a.jobs), len(b.jobs))
 			a.outdated, b.outdated = 0, 0 // a Job that ran does not drain
 			require.Equal(t, a.phases, b.phases)
-			require.Equal(t, a.surplus, b.surplus)
 			require.Equal(t, a.foreign, b.foreign)
 			withPods = withPods || len(jobs) > 0 && len(pods) > 0
 			older = older || slices.ContainsFunc(js, func(j batchv1.Job) bool { return j.Annotations[AnnotationGeneration] == "1" })
@@ -498,40 +468,6 @@ func TestRecount(t *testing.T) {
 }
 
 func FuzzRecount(f *testing.F) { premise.Fuzz(f, propRecount) }
-
-// The informers of a tracker show what the API server has, and their first read is a
-// consistent one.
-func TestRun(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	client, target := fake.NewClientset(), newTarget()
-	_, err := client.BatchV1().Jobs("shop").Create(ctx, jobOf(target, 1), metav1.CreateOptions{})
-	require.NoError(t, err)
-	changed := make(chan Owner, 10)
-	w, err := NewTracker(client, Options{Terms: term.Alone(), Pods: true, Changed: func(o Owner) { changed <- o }})
-	require.NoError(t, err)
-	require.NoError(t, w.Track(target))
-	require.False(t, w.HasSynced())
-	done := make(chan struct{})
-	go func() { w.Run(ctx); close(done) }()
-	require.Eventually(t, w.HasSynced, 10*time.Second, time.Millisecond)
-	counts, known := w.Counts(ownerUID, noon)
-	require.True(t, known)
-	require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts)
-	<-changed
-	_, err = client.BatchV1().Jobs("shop").Create(ctx, jobOf(target, 2), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, target.Owner, <-changed)
-	require.NoError(t, client.BatchV1().Jobs("shop").Delete(ctx, target.NewJob(1).Name, metav1.DeleteOptions{}))
-	require.Equal(t, target.Owner, <-changed)
-	for _, a := range client.Actions() {
-		if list, ok := a.(ktesting.ListActionImpl); ok {
-			require.Empty(t, list.GetListOptions().ResourceVersion)
-		}
-	}
-	cancel()
-	<-done
-}
 
 // Observe and List know the same.
 func TestList(t *testing.T) {

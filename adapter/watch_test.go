@@ -15,6 +15,7 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -83,6 +84,7 @@ func TestWatch(t *testing.T) {
 				switch a := a.(type) {
 				case ktesting.ListActionImpl:
 					r = a.GetListRestrictions()
+					require.Empty(t, a.GetListOptions().ResourceVersion, "a consistent read")
 				case ktesting.WatchActionImpl:
 					r.Labels = a.WatchRestrictions.Labels
 				default:
@@ -114,8 +116,8 @@ func TestNewTracker(t *testing.T) {
 func TestKeys(t *testing.T) {
 	j := jobOf(newTarget(), 1)
 	for object, want := range map[any]string{
-		newJob(j, &Options{}):               "shop/" + j.Name,
-		newPod(podOf(j, corev1.PodRunning)): "shop/" + j.Name + "-pod",
+		newJob(j, &Options{}):                 "shop/" + j.Name,
+		pods.New(podOf(j, corev1.PodRunning)): "shop/" + j.Name + "-pod",
 	} {
 		key, err := cache.MetaNamespaceKeyFunc(object)
 		require.NoError(t, err)
@@ -127,7 +129,7 @@ func TestKeys(t *testing.T) {
 func TestListedAgain(t *testing.T) {
 	w, err := NewTracker(newServer(), Options{Terms: term.Alone(), Pods: true})
 	require.NoError(t, err)
-	jobs, pods := w.feeds[0], w.feeds[1]
+	jobs, pods := w.jobFeed(), w.podFeed()
 	for range 2 {
 		require.NoError(t, jobs.Replace(nil, ""))
 		require.False(t, w.HasSynced())

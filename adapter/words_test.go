@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
@@ -30,8 +31,8 @@ func TestWords(t *testing.T) {
 	} {
 		require.Equal(t, want, (&CreateError{Created: 2, Wanted: 10, Err: err}).Error())
 	}
-	long := words(refused(422, strings.Repeat("é", 10000)))
-	require.Equal(t, len("422 Unprocessable Entity: ")+longestWords, utf8.RuneCountInString(long))
+	long := request.Words(refused(422, strings.Repeat("é", 10000)))
+	require.Equal(t, len("422 Unprocessable Entity: ")+request.Longest, utf8.RuneCountInString(long))
 }
 
 // Many deletes that are refused with long words make one short error.
@@ -46,8 +47,8 @@ func TestWordsOfManyDeletes(t *testing.T) {
 	s.before = failing("delete", 1, refused(403, "\x1b[31m"+strings.Repeat("no ", 10000)))
 	_, err = w.poll(0)
 	lines := strings.Split(err.Error(), "\n")
-	require.Len(t, lines, mostProblems+1)
-	require.Equal(t, "12 more requests failed", lines[mostProblems])
+	require.Len(t, lines, request.MostProblems+1)
+	require.Equal(t, "12 more requests failed", lines[request.MostProblems])
 	require.Contains(t, lines[0], ": 403 Forbidden:  [31mno no")
 	require.Less(t, len(err.Error()), 4000)
 }

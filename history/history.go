@@ -146,12 +146,6 @@ func Expired(age Age, jobs []Job, now time.Time) (expired []int, next time.Time)
 	return expired, next
 }
 
-// Exceeded reports whether [ToDelete] chooses any of so many finished Jobs, none of
-// which is being deleted.
-func (l Limits) Exceeded(succeeded, failed int) bool {
-	return l.Succeeded.excess(succeeded)+l.Failed.excess(failed) > 0
-}
-
 // ToDelete returns the indexes of the Jobs to delete: succeeded Jobs, then failed Jobs,
 // each oldest first, ties by name, then by index. It returns nil if there are none.
 func ToDelete(limits Limits, jobs []Job) []int {

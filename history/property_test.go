@@ -32,11 +32,6 @@ func TestDeletingIsNothing(t *testing.T) {
 }
 func FuzzDeletingIsNothing(f *testing.F) { premise.Fuzz(f, propDeletingIsNothing) }
 
-func TestExceeded(t *testing.T) {
-	premise.Check(t, propExceeded, premise.Least{"exceeded": 0.3, "not exceeded": 0.2})
-}
-func FuzzExceeded(f *testing.F) { premise.Fuzz(f, propExceeded) }
-
 func TestArguments(t *testing.T) {
 	premise.Check(t, propArguments, premise.Least{"chosen": 0.3})
 }
@@ -182,18 +177,6 @@ func propDeletingIsNothing(t *rapid.T, c *premise.Counts) {
 		t.Fatalf("got %v, without them %v", got, want)
 	}
 	c.Note("chosen beside others", len(want) > 0 && len(rest) < len(jobs))
-}
-
-// The limits are exceeded if and only if ToDelete returns Jobs.
-func propExceeded(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
-	succeeded, failed := len(of(history.Succeeded, jobs)), len(of(history.Failed, jobs))
-	if got, want := limits.Exceeded(succeeded, failed), history.ToDelete(limits, jobs) != nil; got != want {
-		t.Fatalf("%v of %d succeeded and %d failed: exceeded: %v, chosen: %v", limits, succeeded, failed, got, want)
-	}
-	exceeded := limits.Exceeded(succeeded, failed)
-	c.Note("exceeded", exceeded)
-	c.Note("not exceeded", !exceeded && succeeded+failed > 0)
 }
 
 // The Jobs are as they were, and asked twice the answer is the same, in memory of

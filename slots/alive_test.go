@@ -40,19 +40,19 @@ type arrival struct {
 func (p *plant) execute(q slots.Request, now time.Time) (slots.Result, string) {
 	is := p.names[q.Slot]
 	switch {
-	case q.Kind == slots.Delete:
+	case q.Verb == "delete":
 		if is != nil && is.UID == q.UID {
 			is.gone = now
 			delete(p.names, q.Slot)
 		}
 		return slots.Done, ""
-	case q.Kind == slots.Mark, q.All():
+	case q.Verb == "mark", q.Verb == "list":
 		return slots.Done, ""
 	case is != nil && !now.Before(is.ended):
 		return slots.Taken, is.UID
 	case is != nil:
 		return slots.Done, is.UID
-	case q.Kind == slots.Read:
+	case q.Verb == "read":
 		return slots.None, ""
 	}
 	p.creates++
@@ -165,16 +165,16 @@ func (c situation) run() *plant {
 		for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
 			for _, q := range batch {
 				p.sent++
-				if q.All() {
+				if q.Verb == "list" {
 					s.Replace(shown, now.Add(-c.stale))
 				}
 				r, uid := slots.Unanswered, ""
-				if fault, is := c.fault(p, q, now); is && !q.All() {
+				if fault, is := c.fault(p, q, now); is && q.Verb != "list" {
 					r = fault
 				} else {
 					r, uid = p.execute(q, now)
 				}
-				aside = aside || q.Kind == slots.Mark && r == slots.Done
+				aside = aside || q.Verb == "mark" && r == slots.Done
 				s.Answer(q, r, uid, now)
 			}
 		}
@@ -190,7 +190,7 @@ func (c situation) run() *plant {
 // A cause lasts for ever. It may take a part of the capacity, or of the time.
 type cause struct {
 	name   string
-	kind   slots.Kind
+	verb   string
 	fault  func(slots.Slot) (slots.Result, bool)
 	bad    int
 	term   time.Duration
@@ -214,14 +214,14 @@ func causes() []cause {
 	}
 	all := int64(1 << 40)
 	return []cause{
-		{name: "creates of 1 and 2 are refused", kind: slots.Create, fault: from(1, 2, slots.Refused), bad: 2},
-		{name: "creates of 1 to 50 are refused", kind: slots.Create, fault: from(1, 50, slots.Refused), bad: 50},
-		{name: "creates of 3 and 4 are not answered", kind: slots.Create, fault: from(3, 4, slots.Unanswered), bad: 4, leaves: 0.8},
-		{name: "each third create has no effect", kind: slots.Create, fault: every(3, slots.None)},
-		{name: "each twentieth create is not answered", kind: slots.Create, fault: every(20, slots.Unanswered), leaves: 0.95},
-		{name: "deletes are not answered", kind: slots.Delete, fault: from(0, all, slots.Unanswered), leaves: 0.95},
-		{name: "deletes of 5 are not answered", kind: slots.Delete, fault: from(5, 5, slots.Unanswered), leaves: 0.95},
-		{name: "deletes are refused", kind: slots.Delete, fault: from(0, all, slots.Refused)},
+		{name: "creates of 1 and 2 are refused", verb: "create", fault: from(1, 2, slots.Refused), bad: 2},
+		{name: "creates of 1 to 50 are refused", verb: "create", fault: from(1, 50, slots.Refused), bad: 50},
+		{name: "creates of 3 and 4 are not answered", verb: "create", fault: from(3, 4, slots.Unanswered), bad: 4, leaves: 0.8},
+		{name: "each third create has no effect", verb: "create", fault: every(3, slots.None)},
+		{name: "each twentieth create is not answered", verb: "create", fault: every(20, slots.Unanswered), leaves: 0.95},
+		{name: "deletes are not answered", verb: "delete", fault: from(0, all, slots.Unanswered), leaves: 0.95},
+		{name: "deletes of 5 are not answered", verb: "delete", fault: from(5, 5, slots.Unanswered), leaves: 0.95},
+		{name: "deletes are refused", verb: "delete", fault: from(0, all, slots.Refused)},
 		{name: "the process is killed each 10 minutes", term: 10 * time.Minute, leaves: 0.9},
 	}
 }
@@ -242,7 +242,7 @@ func TestAlive(t *testing.T) {
 				}
 				p := situation{keyed: keyed, most: 10, bad: max(a.bad, b.bad), term: max(a.term, b.term), fault: func(_ *plant, q slots.Request, _ time.Time) (slots.Result, bool) {
 					for _, is := range []cause{a, b} {
-						if is.fault != nil && is.kind == q.Kind {
+						if is.fault != nil && is.verb == q.Verb {
 							if r, hit := is.fault(q.Slot); hit {
 								return r, true
 							}
@@ -270,7 +270,7 @@ func TestQuota(t *testing.T) {
 		for _, most := range []int64{10, 200} {
 			calls, polls := 0, map[time.Time]int{}
 			p := situation{keyed: keyed, most: most, fault: func(_ *plant, q slots.Request, now time.Time) (slots.Result, bool) {
-				full := q.Kind == slots.Create && now.Before(noon.Add(half))
+				full := q.Verb == "create" && now.Before(noon.Add(half))
 				if full {
 					calls++
 					polls[now]++
@@ -297,7 +297,7 @@ func TestStaleLists(t *testing.T) {
 	for _, keyed := range []bool{false, true} {
 		for range 20 {
 			p := situation{keyed: keyed, most: 3, term: 3 * time.Minute, stale: 25 * time.Second, fault: func(p *plant, q slots.Request, now time.Time) (slots.Result, bool) {
-				if q.Kind < slots.Create || random.IntN(10) > 0 {
+				if q.Verb != "create" && q.Verb != "delete" || random.IntN(10) > 0 {
 					return 0, false
 				}
 				if random.IntN(3) > 0 {

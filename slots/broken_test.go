@@ -112,7 +112,7 @@ func rules() []rule {
 			b.EndFlights(func(_, shown bool, _ time.Duration) bool { return shown }, now)
 		}}},
 		{name: "a create that was not answered is over", config: one, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
-			if q.Kind == slots.Create && r == slots.Unanswered {
+			if q.Verb == "create" && r == slots.Unanswered {
 				r = slots.None
 			}
 			return r
@@ -145,7 +145,7 @@ func rules() []rule {
 		}}},
 		{name: "keyed: the mark with a create unanswered", config: with(keyed, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 2, End: 1} }), loop: broken{settled: true}},
 		{name: "keyed: a create that was not answered is over", config: keyed, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
-			if q.Kind == slots.Create && r == slots.Unanswered {
+			if q.Verb == "create" && r == slots.Unanswered {
 				r = slots.None
 			}
 			return r

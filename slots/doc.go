@@ -33,7 +33,7 @@
 //	s.Want(w, now())
 //	for batch := s.Next(now()); len(batch) > 0; batch = s.Next(now()) {
 //		for _, q := range batch {        // also at the same time, with a lock around the methods of s
-//			result, uid := send(q)   // checks the lease first; see Kind and Result
+//			result, uid := send(q)   // checks the lease first; see Request and Result
 //			s.Answer(q, result, uid, now())
 //		}
 //	}
@@ -44,9 +44,8 @@
 // return its objects: the caller keeps the UIDs of the finished ones for Want.Delete.
 //
 // Between the polls call [Set.Show] for each event of a watch. A program without a watch calls
-// [Set.Replace] before each poll instead. If a watch was cut, or a read of all objects is asked
-// for ([Request.All]), pass a list to Replace and watch from there: another watch may be behind
-// the list. After an edit of the owner call [Set.Stop]. When the process gives up the lease in
+// [Set.Replace] before each poll instead. If a watch was cut, or a request has the
+// verb list, pass a list to Replace and watch from there: another watch may be behind the list. After an edit of the owner call [Set.Stop]. When the process gives up the lease in
 // order, [Set.Settled] of all sets is what the next term gets as Options.Clean.
 //
 // # Duties of the caller
@@ -56,7 +55,7 @@
 //     without that timeout, which would cut it. It arrives at most once: a proxy that repeats a create
 //     may cost an object above Max.
 //   - The lease is checked right before each request. If it has ended, the request is not sent: call
-//     [Set.Stop], and the result is [None]; of a Read it is [Unanswered].
+//     [Set.Stop], and the result is [None]; of a read it is [Unanswered].
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
 //     Refused connections, 401 and 429 are [None]; other answers of 400 to 499 are [Refused], unless
@@ -66,11 +65,11 @@
 //     may have a token for that. If the name exists, the caller reads its object. It is [Done] if
 //     that is the owner's, has the same key and attempt, and is unfinished, even if it is being
 //     deleted, and else [Taken]; both have its UID. It is [None] if there is no object any more, and [Unanswered] if the read failed.
-//   - A [Read] without an answer is [Unanswered], also if it was refused.
+//   - A read without an answer is [Unanswered], also if it was refused.
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
 //     had not finished, the delete also names the version that was observed. It is [Done] if the object is
 //     gone or being deleted, and [None] if it has another version.
-//   - A read of all objects ([Request.All]) and a [Mark] are [Done] or [None].
+//   - A list and a mark are [Done] or [None].
 //   - While the objects cannot be listed, a program without a watch does not poll.
 //   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
 //     resourceVersion of a list empty. If a list may be older by D, pass its start less D to
@@ -120,7 +119,7 @@
 //     delete that was not answered, no other is sent for 20 L, doubling. A delete that is
 //     refused is tried again later, alone.
 //  6. A number that is refused blocks the higher numbers, until the term is older than
-//     L, has read its objects since, and has written a mark to the lease ([Mark]). Then the
+//     L, has read its objects since, and has written a mark to the lease (the verb mark). Then the
 //     number is set aside. A term that finds the mark ([Options].Aside) creates nothing until
 //     L has passed and it has read again. A term that ends in order and settled ([Set.Settled]) removes
 //     the mark. In each poll one number is tried again.

@@ -34,16 +34,16 @@ func (c *cloud) observe(s *slots.Set, now time.Time) {
 func (c *cloud) send(s *slots.Set, q slots.Request, now time.Time) (r slots.Result, uid string) {
 	name := q.Slot.Name("")
 	stopped, exists := c.machines[name]
-	switch q.Kind {
-	case slots.Delete:
+	switch q.Verb {
+	case "delete":
 		delete(c.machines, q.UID)
-	case slots.Create, slots.Read:
+	case "list":
+		c.observe(s, now)
+	case "create", "read":
 		switch {
-		case q.All():
-			c.observe(s, now)
 		case stopped:
 			return slots.Taken, name
-		case !exists && q.Kind == slots.Read:
+		case !exists && q.Verb == "read":
 			return slots.None, ""
 		case !exists && !c.start(name):
 			return slots.Unanswered, ""

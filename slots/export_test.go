@@ -39,7 +39,7 @@ func (s *Set) PretendAnswered() (restore func()) {
 func (s *Set) DropReads(ofUID bool) {
 	var kept []Request
 	for _, q := range s.work.queues[reading] {
-		if q.Kind != Read || (q.UID != "") != ofUID {
+		if q.Verb != "read" || (q.UID != "") != ofUID {
 			kept = append(kept, q)
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Set) Marked()           { s.marked = true }
 func (s *Set) PruneAll(uids []string) {
 	for _, uid := range uids {
 		if o := s.objects[uid]; o != nil && o.ended > 0 && s.deletes[uid] == nil {
-			s.work.queues[pruning] = append(s.work.queues[pruning], Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: true})
+			s.work.queues[pruning] = append(s.work.queues[pruning], Request{Verb: "delete", UID: uid, Slot: o.Slot, Finished: true})
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 	requests := func(all []Request) (is list) {
 		for _, q := range all {
 			f := s.flights[q.Slot]
-			is = append(is, q.Kind, q.Slot, q.UID, q.Finished, f != nil && f.id == q.id, q.round == s.work.round)
+			is = append(is, q.Verb, q.Slot, q.UID, q.Finished, f != nil && f.id == q.id, q.round == s.work.round)
 		}
 		return is
 	}

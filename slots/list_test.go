@@ -102,7 +102,7 @@ func TestSourceContract(t *testing.T) {
 		deleted := false
 		for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
 			for _, q := range batch {
-				if deleted = deleted || q.Kind == slots.Delete; q.Kind == slots.Create {
+				if deleted = deleted || q.Verb == "delete"; q.Verb == "create" {
 					made = append(made, q.Slot)
 				}
 				s.Answer(q, slots.Done, "new "+q.Slot.Key, now)
@@ -119,7 +119,7 @@ func TestSourceContract(t *testing.T) {
 			s.Want(w, now)
 			for batch := s.Next(now); len(batch) > 0; batch = s.Next(now) {
 				for _, q := range batch {
-					require.Equal(t, slots.Read, q.Kind)
+					require.Equal(t, "read", q.Verb)
 					s.Answer(q, slots.None, "", now)
 				}
 			}
@@ -216,7 +216,7 @@ func TestSettled(t *testing.T) {
 func TestSettledAfterDelete(t *testing.T) {
 	for _, r := range []slots.Result{slots.Done, slots.Unanswered} {
 		s, poll := polled(t)
-		poll(slots.Want{Delete: []string{"x"}}, slots.Delete, r, "")
+		poll(slots.Want{Delete: []string{"x"}}, "delete", r, "")
 		require.Equal(t, r == slots.Done, s.Settled(noon.Add(time.Minute)))
 		require.False(t, s.Settled(noon), "a create of an earlier term may still arrive")
 	}
@@ -225,27 +225,27 @@ func TestSettledAfterDelete(t *testing.T) {
 // A read that is refused says nothing about the create that was not answered.
 func TestReads(t *testing.T) {
 	s, poll := polled(t)
-	poll(slots.Want{Create: 1, Max: 1}, slots.Create, slots.Unanswered, "")
+	poll(slots.Want{Create: 1, Max: 1}, "create", slots.Unanswered, "")
 	for _, r := range []slots.Result{slots.Unanswered, slots.Refused} {
-		poll(slots.Want{}, slots.Read, r, "")
+		poll(slots.Want{}, "read", r, "")
 		require.EqualValues(t, 1, s.Unfinished(), "the create may still have its effect")
 	}
-	poll(slots.Want{}, slots.Read, slots.None, "")
+	poll(slots.Want{}, "read", slots.None, "")
 	require.Zero(t, s.Unfinished())
 }
 
 // polled returns a set with a finished object, and a function that polls at L after the poll
 // before and answers the single request.
-func polled(t *testing.T) (*slots.Set, func(slots.Want, slots.Kind, slots.Result, string)) {
+func polled(t *testing.T) (*slots.Set, func(slots.Want, string, slots.Result, string)) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	s := slots.New(slots.Options{Late: time.Minute, Start: now})
 	s.Replace([]slots.Object{{Slot: slots.Slot{Number: 9}, UID: "x", Finished: true}}, now)
-	return s, func(w slots.Want, kind slots.Kind, r slots.Result, uid string) {
+	return s, func(w slots.Want, verb string, r slots.Result, uid string) {
 		now = now.Add(time.Minute)
 		s.Want(w, now)
 		batch := s.Next(now)
 		require.Len(t, batch, 1)
-		require.Equal(t, kind, batch[0].Kind)
+		require.Equal(t, verb, batch[0].Verb)
 		s.Answer(batch[0], r, uid, now)
 	}
 }
@@ -261,8 +261,8 @@ func TestReadsOfDeleted(t *testing.T) {
 		{slots.None, "", true}, {slots.Done, "y", true}, {slots.Taken, "y", true}, {slots.Taken, "x", false}, {slots.Done, "", false},
 	} {
 		s, poll := polled(t)
-		poll(slots.Want{Delete: []string{"x"}}, slots.Delete, slots.Unanswered, "")
-		poll(slots.Want{}, slots.Read, test.result, test.uid)
+		poll(slots.Want{Delete: []string{"x"}}, "delete", slots.Unanswered, "")
+		poll(slots.Want{}, "read", test.result, test.uid)
 		holds := s.Holds(slots.Want{}, time.Time{})
 		require.Equal(t, test.gone, len(holds) > 0 && holds[0].Rule == "pruned", "%+v: if it is gone, it is still shown", test)
 	}

@@ -52,17 +52,17 @@ func persistent() (all []slotstest.Config) {
 			c.Name, c.Faults = what+" "+name, faults
 			all = append(all, c)
 		}
-		add(one, "deletes", F{Kind: slots.Delete, Result: result})
-		add(one, "delete of 1", F{Kind: slots.Delete, Number: 1, Result: result})
-		add(one, "create of 1", F{Kind: slots.Create, Number: 1, Result: result})
-		add(one, "create of 1 and deletes", F{Kind: slots.Create, Number: 1, Result: result}, F{Kind: slots.Delete, Result: result})
-		add(one, "delete of 1 never answered, create of 2", F{Kind: slots.Delete, Number: 1, Result: slots.Unanswered}, F{Kind: slots.Create, Number: 2, Result: result})
-		add(keyed, "keyed: create of a", F{Kind: slots.Create, Number: 1, Result: result})
-		add(keyed, "keyed: deletes", F{Kind: slots.Delete, Result: result})
-		add(keyed, "keyed: create of a, not answered of b, and deletes", F{Kind: slots.Create, Number: 1, Result: slots.Refused},
-			F{Kind: slots.Create, Number: 2, Result: slots.Unanswered}, F{Kind: slots.Delete, Result: result})
+		add(one, "deletes", F{Verb: "delete", Result: result})
+		add(one, "delete of 1", F{Verb: "delete", Number: 1, Result: result})
+		add(one, "create of 1", F{Verb: "create", Number: 1, Result: result})
+		add(one, "create of 1 and deletes", F{Verb: "create", Number: 1, Result: result}, F{Verb: "delete", Result: result})
+		add(one, "delete of 1 never answered, create of 2", F{Verb: "delete", Number: 1, Result: slots.Unanswered}, F{Verb: "create", Number: 2, Result: result})
+		add(keyed, "keyed: create of a", F{Verb: "create", Number: 1, Result: result})
+		add(keyed, "keyed: deletes", F{Verb: "delete", Result: result})
+		add(keyed, "keyed: create of a, not answered of b, and deletes", F{Verb: "create", Number: 1, Result: slots.Refused},
+			F{Verb: "create", Number: 2, Result: slots.Unanswered}, F{Verb: "delete", Result: result})
 		if result == slots.Unanswered {
-			add(one, "reads", F{Kind: slots.Read, Result: result})
+			add(one, "reads", F{Verb: "read", Result: result})
 		}
 	}
 	return all

@@ -40,23 +40,20 @@ type Want struct {
 	at int64
 }
 
-// A Kind is the action of a request.
-type Kind uint8
-
-const (
-	Read   Kind = iota // read the object in the slot; with a UID, None if that object is gone or being deleted; see Request.All
-	Mark               // write to the lease, as its holder, that a number may be set aside; without a lease, None
-	Create             // create the object of the slot; if the name exists, read it
-	Delete             // delete the object with the UID, as a precondition; see Request.Finished
-)
-
 // A Request is a request to send. Send each at most once, and pass its reply to
-// [Set.Answer]. Requests of one batch may be sent at the same time.
+// [Set.Answer]. Requests of one batch may be sent at the same time. The verbs are:
+//
+//	create  create the object of the slot; if the name exists, read it
+//	delete  delete the object with the UID, as a precondition; see Finished
+//	read    read the object in the slot; with a UID, None if that object is gone or being deleted
+//	list    read all objects, which is consistent, and call Set.Replace, or Set.Listed when the
+//	        observation shows them; if the list fails, the set asks again
+//	mark    write to the lease, as its holder, that a number may be set aside; without a lease, None
 type Request struct {
-	Kind Kind
-	Slot Slot
-	UID  string
-	// Finished reports whether the object of a Delete had finished. If it had not, the delete
+	Verb string
+	Slot Slot   // zero for list and mark
+	UID  string // empty for create, list and mark
+	// Finished reports whether the object of a delete had finished. If it had not, the delete
 	// must fail once it has: send the resourceVersion that the observation showed as well.
 	Finished bool
 
@@ -64,19 +61,15 @@ type Request struct {
 	id, round int64
 }
 
-// All reports whether a Read reads all objects, which is consistent. Then call [Set.Replace],
-// or [Set.Listed] when the observation shows them. If the list fails, the set asks again.
-func (q *Request) All() bool { return q.Kind == Read && q.Slot == (Slot{}) && q.UID == "" }
-
 // A Result is the known outcome of a request.
 type Result uint8
 
 const (
 	Unanswered Result = iota // nothing is known: the request may still have its effect
-	None                     // it had no effect and will have none; of a Read: nothing is there
+	None                     // it had no effect and will have none; of a read: nothing is there
 	Refused                  // as None, and the reason is this object: the next attempt may fail as well
-	Done                     // of a Create or Read: our unfinished object is there; of a Delete: it is gone or being deleted
-	Taken                    // of a Create or Read: an object that has finished, is not ours, or has another key is there
+	Done                     // of a create or read: our unfinished object is there; of a delete: it is gone or being deleted
+	Taken                    // of a create or read: an object that has finished, is not ours, or has another key is there
 )
 
 // A work is a poll that is being carried out.
@@ -112,7 +105,7 @@ func (s *Set) Want(w Want, now time.Time) {
 	s.work.queues[reading] = s.due(now)
 	for _, uid := range w.Delete {
 		if o := s.objects[uid]; o != nil {
-			s.queue(Request{Kind: Delete, UID: uid, Slot: o.Slot, Finished: o.ended > 0}, now)
+			s.queue(Request{Verb: "delete", UID: uid, Slot: o.Slot, Finished: o.ended > 0}, now)
 		}
 	}
 	if len(s.work.queues[pruning]) == 0 {
@@ -259,7 +252,7 @@ func (s *Set) needless(q Request) bool {
 		return false
 	case o == nil:
 		return true
-	case q.Kind != Delete:
+	case q.Verb != "delete":
 		return false
 	default:
 		return o.ended > 0 != q.Finished || q.Finished && (o.deleting || s.deletes[q.UID] != nil)
@@ -319,7 +312,7 @@ func (s *Set) creates(now time.Time) (batch []Request) {
 func (s *Set) fly(slot Slot) Request {
 	f := &flight{id: s.next()}
 	put(&s.flights, slot, f)
-	return Request{Kind: Create, Slot: slot, id: f.id}
+	return Request{Verb: "create", Slot: slot, id: f.id}
 }
 
 // numbers returns creates on the lowest free numbers.
@@ -447,12 +440,12 @@ func (s *Set) due(now time.Time) (due []Request) {
 			wait = s.options.Unshown
 		}
 		if f.state != sending && now.Sub(f.at) >= wait {
-			due = append(due, Request{Kind: Read, Slot: slot, id: f.id})
+			due = append(due, Request{Verb: "read", Slot: slot, id: f.id})
 		}
 	}
 	for uid, d := range s.deletes {
 		if o := s.objects[uid]; o != nil && !d.at.IsZero() && now.Sub(d.at) >= s.options.Late {
-			due = append(due, Request{Kind: Read, Slot: o.Slot, UID: uid})
+			due = append(due, Request{Verb: "read", Slot: o.Slot, UID: uid})
 		}
 	}
 	slices.SortFunc(due, func(a, b Request) int {
@@ -468,9 +461,9 @@ func (s *Set) needs(now time.Time) []Request {
 	switch {
 	case s.reads == 0:
 	case !s.fresh() && !now.Before(s.ready()), aside && s.read.Before(past):
-		return []Request{{Kind: Read}}
+		return []Request{{Verb: "list"}}
 	case aside && !s.marked:
-		return []Request{{Kind: Mark}}
+		return []Request{{Verb: "mark"}}
 	}
 	return nil
 }
@@ -484,14 +477,14 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 	}
 	s.out = slices.Delete(s.out, i, i+1)
 	switch {
-	case q.Kind == Mark:
+	case q.Verb == "mark":
 		s.marked = s.marked || r == Done
-	case q.Kind == Delete:
+	case q.Verb == "delete":
 		s.pruned(q, r, now)
-	case q.Kind == Create:
+	case q.Verb == "create":
 		s.created(q, r, uid, now)
 		s.progress(q, r, now)
-	case q.All():
+	case q.Verb == "list":
 	case r == Unanswered || r == Refused:
 		s.unread = true
 	case q.UID != "": // whether the delete had its effect
@@ -547,12 +540,12 @@ func (s *Set) created(q Request, r Result, uid string, now time.Time) {
 		f.state = unanswered
 	case None, Refused:
 		remove(&s.flights, q.Slot)
-		if q.Kind == Read {
+		if q.Verb == "read" {
 			s.knew(q.Slot)
 		}
-		if b, is := s.refused[q.Slot]; r == Refused || q.Kind == Read && (is || s.options.Keyed) {
+		if b, is := s.refused[q.Slot]; r == Refused || q.Verb == "read" && (is || s.options.Keyed) {
 			put(&s.refused, q.Slot, b.fail(firstRetry, mostAsideRetry, now))
-		} else if q.Kind == Read { // a create that is never answered again counts as refused
+		} else if q.Verb == "read" { // a create that is never answered again counts as refused
 			put(&s.refused, q.Slot, backoff{n: 1, until: now})
 		}
 	case Done:

@@ -10,6 +10,8 @@
 //		}
 //	})
 //
+// [Loop.Items] is the poll of keyed work, such as the jobs of a CI queue.
+//
 // # Rules
 //
 //  1. Polls of a key never overlap. They follow the order of their times.
@@ -29,7 +31,7 @@
 //	5,000 owners whose creates hang             TestManyHang
 //	the law of package fair                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
-//	owners that are edited, recreated, deleted  TestHandler
+//	owners that are edited, recreated, deleted  TestHandler; TestOwnerGone in examples/dispatcher
 //	backoff                                     TestBackoff
 //	an end waits for the polls under way        TestEnd
 package loop

@@ -3,12 +3,14 @@ package loop
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -129,6 +131,26 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 			return adapter.Plan{}, nil
 		}
 		return poll(ctx, object.(T))
+	}
+}
+
+// Items returns a Poll of a keyed owner: a Job for each item of the source. Before the source is asked,
+// read returns the owner, from the API server. An owner that is gone, or has another UID, has no
+// items: its Jobs are deleted with it, and must not be made again.
+func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object, error), source adapter.Source,
+	done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
+	return func(ctx context.Context, _ Turn) (adapter.Plan, Done) {
+		plan := l.options.Tracker.PlanItems(owner, time.Now(), func() ([]adapter.Item, int64, error) {
+			is, err := read(ctx)
+			if err == nil && is.GetUID() != owner {
+				err = fmt.Errorf("found the UID %s", is.GetUID())
+			}
+			if err != nil {
+				return nil, 0, fmt.Errorf("read the owner: %w", err)
+			}
+			return source()
+		})
+		return plan, func(result adapter.Result, err error) time.Duration { return done(plan, result, err) }
 	}
 }
 

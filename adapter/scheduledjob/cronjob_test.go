@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -32,9 +33,7 @@ func TestCronJobFields(t *testing.T) {
 	require.True(t, c.Schedule.Suspended)
 	require.Equal(t, 90*time.Second, c.Schedule.StartingDeadline)
 	require.Equal(t, schedule.Forbid, c.Schedule.Concurrency)
-	require.False(t, c.Schedule.History.Exceeded(3, 1))
-	require.True(t, c.Schedule.History.Exceeded(4, 1))
-	require.True(t, c.Schedule.History.Exceeded(3, 2))
+	require.Equal(t, history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(1)}, c.Schedule.History)
 	require.Empty(t, c.Warnings)
 
 	job := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec

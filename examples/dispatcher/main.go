@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -26,10 +25,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/history"
@@ -51,52 +52,32 @@ func (j job) item() adapter.Item {
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func(context.Context) ([]job, error)) error {
-	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace})
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, list func() ([]job, error)) {
+	tracker := must(adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace}))
 	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true}
 	t.Job = &batchv1.Job{Spec: job{}.item().Template.Spec} // each item has its own
-	t.Policy.Bounds.Max, t.History.Age = most, history.After(keep)
-	if err := tracker.Track(t); err != nil {
-		return err
-	}
+	t.Policy.Bounds.Max, t.History.Age = most, history.After(time.Hour)
+	must(0, tracker.Track(t))
 	go tracker.Run(ctx)
-	for tick := time.Tick(5 * time.Second); ; {
-		plan := tracker.PlanItems(owner.UID, time.Now(), func() (items []adapter.Item, revision int64, err error) {
-			is, err := clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-			if err == nil && is.UID != owner.UID { // its Jobs are deleted with it, and must not be made again
-				err = fmt.Errorf("found the UID %s", is.UID)
-			}
-			if err != nil {
-				return nil, 0, fmt.Errorf("read the owner: %w", err)
-			}
-			jobs, err := list(ctx)
-			for _, j := range jobs {
-				items = append(items, j.item())
-			}
-			return items, 0, err
-		})
-		result, err := tracker.Apply(ctx, clients.Requests, plan)
-		slog.Info("dispatched", "created", result.Created, "deleted", result.Pruned, "held", plan.Holds, "err", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
+	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
+	polls.Now(cache.MetaObjectToName(owner))
+	polls.Run(ctx, polls.Items(owner.UID, func(ctx context.Context) (metav1.Object, error) {
+		return clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	}, func() (items []adapter.Item, revision int64, err error) {
+		jobs, err := list()
+		for _, j := range jobs {
+			items = append(items, j.item())
 		}
-	}
+		return items, 0, err
+	}, func(plan adapter.Plan, result adapter.Result, err error) time.Duration {
+		log.Print("created ", result.Created, ", deleted ", result.Pruned, ", held ", plan.Holds, ", error ", err)
+		return 5 * time.Second
+	}))
 }
 
 // get reads the queue. A list that is not complete is an error.
-func get(ctx context.Context, url string) (jobs []job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(r)
+func get(url string) (jobs []job, err error) {
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Get(url)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +94,6 @@ func get(ctx context.Context, url string) (jobs []job, err error) {
 
 func main() {
 	queue, most := flag.String("queue", "", "`URL` of the jobs"), flag.Int64("max", 10, "greatest `number` of unfinished Jobs")
-	keep := flag.Duration("keep", time.Hour, "`age` at which a finished Job is deleted")
 	namespace, name := flag.String("namespace", "default", "`namespace` of the Jobs"), flag.String("owner", "ci", "`name` of the ConfigMap")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -123,7 +103,8 @@ func main() {
 	owner := must(clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{}))
 	lease := must(kube.Connect(config, *namespace, "dispatcher-"+*name, 0))
 	must(0, lease.Keep(ctx, func(ctx context.Context) error {
-		return run(ctx, clients, lease.Holder, owner, *most, *keep, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
+		run(ctx, clients, lease.Holder, owner, *most, func() ([]job, error) { return get(*queue) })
+		return nil
 	}))
 }
 

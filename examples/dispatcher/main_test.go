@@ -83,17 +83,17 @@ func dispatched(t *testing.T, list func(c *ci) ([]job, error), after func(c *ci)
 		}
 		c.api.PrependReactor("create", "jobs", c.created)
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, time.Hour, func(context.Context) ([]job, error) { return list(c) })
-		}()
+		var running sync.WaitGroup
+		running.Go(func() {
+			run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, func() ([]job, error) { return list(c) })
+		})
 		time.Sleep(10 * time.Minute)
 		if after != nil {
 			after(c)
 			time.Sleep(10 * time.Minute)
 		}
 		stop()
-		require.NoError(t, <-ended)
+		running.Wait()
 		time.Sleep(time.Hour)
 		require.Empty(t, c.waiting)
 		for key, n := range c.runs {
@@ -164,14 +164,14 @@ func TestGet(t *testing.T) {
 		fmt.Fprint(w, answer)
 	}))
 	defer s.Close()
-	jobs, err := get(t.Context(), s.URL)
+	jobs, err := get(s.URL)
 	require.NoError(t, err)
 	require.Equal(t, []job{{"1", 2, "golang", "go vet"}}, jobs)
 	for _, answer = range []string{`[{"id": "1"}`, `{}`, "", "null", "[] x"} {
-		_, err = get(t.Context(), s.URL)
+		_, err = get(s.URL)
 		require.Error(t, err, answer)
 	}
 	answer, code = "[]", 503
-	_, err = get(t.Context(), s.URL)
+	_, err = get(s.URL)
 	require.ErrorContains(t, err, "503")
 }

@@ -58,7 +58,7 @@ func (e event) String() string {
 	case polls:
 		return fmt.Sprintf("process %d: poll for %d", e.writer, e.value)
 	case executes, serves, replies, timesOut, refuses:
-		s = fmt.Sprintf("process %d: %s %s %d", e.sent.by, s, kindNames[e.sent.kind], e.sent.number)
+		s = fmt.Sprintf("process %d: %s %s %d", e.sent.by, s, verbs[e.sent.kind], e.sent.number)
 		if e.sent.phase >= orphan {
 			s += ", late"
 		}
@@ -189,7 +189,7 @@ func (m *model) eachOfSource(from *world, try try) {
 func (m *model) eachOfMessage(from *world, i int, try try) {
 	sent := from.messages[i]
 	for hold := range uint8(2) {
-		if hold > 0 && (from.left.Hold == 0 || sent.kind != slots.Delete || sent.phase == replied) {
+		if hold > 0 && (from.left.Hold == 0 || sent.kind != toDelete || sent.phase == replied) {
 			break
 		}
 		switch sent.phase {
@@ -215,7 +215,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 			try(event{kind: replies, sent: sent}, func(w *world) bool { return m.reply(w, i) })
 		}
 	}
-	if from.left.Fault == 0 || sent.phase >= orphan || sent.all() {
+	if from.left.Fault == 0 || sent.phase >= orphan || sent.kind == toList {
 		return
 	}
 	if _, never := m.fault(&sent); never {
@@ -234,7 +234,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 // fault returns the reply that the request always gets.
 func (m *model) fault(sent *message) (slots.Result, bool) {
 	for _, f := range m.Faults {
-		if f.Kind == sent.kind && !sent.all() && (f.Number == 0 || f.Number == sent.number) {
+		if f.Verb == verbs[sent.kind] && sent.kind != toList && (f.Number == 0 || f.Number == sent.number) {
 			return f.Result, true
 		}
 	}
@@ -448,7 +448,7 @@ func (m *model) served(w *world) bool {
 	if m.Keyed {
 		for i, listed := range w.listed {
 			never := slices.ContainsFunc(m.Faults, func(f Fault) bool {
-				return f.Kind == slots.Create && (f.Number == 0 || int(f.Number) == i+1)
+				return f.Verb == "create" && (f.Number == 0 || int(f.Number) == i+1)
 			})
 			if listed && w.made[i] == 0 && !never {
 				return false
@@ -459,11 +459,11 @@ func (m *model) served(w *world) bool {
 	want, n := min(int64(m.demand()), m.Max[w.spec]), int64(0)
 	for _, f := range m.Faults {
 		switch {
-		case f.Kind == slots.Read:
+		case f.Verb == "read":
 			return true
-		case f.Kind == slots.Create && f.Number == 0:
+		case f.Verb == "create" && f.Number == 0:
 			return true
-		case f.Kind == slots.Create && f.Result == slots.Unanswered:
+		case f.Verb == "create" && f.Result == slots.Unanswered:
 			want--
 		}
 	}

@@ -182,17 +182,17 @@ func (l *lives) replace(x *life, is list, began time.Time) {
 
 // messageOf describes a request to the world.
 func (l *lives) messageOf(x *life, q slots.Request) message {
-	m := message{is: true, kind: q.Kind}
+	m := message{is: true, kind: verb(slices.Index(verbs[:], q.Verb))}
 	switch {
-	case q.Kind == slots.Mark, q.All():
+	case q.Verb == "mark", q.Verb == "list":
 		return m
-	case q.Kind == slots.Create:
+	case q.Verb == "create":
 		m.job.spec = x.spec
 	}
 	m.number = l.model.number(q.Slot)
 	if q.UID != "" {
 		m.number, m.uid = parse(q.UID)
-		if v := x.view[m.number-1]; q.Kind == slots.Delete && !q.Finished && v.uid == m.uid {
+		if v := x.view[m.number-1]; q.Verb == "delete" && !q.Finished && v.uid == m.uid {
 			m.job = v
 		}
 	}

@@ -41,8 +41,8 @@ const (
 
 // A Fault is the reply that a request always gets. It has no effect.
 type Fault struct {
-	Kind   slots.Kind
-	Number uint8 // of the slot; 0 is all
+	Verb   string // of slots.Request
+	Number uint8  // of the slot; 0 is all
 	Result slots.Result
 }
 
@@ -114,8 +114,6 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 	m.lives = &lives{model: m, all: []*life{nil}, settled: []bool{true}, byKey: map[string]int32{}, outputs: map[input]output{}}
 	return m
 }
-
-var kindNames = [...]string{"read", "mark", "create", "delete"}
 
 // initial returns an initial state: objects, and processes that saw them long ago.
 func (m *model) initial(held []Held) world {

@@ -40,10 +40,23 @@ type list struct {
 	objects [most]object
 }
 
+// A verb is that of a request.
+type verb uint8
+
+const (
+	toRead verb = iota
+	toList
+	toMark
+	toCreate
+	toDelete
+)
+
+var verbs = [...]string{"read", "list", "mark", "create", "delete"}
+
 // A message is a request on its way, or its reply. The zero value is none.
 type message struct {
 	is     bool
-	kind   slots.Kind
+	kind   verb
 	number uint8
 	uid    uint8  // of the object that it is about; 0 is none
 	job    object // that the Delete of an unfinished object is about, as it was shown; of a Create: its spec
@@ -66,10 +79,7 @@ const (
 	stopped              // the client was stopped before it sent the request
 )
 
-func (m *message) changes() bool { return m.kind >= slots.Create }
-
-// all reports whether it is a read of all objects.
-func (m *message) all() bool { return m.kind == slots.Read && m.number == 0 }
+func (m *message) changes() bool { return m.kind >= toCreate }
 
 // sent returns the message as it was sent.
 func (m *message) sent() message {
@@ -214,28 +224,28 @@ func (w *world) any(match func(*message) bool) bool {
 func (m *model) execute(w *world, i int, hold bool) bool {
 	sent := &w.messages[i]
 	switch {
-	case sent.kind == slots.Mark:
+	case sent.kind == toMark:
 		sent.phase, sent.result, w.aside = replied, slots.Done, true
 		return true
-	case sent.all():
+	case sent.kind == toList:
 		sent.phase, sent.result = replied, slots.Done
 		w.lists[sent.by], w.notices[sent.by] = w.snapshot(), [lag]notice{}
 		return true
 	}
 	o := &w.objects[sent.number-1]
 	switch {
-	case sent.kind == slots.Create && sent.phase != reading && o.uid != 0:
+	case sent.kind == toCreate && sent.phase != reading && o.uid != 0:
 		sent.phase = reading
 		return true
-	case sent.kind == slots.Create && sent.phase != reading:
+	case sent.kind == toCreate && sent.phase != reading:
 		return m.created(w, sent)
-	case sent.kind == slots.Create, sent.kind == slots.Read && sent.uid == 0:
+	case sent.kind == toCreate, sent.kind == toRead && sent.uid == 0:
 		m.found(sent, *o)
 		return true
 	}
 	sent.phase, sent.result = replied, slots.Done
 	switch {
-	case sent.kind == slots.Read:
+	case sent.kind == toRead:
 		if sent.result = slots.None; o.uid != 0 && o.uid == sent.uid && !o.deleting {
 			sent.result = slots.Done
 		}

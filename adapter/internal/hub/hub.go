@@ -1,6 +1,8 @@
 // Package hub is the seam between adapter and adapter/member: Jobs of owners in another cluster.
 package hub
 
+import batchv1 "k8s.io/api/batch/v1"
+
 // LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster and their pods.
 const LabelHome = "scaledjob.github.io/home"
 
@@ -17,6 +19,35 @@ type Options struct {
 	Place
 	Namespaces []string // each is watched by itself; none means adapter.Options.Namespace
 	Labels     []string // keys of the labels that a tracked Job has in its Labels
+}
+
+// Watched returns the namespaces to watch, each by itself.
+func (o *Options) Watched(namespace string) []string {
+	if len(o.Namespaces) > 0 {
+		return o.Namespaces
+	}
+	return []string{namespace}
+}
+
+// PodSelector returns the selector of the pods. In another cluster, others may have many.
+func (o *Options) PodSelector() string {
+	if o.Home != "" {
+		return LabelHome + "=" + o.Home
+	}
+	return batchv1.JobNameLabel
+}
+
+// Pick returns those of a Job's labels that it keeps, or nil.
+func (o *Options) Pick(labels map[string]string) (picked Labels) {
+	for _, key := range o.Labels {
+		if value, ok := labels[key]; ok {
+			if picked == nil {
+				picked = Labels{}
+			}
+			picked[key] = value
+		}
+	}
+	return picked
 }
 
 // Labels are some labels of a Job.

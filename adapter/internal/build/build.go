@@ -1,0 +1,187 @@
+// Package build names and builds the Jobs of an owner, and reads the items of Jobs.
+package build
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// Labels and annotations of the Jobs. Package adapter describes them.
+const (
+	prefix                 = "scaledjob.github.io/"
+	LabelOwner             = prefix + "owner-uid"
+	AnnotationGeneration   = prefix + "generation"
+	AnnotationKey          = prefix + "key"
+	AnnotationAttempt      = prefix + "attempt"
+	AnnotationTemplateHash = prefix + "template-hash"
+)
+
+// An Owner is an adapter.Owner.
+type Owner struct {
+	APIVersion, Kind, Namespace, Name string
+	UID                               types.UID
+}
+
+// An Item is an adapter.Item.
+type Item struct {
+	Key      string
+	Attempt  int64
+	Template *batchv1.JobTemplateSpec
+	Patch    []byte
+	Labels   map[string]string
+}
+
+// Jobs are what an owner's Jobs are made from.
+type Jobs struct {
+	Owner     Owner
+	Place     hub.Place
+	Prototype *batchv1.Job
+	Revision  rollout.Revision
+}
+
+// Hash returns the first digits of a hash.
+func Hash(s string, digits int) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])[:digits]
+}
+
+// Brief returns a text that the API server does not bound, such as an annotation, or its hash if it
+// is long: whoever creates Jobs has no control of the tracker's memory.
+func Brief(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return "sha256:" + Hash(text, 64)
+}
+
+// JobName is adapter.JobName.
+func JobName(owner, suffix string) string {
+	const most = 52                               // 63 without a hyphen and the index of a pod
+	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots
+	room := max(0, most-len(suffix)-1)
+	prefix = strings.TrimRight(prefix[:min(len(prefix), room)], "-")
+	return strings.TrimLeft(prefix+"-"+suffix, "-")
+}
+
+// Name returns the name of the Job in a slot.
+func (j *Jobs) Name(slot slots.Slot) string {
+	const digits = "0000000000"
+	id := string(j.Owner.UID)
+	if slot.Key != "" {
+		return JobName(j.Owner.Name, slot.Name(id))
+	}
+	if j.Place != (hub.Place{}) {
+		id += "/" + j.Place.Home + "/" + j.Place.Cluster
+	}
+	base := JobName(j.Owner.Name, Hash(id, 8)+"-"+digits) // equal for all numbers
+	return strings.TrimSuffix(base, digits) + slot.Name("")
+}
+
+// Number returns the number in the name of a Job, or 0 if the owner's Jobs are not named so.
+func (j *Jobs) Number(name string) int64 {
+	i := strings.LastIndexByte(name, '-') + 1
+	n, err := strconv.ParseInt(name[i:], 10, 64)
+	if err != nil || n <= 0 || name != j.Name(slots.Slot{Number: n}) {
+		return 0
+	}
+	return n
+}
+
+// ItemOf returns the item that a Job's annotations name, or nil.
+func ItemOf(object *batchv1.Job) *slots.Slot {
+	key := object.Annotations[AnnotationKey]
+	attempt, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationAttempt], "0"), 10, 64)
+	if key == "" || err != nil {
+		return nil
+	}
+	return &slots.Slot{Key: Brief(key), Number: attempt}
+}
+
+// Job returns the Job in a slot, of an item or nil, with more labels. The owner is its controller, so
+// that the garbage collector deletes the Job after the owner.
+func (j *Jobs) Job(slot slots.Slot, item *Item, more map[string]string) (*batchv1.Job, error) {
+	template := batchv1.JobTemplateSpec{ObjectMeta: j.Prototype.ObjectMeta, Spec: j.Prototype.Spec}
+	if item != nil {
+		var err error
+		if template, err = item.template(template); err != nil {
+			return nil, err
+		}
+	}
+	o, spec := &j.Owner, template.Spec.DeepCopy()
+	job := &batchv1.Job{Spec: *spec, ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: j.Name(slot), Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+	}}
+	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
+	for key, value := range more {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
+	}
+	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
+	if j.Place == (hub.Place{}) {
+		job.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: new(true), BlockOwnerDeletion: new(true),
+		}}
+	} else {
+		metav1.SetMetaDataLabel(&job.ObjectMeta, hub.LabelHome, j.Place.Home)
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, hub.LabelHome, j.Place.Home)
+		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, LabelOwner, string(o.UID))
+	}
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(j.Revision.Generation, 10))
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, j.Revision.TemplateHash)
+	pod := &job.Spec.Template.Spec
+	if pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure); item == nil {
+		return job, nil
+	}
+	prototype := &j.Prototype.Spec.Template.Spec
+	pod.ServiceAccountName, pod.DeprecatedServiceAccount = cmp.Or(prototype.ServiceAccountName, prototype.DeprecatedServiceAccount), ""
+	delete(job.Spec.Template.Labels, LabelOwner)
+	job.Annotations[AnnotationKey] = item.Key
+	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
+		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)
+	}
+	return job, nil
+}
+
+// template returns the template of the item's Job, which shares memory with the prototype.
+func (i *Item) template(is batchv1.JobTemplateSpec) (batchv1.JobTemplateSpec, error) {
+	if i.Template != nil {
+		is = *i.Template
+	}
+	if len(i.Patch) > 0 {
+		data, err := json.Marshal(is)
+		if err == nil {
+			data, err = strategicpatch.StrategicMergePatch(data, i.Patch, is)
+		}
+		if is = (batchv1.JobTemplateSpec{}); err == nil {
+			err = json.Unmarshal(data, &is)
+		}
+		if err != nil {
+			return is, fmt.Errorf("item %q: Patch: %w", i.Key, err)
+		}
+	}
+	for _, labels := range []*map[string]string{&is.Labels, &is.Spec.Template.Labels} {
+		if len(i.Labels) > 0 {
+			merged := map[string]string{}
+			maps.Copy(merged, *labels)
+			maps.Copy(merged, i.Labels)
+			*labels = merged
+		}
+	}
+	return is, nil
+}

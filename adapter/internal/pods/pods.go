@@ -1,0 +1,93 @@
+// Package pods keeps what a tracker of Jobs needs of their pods.
+package pods
+
+import (
+	"slices"
+	"unique"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
+)
+
+// A Pod is a compact form of a pod.
+type Pod struct {
+	Job        Job
+	Ran        bool // has left phase Pending
+	started    bool // Running or Succeeded
+	uid        types.UID
+	name       string
+	conditions []unique.Handle[corev1.PodConditionType] // types of the conditions that are True
+}
+
+// A Job identifies the Job of pods. Whoever makes pods in another namespace does not change it.
+type Job struct {
+	Namespace string
+	UID       types.UID
+}
+
+// New returns the compact form of a pod.
+func New(object *corev1.Pod) *Pod {
+	phase := object.Status.Phase
+	p := &Pod{
+		uid: object.UID, name: object.Name,
+		// Labels stay if the pod loses its controller, as an orphan does.
+		Job:     Job{object.Namespace, types.UID(object.Labels[batchv1.ControllerUidLabel])},
+		started: phase == corev1.PodRunning || phase == corev1.PodSucceeded,
+		Ran:     phase != corev1.PodPending && phase != "",
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.Job.UID == "" {
+		p.Job.UID = types.UID(build.Brief(string(owner.UID)))
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			p.conditions = append(p.conditions, unique.Make(c.Type))
+		}
+	}
+	p.conditions = slices.Clip(p.conditions)
+	return p
+}
+
+// GetObjectMeta returns the part of the metadata that a reflector reads.
+func (p *Pod) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: p.Job.Namespace, Name: p.name}
+}
+
+// Took reports whether the pod shows that its Job is no longer pending.
+func (p *Pod) Took(conditions []string) bool {
+	for _, c := range conditions {
+		if !slices.Contains(p.conditions, unique.Make(corev1.PodConditionType(c))) {
+			return false
+		}
+	}
+	return p.started || len(conditions) > 0
+}
+
+// A Table has the pods of Jobs.
+type Table map[Job][]*Pod
+
+// Show takes over a pod, or that it is gone.
+func (t Table) Show(p *Pod, gone bool) {
+	pods := slices.DeleteFunc(t[p.Job], func(other *Pod) bool { return other.uid == p.uid })
+	if !gone {
+		pods = append(pods, p)
+	}
+	if t[p.Job] = pods; len(pods) == 0 {
+		delete(t, p.Job)
+	}
+}
+
+// In returns the pods in a namespace; "" is all.
+func (t Table) In(namespace string) (all []any) {
+	for of, pods := range t {
+		for _, p := range pods {
+			if namespace == "" || namespace == of.Namespace {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+// Package request sends requests about Jobs, and reads what their answers mean to package slots.
+package request
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// Code returns the HTTP status of an answer, or 0 if there was none.
+func Code(err error) int32 {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code
+	}
+	return 0
+}
+
+// Result returns the result of a request that failed: None or Refused if it is certain that the
+// request had no effect, Refused if the reason is its object.
+func Result(err error) slots.Result {
+	var network *net.OpError
+	switch code := Code(err); {
+	case errors.As(err, &network) && network.Op == "dial":
+		return slots.None
+	case code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
+		return slots.None
+	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
+		return slots.Refused
+	}
+	return slots.Unanswered
+}
+
+// Longest bounds the API server's words, in characters.
+const Longest = 300
+
+// Words returns an error's text without control characters: at most [Longest] characters of it. An
+// answer of the API server begins with its status, such as "403 Forbidden: exceeded quota".
+func Words(err error) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, err.Error()))
+	if len(text) > Longest {
+		text = append(text[:Longest-1], '…')
+	}
+	if code := Code(err); code > 0 {
+		return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(int(code)))) + ": " + string(text)
+	}
+	return string(text)
+}
+
+// An Error is a failed request. Its text has at most [Longest] characters of the API server's words.
+type Error struct {
+	What string
+	Err  error
+}
+
+func (e *Error) Error() string { return e.What + ": " + Words(e.Err) }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// MostProblems is how many failed requests an error names.
+const MostProblems = 8
+
+// Problems are the errors of requests.
+type Problems struct {
+	all    []error
+	untold int // beyond MostProblems
+}
+
+// Add adds the error of a request.
+func (p *Problems) Add(what string, err error) {
+	if len(p.all) == MostProblems {
+		p.untold++
+		return
+	}
+	p.all = append(p.all, &Error{what, err})
+}
+
+// Join returns the problems and other errors, and the number of further problems.
+func (p *Problems) Join(others ...error) error {
+	all := append(slices.Clone(p.all), others...)
+	if p.untold > 0 {
+		all = append(all, fmt.Errorf("%d more requests failed", p.untold))
+	}
+	return errors.Join(all...)
+}
