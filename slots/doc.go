@@ -33,7 +33,7 @@
 //	s.Want(w, now())
 //	for batch := s.Next(now()); len(batch) > 0; batch = s.Next(now()) {
 //		for _, q := range batch {        // also at the same time, with a lock around the methods of s
-//			result, uid := send(q)   // checks the lease first; see Request and Result
+//			result, uid := send(q)   // checks the lease first; see the verbs, and Result
 //			s.Answer(q, result, uid, now())
 //		}
 //	}
@@ -44,9 +44,20 @@
 // return its objects: the caller keeps the UIDs of the finished ones for Want.Delete.
 //
 // Between the polls call [Set.Show] for each event of a watch. A program without a watch calls
-// [Set.Replace] before each poll instead. If a watch was cut, or a request has the
-// verb list, pass a list to Replace and watch from there: another watch may be behind the list. After an edit of the owner call [Set.Stop]. When the process gives up the lease in
-// order, [Set.Settled] of all sets is what the next term gets as Options.Clean.
+// [Set.Replace] before each poll instead. If a watch was cut, or a request has the verb list,
+// pass a list to Replace and watch from there: another watch may be behind the list. After an
+// edit of the owner call [Set.Stop]. When the process gives up the lease in order,
+// [Set.Settled] of all sets is what the next term gets as Options.Clean.
+//
+// # Verbs
+//
+// A [Request] has a Verb, which is one of:
+//
+//	create  create the object of Slot; if its name exists, read that object
+//	delete  delete the object with UID, as a precondition; see Finished
+//	read    read the object of Slot; with a UID: whether that object is still there and not being deleted
+//	list    read all objects, and call Set.Replace, or Set.Listed when the observation shows them
+//	mark    write to the lease, as its holder, that a number may be set aside
 //
 // # Duties of the caller
 //
@@ -65,11 +76,13 @@
 //     may have a token for that. If the name exists, the caller reads its object. It is [Done] if
 //     that is the owner's, has the same key and attempt, and is unfinished, even if it is being
 //     deleted, and else [Taken]; both have its UID. It is [None] if there is no object any more, and [Unanswered] if the read failed.
-//   - A read without an answer is [Unanswered], also if it was refused.
+//   - A read without an answer is [Unanswered], also if it was refused. A read with a UID is [None] if
+//     that object is gone or being deleted.
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
 //     had not finished, the delete also names the version that was observed. It is [Done] if the object is
 //     gone or being deleted, and [None] if it has another version.
-//   - A list and a mark are [Done] or [None].
+//   - A list and a mark are [Done] or [None]. Without a lease a mark is [None]. A list that failed is
+//     asked for again.
 //   - While the objects cannot be listed, a program without a watch does not poll.
 //   - The lists of objects are consistent: no older than their request. For Kubernetes leave the
 //     resourceVersion of a list empty. If a list may be older by D, pass its start less D to

@@ -40,15 +40,8 @@ type Want struct {
 	at int64
 }
 
-// A Request is a request to send. Send each at most once, and pass its reply to
-// [Set.Answer]. Requests of one batch may be sent at the same time. The verbs are:
-//
-//	create  create the object of the slot; if the name exists, read it
-//	delete  delete the object with the UID, as a precondition; see Finished
-//	read    read the object in the slot; with a UID, None if that object is gone or being deleted
-//	list    read all objects, which is consistent, and call Set.Replace, or Set.Listed when the
-//	        observation shows them; if the list fails, the set asks again
-//	mark    write to the lease, as its holder, that a number may be set aside; without a lease, None
+// A Request is a request to send, of a verb of the package's page. Send each at most once, and pass
+// its reply to [Set.Answer]. Requests of one batch may be sent at the same time.
 type Request struct {
 	Verb string
 	Slot Slot   // zero for list and mark

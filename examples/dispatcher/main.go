@@ -52,11 +52,11 @@ func (j job) item() adapter.Item {
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, list func() ([]job, error)) {
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func() ([]job, error)) {
 	tracker := must(adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace}))
 	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true}
 	t.Job = &batchv1.Job{Spec: job{}.item().Template.Spec} // each item has its own
-	t.Policy.Bounds.Max, t.History.Age = most, history.After(time.Hour)
+	t.Policy.Bounds.Max, t.History.Age = most, history.After(keep)
 	must(0, tracker.Track(t))
 	go tracker.Run(ctx)
 	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
@@ -94,6 +94,7 @@ func get(url string) (jobs []job, err error) {
 
 func main() {
 	queue, most := flag.String("queue", "", "`URL` of the jobs"), flag.Int64("max", 10, "greatest `number` of unfinished Jobs")
+	keep := flag.Duration("keep", time.Hour, "`age` at which a finished Job is deleted")
 	namespace, name := flag.String("namespace", "default", "`namespace` of the Jobs"), flag.String("owner", "ci", "`name` of the ConfigMap")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -103,7 +104,7 @@ func main() {
 	owner := must(clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{}))
 	lease := must(kube.Connect(config, *namespace, "dispatcher-"+*name, 0))
 	must(0, lease.Keep(ctx, func(ctx context.Context) error {
-		run(ctx, clients, lease.Holder, owner, *most, func() ([]job, error) { return get(*queue) })
+		run(ctx, clients, lease.Holder, owner, *most, *keep, func() ([]job, error) { return get(*queue) })
 		return nil
 	}))
 }

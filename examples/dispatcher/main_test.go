@@ -85,7 +85,7 @@ func dispatched(t *testing.T, list func(c *ci) ([]job, error), after func(c *ci)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, func() ([]job, error) { return list(c) })
+			run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, time.Hour, func() ([]job, error) { return list(c) })
 		})
 		time.Sleep(10 * time.Minute)
 		if after != nil {
@@ -114,21 +114,29 @@ func TestDispatch(t *testing.T) {
 	})
 }
 
-// After the owner is gone nothing runs, although the queue lists jobs and the Jobs are deleted.
+// After the owner is gone, or another has its name, nothing runs, although the queue lists jobs and the
+// Jobs are deleted.
 func TestOwnerGone(t *testing.T) {
-	runs := 0
-	dispatched(t, (*ci).list, func(c *ci) {
-		require.NoError(t, c.api.CoreV1().ConfigMaps("ci").Delete(t.Context(), "ci", metav1.DeleteOptions{}))
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.waiting, runs = []job{{ID: "job-3", Attempt: 1}}, len(c.runs)
-		time.AfterFunc(5*time.Minute, func() {
+	for _, again := range []bool{false, true} {
+		dispatched(t, (*ci).list, func(c *ci) {
+			owners := c.api.CoreV1().ConfigMaps("ci")
+			require.NoError(t, owners.Delete(t.Context(), "ci", metav1.DeleteOptions{}))
+			if again {
+				_, err := owners.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "v"}}, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			require.Len(t, c.runs, runs)
-			c.waiting = nil
+			runs := len(c.runs)
+			c.waiting = []job{{ID: "job-3", Attempt: 1}}
+			time.AfterFunc(5*time.Minute, func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				require.Len(t, c.runs, runs)
+				c.waiting = nil
+			})
 		})
-	})
+	}
 }
 
 // A stale queue lists CI jobs that have ended in the minute before.
