@@ -181,7 +181,7 @@ var because = map[Cause]string{
 	Forbidden: "another run was active", CreateRejected: "the API server rejects their Jobs",
 }
 
-// String returns the counts, such as "1 pod active, 2 failed".
+// String returns the counts.
 func (p Pods) String() string {
 	return fmt.Sprintf("pods when last observed: %d active, %d succeeded, %d failed", p.Active, p.Succeeded, p.Failed)
 }

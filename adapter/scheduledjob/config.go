@@ -116,23 +116,15 @@ func (r *reader) schedule(s *schedule.Spec) {
 		text, name = of.Cron, path+"cron"
 		s.Schedule = r.cron(name, text, zone)
 	}
-	if n := of.JitterSeconds; n != nil {
-		r.within(path+"jitterSeconds", *n, 0, math.MaxInt32)
-		s.Schedule = schedule.Jitter(s.Schedule, time.Duration(*n)*time.Second, s.UID)
-	}
+	jitter := optional(r, path+"jitterSeconds", of.JitterSeconds, 0, math.MaxInt32)
+	s.Schedule = schedule.Jitter(s.Schedule, time.Duration(jitter)*time.Second, s.UID)
 	s.Schedule = schedule.Until(s.Schedule, value(of.EndTime).Time)
 	r.occurs(name, text, s)
-	if n := of.MaxCatchUp; n != nil {
-		r.within(path+"maxCatchUp", int64(*n), 1, MaxHistory)
-		s.MaxCatchUp = int(*n)
-	}
+	s.MaxCatchUp = int(optional(r, path+"maxCatchUp", of.MaxCatchUp, 1, MaxHistory))
 	or(&s.SkipOutdated, of.SkipOutdated)
 	or(&s.BlockOnFailure, of.BlockOnFailure)
 	s.Suspended = value(r.spec.Suspend)
-	if n := r.spec.StartingDeadlineSeconds; n != nil {
-		r.within("spec.startingDeadlineSeconds", *n, 1, math.MaxInt32)
-		s.StartingDeadline = time.Duration(*n) * time.Second
-	}
+	s.StartingDeadline = time.Duration(optional(r, "spec.startingDeadlineSeconds", r.spec.StartingDeadlineSeconds, 1, math.MaxInt32)) * time.Second
 }
 
 // occurs warns of a schedule without an occurrence at or after the creation, such as one that
@@ -167,13 +159,8 @@ func (r *reader) concurrency(s *schedule.Spec) {
 // jobs reads the fields that apply to each Job.
 func (r *reader) jobs(c *Config) {
 	c.TTL, c.ActiveDeadline, c.PodFailurePolicy = r.spec.TTLSecondsAfterFinished, r.spec.ActiveDeadlineSeconds, r.spec.PodFailurePolicy
-	if n := c.TTL; n != nil {
-		const path = "spec.ttlSecondsAfterFinished"
-		r.within(path, int64(*n), 0, math.MaxInt32)
-	}
-	if n := c.ActiveDeadline; n != nil {
-		r.within("spec.activeDeadlineSeconds", *n, 1, math.MaxInt32)
-	}
+	optional(r, "spec.ttlSecondsAfterFinished", c.TTL, 0, math.MaxInt32)
+	optional(r, "spec.activeDeadlineSeconds", c.ActiveDeadline, 1, math.MaxInt32)
 }
 
 func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule {
@@ -258,10 +245,7 @@ func (r *reader) numbers(c *Config) {
 	r.within("spec.podCount", int64(c.PodCount), 1, MaxPodCount)
 	or(&c.MaxRestart, r.spec.MaxRestart)
 	r.within("spec.maxRestart", int64(c.MaxRestart), 0, math.MaxInt32)
-	if n := r.spec.ExecTimeout; n != nil {
-		r.within("spec.execTimeout", *n, 1, math.MaxInt32)
-		c.ExecTimeout = *n
-	}
+	c.ExecTimeout = optional(r, "spec.execTimeout", r.spec.ExecTimeout, 1, math.MaxInt32)
 	for _, limit := range []struct {
 		path string
 		n    *int32
@@ -271,13 +255,21 @@ func (r *reader) numbers(c *Config) {
 		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Succeeded}},
 		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Failed}},
 	} {
-		if limit.n != nil {
-			r.within(limit.path, int64(*limit.n), 0, MaxHistory)
-			for _, to := range limit.of {
-				*to = history.Keep(int(*limit.n))
+		n := optional(r, limit.path, limit.n, 0, MaxHistory)
+		for _, to := range limit.of {
+			if limit.n != nil {
+				*to = history.Keep(int(n))
 			}
 		}
 	}
+}
+
+// optional returns the value of a field, which must be within bounds, or 0 if it is unset.
+func optional[T int32 | int64](r *reader, path string, n *T, least, most int64) T {
+	if n != nil {
+		r.within(path, int64(*n), least, most)
+	}
+	return value(n)
 }
 
 func (r *reader) within(path string, n, least, most int64) {
