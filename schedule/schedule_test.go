@@ -55,26 +55,6 @@ func TestNextOfAFunction(t *testing.T) {
 	require.Equal(t, []time.Time{minute(5).Add(-1), minute(5)}, asked)
 }
 
-// Many occurrences in a short time, between long times without, are all found.
-func TestBurst(t *testing.T) {
-	from, to := created.AddDate(3, 0, 0), created.AddDate(3, 0, 0).Add(2*time.Second)
-	burst := schedule.FromNext("a burst", func(after time.Time) time.Time {
-		if after.Before(from) {
-			return from
-		}
-		if after = after.Truncate(time.Millisecond).Add(time.Millisecond); after.After(to) {
-			return time.Time{}
-		}
-		return after
-	}).From(created).(schedule.Counter)
-	want := to
-	for _, at := range backward(burst, interval.Span{Until: created.AddDate(9, 0, 0)}) {
-		require.Equal(t, want, at)
-		want = want.Add(-time.Millisecond)
-	}
-	require.Equal(t, from.Add(-time.Millisecond), want)
-}
-
 // The last occurrence is found with few calls, also if a season of occurrences ended long ago.
 func TestLastOfASeason(t *testing.T) {
 	calls := 0
