@@ -24,7 +24,7 @@ func Counts(kind, release string, in Input) (how Counting, hidden bool) {
 			continue
 		}
 		if kind == "rabbitmq" {
-			return rabbitmq(in)
+			return rabbitmq(in, Minor(release) >= 8)
 		}
 		return f.counts(in.Metadata), false
 	}
@@ -32,14 +32,14 @@ func Counts(kind, release string, in Input) (how Counting, hidden bool) {
 }
 
 // rabbitmq counts the ready messages over AMQP. Over HTTP it counts all messages, unless
-// excludeUnacknowledged is set. Without a protocol, the scheme of the URL decides, also if
-// the URL comes from another document.
-func rabbitmq(in Input) (how Counting, hidden bool) {
+// excludeUnacknowledged is set and the release knows it. Without a protocol, the scheme of the URL
+// decides, also if the URL comes from another document.
+func rabbitmq(in Input, excludes bool) (how Counting, hidden bool) {
 	get := func(name string) Value { return Get("rabbitmq", name, in) }
 	if mode := get("mode"); mode.State == Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
 		return 0, false
 	}
-	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); exclude && err == nil {
+	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); excludes && exclude && err == nil {
 		return LeavesOut, false // KEDA rejects it over AMQP
 	}
 	switch protocol := get("protocol"); {
@@ -81,19 +81,32 @@ var inFlight = map[string][]Proof{
 	"apache-kafka":  {{"2.12", "apache_kafka_scaler.go", "getLagForPartition", always}},                   // until the offset is committed
 	"artemis-queue": alsoIn("2.2 2.5", Proof{"2.7", "artemis_scaler.go", "getQueueMessageCount", always}), // messageCount has the messages in delivery
 	"aws-sqs-queue": {
+		{"2.2 2.5", "aws_sqs_queue_scaler.go", "GetAwsSqsQueueLength", always},
+		{"2.7 2.7", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", always},
 		{"2.8", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")},
 	},
 	"azure-pipelines": {
+		{"2.3 2.5", "azure_pipelines_scaler.go", "GetAzurePipelinesQueueLength", always}, // without a result
+		{"2.7 2.8", "azure_pipelines_scaler.go", "GetAzurePipelinesQueueLength", always},
 		{"2.9 2.19", "azure_pipelines_scaler.go", "stripDeadJobs", always},
 		{"2.20 2.20", "azure_pipelines_scaler.go", "stripDeadJobs", never},
 		{"2.21", "azure_pipelines_scaler.go", "stripDeadJobs", unlessOff("scaleOnInFlight")},
 	},
-	"azure-eventhub":   alsoIn("2.2 2.5", Proof{"2.7", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
-	"azure-queue":      {{"2.15", "azure_queue_scaler.go", "getMessageCount", azureQueue}},
-	"azure-servicebus": {{"2.9", "azure_servicebus_scaler.go", "getQueueLength", always}},
-	"beanstalkd":       {{"2.16", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
-	"forgejo-runner":   {{"2.18", "forgejo_runner_scaler.go", "getJobsList", always}},       // Forgejo lists waiting and running jobs
-	"gcp-pubsub":       {{"2.9", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub}},
+	"azure-eventhub": alsoIn("2.2 2.5", Proof{"2.7", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
+	"azure-queue": {
+		{"2.10 2.14", "azure/azure_queue.go", "GetAzureQueueLength", always}, // before, fewer than 32 are the visible ones
+		{"2.15", "azure_queue_scaler.go", "getMessageCount", azureQueue},
+	},
+	"azure-servicebus": append(alsoIn("2.2 2.5", Proof{"2.7 2.8", "azure_servicebus_scaler.go", "getQueueEntityFromNamespace", always}),
+		Proof{"2.9", "azure_servicebus_scaler.go", "getQueueLength", always}),
+	"beanstalkd":     {{"2.16", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
+	"forgejo-runner": {{"2.18", "forgejo_runner_scaler.go", "getJobsList", always}},       // Forgejo lists waiting and running jobs
+	"gcp-pubsub": {
+		{"2.2 2.4", "gcp_pub_sub_scaler.go", "GetSubscriptionSize", always},
+		{"2.5 2.5", "gcp_pub_sub_scaler.go", "GetMetrics", pubsub},
+		{"2.7 2.8", "gcp_pubsub_scaler.go", "GetMetrics", pubsub},
+		{"2.9", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub},
+	},
 	"github-runner": {
 		{"2.10 2.13", "github_runner_scaler.go", "GetWorkflowQueueLength", never},
 		{"2.14", "github_runner_scaler.go", "GetWorkflowQueueLength", always},
@@ -103,7 +116,7 @@ var inFlight = map[string][]Proof{
 	"nats-jetstream":         {{"2.8", "nats_jetstream_scaler.go", "getMaxMsgLag", always}},
 	"nsq":                    {{"2.17", "nsq_scaler.go", "aggregateDepth", never}},   // in_flight_count is another figure
 	"pulsar":                 {{"2.8", "pulsar_scaler.go", "getMsgBackLog", always}}, // until it is acknowledged
-	"rabbitmq":               {{"2.8", "rabbitmq_scaler.go", "getQueueStatus", nil}},
+	"rabbitmq":               alsoIn("2.2 2.5", Proof{"2.7", "rabbitmq_scaler.go", "getQueueStatus", nil}),
 	"redis":                  alsoIn("2.2 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}), // a worker pops its item
 	"redis-cluster":          alsoIn("2.2 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}),
 	"redis-sentinel":         alsoIn("2.5 2.5", Proof{"2.7", "redis_scaler.go", "NewRedisScaler", never}),
@@ -112,10 +125,13 @@ var inFlight = map[string][]Proof{
 	"redis-sentinel-streams": alsoIn("2.5 2.5", Proof{"2.7", "redis_streams_scaler.go", "NewRedisStreamsScaler", stream}),
 	"solace-event-queue":     alsoIn("2.4 2.5", Proof{"2.7", "solace_scaler.go", "getSolaceQueueMetricsFromSEMP", spooled}),
 	"temporal": {
+		{"2.17 2.17", "temporal.go", "getQueueSize", never},
 		{"2.18 2.19", "temporal_scaler.go", "getQueueSize", never},
 		{"2.20", "temporal_scaler.go", "getUnversionedBacklogCount", never},
 	},
 	"selenium-grid": {
+		{"2.4 2.5", "selenium_grid_scaler.go", "getCountFromSeleniumResponse", always}, // requests and sessions
+		{"2.7 2.15", "selenium_grid_scaler.go", "getCountFromSeleniumResponse", always},
 		{"2.16 2.20", "selenium_grid_scaler.go", "GetMetricsAndActivity", always},
 		{"2.21", "selenium_grid_scaler.go", "GetMetricsAndActivity", unlessOff("includeOngoingSessions")},
 	},

@@ -3,6 +3,7 @@ package triggers
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,5 +82,42 @@ func TestCheck(t *testing.T) {
 		{"rabitmq", "2.21.0", Input{}, map[string]Kind{}},
 	} {
 		require.Equal(t, tt.want, kinds(tt.name, tt.release, tt.in), "%s %s", tt.name, tt.release)
+	}
+}
+
+// What a metric counts depends on the release.
+func TestCounts(t *testing.T) {
+	for _, c := range []struct {
+		kind, metadata, releases string
+		want                     Counting
+	}{
+		{"azure-pipelines", "", "2.3.0 2.8.2 2.19.0 2.21.0", Includes},
+		{"azure-pipelines", "", "2.20.0", LeavesOut},
+		{"azure-pipelines", "scaleOnInFlight=false", "2.21.0", LeavesOut},
+		{"azure-queue", "", "2.9.3", 0},
+		{"azure-queue", "queueLengthStrategy=visibleonly", "2.10.1 2.14.1", Includes}, // which it does not know
+		{"azure-queue", "queueLengthStrategy=visibleonly", "2.15.1", LeavesOut},
+		{"forgejo-runner", "", "2.17.0", 0},
+		{"forgejo-runner", "", "2.18.0", Includes},
+		{"gcp-pubsub", "mode=OldestUnackedMessageAge", "2.5.0 2.8.0 2.21.0", 0},
+		{"gcp-pubsub", "", "2.2.0 2.5.0 2.8.0", Includes},
+		{"github-runner", "", "2.13.0", LeavesOut},
+		{"github-runner", "", "2.14.0", Includes},
+		{"rabbitmq", "protocol=http excludeUnacknowledged=true", "2.2.0 2.7.1", Includes},
+		{"rabbitmq", "protocol=http excludeUnacknowledged=true", "2.8.0", LeavesOut},
+		{"selenium-grid", "includeOngoingSessions=false", "2.4.0 2.15.1 2.20.0", Includes},
+		{"selenium-grid", "includeOngoingSessions=false", "2.21.0", LeavesOut},
+		{"temporal", "", "2.17.0", LeavesOut},
+		{"rabbitmq", "protocol=http", "2.0.0 2.1.0 2.6.1", 0}, // whose source nobody serves
+	} {
+		in := Input{Metadata: map[string]string{}}
+		for pair := range strings.FieldsSeq(c.metadata) {
+			key, value, _ := strings.Cut(pair, "=")
+			in.Metadata[key] = value
+		}
+		for release := range strings.FieldsSeq(c.releases) {
+			how, _ := Counts(c.kind, release, in)
+			require.Equal(t, c.want, how, "%s %s %s", c.kind, c.metadata, release)
+		}
 	}
 }
