@@ -284,20 +284,19 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Each command of the first page has a manual page.
+// Each command has a manual page, in which examples in the text are as they are in the help.
 func TestManualPages(t *testing.T) {
 	folder := t.TempDir()
 	status, _, said := call(t, "man "+folder, "")
 	require.Equal(t, success, status, said)
 	for _, c := range newRoot().Commands() {
 		page, err := os.ReadFile(filepath.Join(folder, "scaledjob-"+c.Name()+".1"))
-		if c.Hidden {
-			require.ErrorIs(t, err, os.ErrNotExist, c.Name())
-			continue
-		}
 		require.NoError(t, err)
 		require.Contains(t, string(page), "scaledjob-"+c.Name()+" - "+c.Short)
 	}
+	page, err := os.ReadFile(filepath.Join(folder, "scaledjob-test.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), ".EX\n  manifests: [orders.yaml]       # relative to this file\n  releases:")
 	status, _, said = call(t, "man", "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "found 0 directories")

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
+
+// indented matches the lines that stay as they are.
+var indented = regexp.MustCompile(`(?m)(?:^ .*\n)+`)
 
 // newMan writes the manual pages, which the archives of a release contain.
 func newMan() *cobra.Command {
@@ -27,6 +31,10 @@ func newMan() *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true // its date would change each release's files
+			for _, command := range root.Commands() {
+				command.Hidden = false // a manual has all
+				command.Long = indented.ReplaceAllString(command.Long+"\n", "\n```\n$0```\n\n")
+			}
 			if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "scaledjob", Manual: "scaledjob"}, args[0]); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}

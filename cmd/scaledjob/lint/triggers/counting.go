@@ -32,14 +32,17 @@ func Counts(kind, release string, in Input) (how Counting, hidden bool) {
 }
 
 // rabbitmq counts the ready messages over AMQP. Over HTTP it counts all messages, unless
-// excludeUnacknowledged is set and the release knows it. Without a protocol, the scheme of the URL
+// excludeUnacknowledged is set. Without a protocol, the scheme of the URL
 // decides, also if the URL comes from another document.
 func rabbitmq(in Input, excludes bool) (how Counting, hidden bool) {
 	get := func(name string) Value { return Get("rabbitmq", name, in) }
 	if mode := get("mode"); mode.State == Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
 		return 0, false
 	}
-	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); excludes && exclude && err == nil {
+	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); exclude && err == nil {
+		if !excludes {
+			return 0, false // the manifest is for later releases
+		}
 		return LeavesOut, false // KEDA rejects it over AMQP
 	}
 	switch protocol := get("protocol"); {
@@ -94,7 +97,7 @@ var inFlight = map[string][]Proof{
 	},
 	"azure-eventhub": alsoIn("2.2 2.5", Proof{"2.7", "azure_eventhub_scaler.go", "GetUnprocessedEventCountInPartition", always}), // until the checkpoint
 	"azure-queue": {
-		{"2.10 2.14", "azure/azure_queue.go", "GetAzureQueueLength", always}, // before, fewer than 32 are the visible ones
+		{"2.10 2.14", "azure/azure_queue.go", "GetAzureQueueLength", unlessGiven("queueLengthStrategy")}, // before, fewer than 32 are the visible ones
 		{"2.15", "azure_queue_scaler.go", "getMessageCount", azureQueue},
 	},
 	"azure-servicebus": append(alsoIn("2.2 2.5", Proof{"2.7 2.8", "azure_servicebus_scaler.go", "getQueueEntityFromNamespace", always}),
@@ -102,7 +105,7 @@ var inFlight = map[string][]Proof{
 	"beanstalkd":     {{"2.16", "beanstalkd_scaler.go", "GetMetricsAndActivity", always}}, // ready and reserved
 	"forgejo-runner": {{"2.18", "forgejo_runner_scaler.go", "getJobsList", always}},       // Forgejo lists waiting and running jobs
 	"gcp-pubsub": {
-		{"2.2 2.4", "gcp_pub_sub_scaler.go", "GetSubscriptionSize", always},
+		{"2.2 2.4", "gcp_pub_sub_scaler.go", "GetSubscriptionSize", pubsub},
 		{"2.5 2.5", "gcp_pub_sub_scaler.go", "GetMetrics", pubsub},
 		{"2.7 2.8", "gcp_pubsub_scaler.go", "GetMetrics", pubsub},
 		{"2.9", "gcp_pubsub_scaler.go", "GetMetricsAndActivity", pubsub},
@@ -159,6 +162,16 @@ func unlessOff(name string) func(map[string]string) Counting {
 	return func(m map[string]string) Counting {
 		on, err := strconv.ParseBool(m[name])
 		return unless(err == nil && !on)
+	}
+}
+
+// unlessGiven includes in-progress items, unless a parameter of later releases is given.
+func unlessGiven(name string) func(map[string]string) Counting {
+	return func(m map[string]string) Counting {
+		if m[name] != "" {
+			return 0
+		}
+		return Includes
 	}
 }
 

@@ -95,7 +95,7 @@ func TestCounts(t *testing.T) {
 		{"azure-pipelines", "", "2.20.0", LeavesOut},
 		{"azure-pipelines", "scaleOnInFlight=false", "2.21.0", LeavesOut},
 		{"azure-queue", "", "2.9.3", 0},
-		{"azure-queue", "queueLengthStrategy=visibleonly", "2.10.1 2.14.1", Includes}, // which it does not know
+		{"azure-queue", "queueLengthStrategy=visibleonly", "2.10.1 2.14.1", 0}, // a parameter of later releases
 		{"azure-queue", "queueLengthStrategy=visibleonly", "2.15.1", LeavesOut},
 		{"forgejo-runner", "", "2.17.0", 0},
 		{"forgejo-runner", "", "2.18.0", Includes},
@@ -103,7 +103,8 @@ func TestCounts(t *testing.T) {
 		{"gcp-pubsub", "", "2.2.0 2.5.0 2.8.0", Includes},
 		{"github-runner", "", "2.13.0", LeavesOut},
 		{"github-runner", "", "2.14.0", Includes},
-		{"rabbitmq", "protocol=http excludeUnacknowledged=true", "2.2.0 2.7.1", Includes},
+		{"rabbitmq", "protocol=http excludeUnacknowledged=true", "2.2.0 2.7.1", 0},
+		{"rabbitmq", "protocol=http", "2.2.0 2.7.1 2.21.0", Includes},
 		{"rabbitmq", "protocol=http excludeUnacknowledged=true", "2.8.0", LeavesOut},
 		{"selenium-grid", "includeOngoingSessions=false", "2.4.0 2.15.1 2.20.0", Includes},
 		{"selenium-grid", "includeOngoingSessions=false", "2.21.0", LeavesOut},
