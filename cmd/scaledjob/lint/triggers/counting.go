@@ -84,8 +84,8 @@ var inFlight = map[string][]Proof{
 	"apache-kafka":  {{"2.12", "apache_kafka_scaler.go", "getLagForPartition", always}},                   // until the offset is committed
 	"artemis-queue": alsoIn("2.2 2.5", Proof{"2.7", "artemis_scaler.go", "getQueueMessageCount", always}), // messageCount has the messages in delivery
 	"aws-sqs-queue": {
-		{"2.2 2.5", "aws_sqs_queue_scaler.go", "GetAwsSqsQueueLength", always},
-		{"2.7 2.7", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", always},
+		{"2.2 2.5", "aws_sqs_queue_scaler.go", "GetAwsSqsQueueLength", unlessGiven("scaleOnInFlight")},
+		{"2.7 2.7", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessGiven("scaleOnInFlight")},
 		{"2.8", "aws_sqs_queue_scaler.go", "getAwsSqsQueueLength", unlessOff("scaleOnInFlight")},
 	},
 	"azure-pipelines": {
