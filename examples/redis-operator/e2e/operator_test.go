@@ -11,9 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,9 +40,7 @@ func TestOperator(t *testing.T) {
 		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
 		{"a Job that ends", (*stand).ends},
-		{"goes and comes back", (*stand).replaced},
 		{"Redis stops", (*stand).outage},
-		{"killed in a burst", (*stand).killedInBurst},
 		{"two replicas", (*stand).elects},
 		{"password and TLS", (*stand).secrets},
 		{"one namespace", (*stand).namespaced},
@@ -185,71 +181,6 @@ func (s *stand) ends(t *testing.T) {
 	})
 }
 
-// A ScaledJob that is made anew under its name neither counts nor touches the Jobs of
-// the old one: not those that are its orphans, nor those that are on their way out.
-func (s *stand) replaced(t *testing.T) {
-	p := s.place(t, "replaced")
-	list := s.list(t, "scaledjob-e2e-replaced")
-	s.push(t, list, 30)
-	three := func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 3 }
-	p.consume(list, "1h", three)
-	p.operator()
-	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), 3) })
-
-	// One is held back, so that it outlives its owner though the collector deletes it.
-	held := p.jobs(t)[0]
-	s.setFinalizers(t, &held, "example.com/held")
-	p.delete("consumer")
-	second := p.consume(list, "1h", three)
-	p.owns(second, 3)
-	require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(&held), &held))
-	require.NotEqual(t, second.UID, metav1.GetControllerOf(&held).UID)
-	s.setFinalizers(t, &held)
-
-	// And three are orphaned.
-	orphans := p.of(t, second.UID)
-	require.NoError(t, s.client.Delete(t.Context(), second, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-	p.becomes(2*time.Minute, func(t *assert.CollectT) {
-		require.Error(t, s.client.Get(p.t.Context(), client.ObjectKeyFromObject(second), &v1.ScaledJob{}))
-	})
-	third := p.consume(list, "1h", three)
-	p.owns(third, 3)
-	for _, j := range orphans {
-		require.NoError(t, s.client.Get(t.Context(), client.ObjectKeyFromObject(&j), &j))
-		require.Empty(t, j.OwnerReferences)
-		require.EqualValues(t, 1, j.Status.Active, "it goes on")
-	}
-	s.touchesNoJob(t, p.namespace)
-}
-
-// setFinalizers sets the finalizers of a Job, with a patch, because the Job controller writes too.
-func (s *stand) setFinalizers(t *testing.T, j *batchv1.Job, finalizers ...string) {
-	t.Helper()
-	before := j.DeepCopy()
-	j.Finalizers = finalizers
-	require.NoError(t, s.client.Patch(t.Context(), j, client.MergeFrom(before)))
-}
-
-// owns checks that the ScaledJob gets as many Jobs, counts them, and gets no more.
-func (p *place) owns(sj *v1.ScaledJob, jobs int) {
-	p.t.Helper()
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Len(t, p.of(t, sj.UID), jobs)
-		require.EqualValues(t, jobs, p.get(t, sj.Name).Status.ActiveJobs)
-	})
-	p.stays(3*time.Second, func(t require.TestingT) { require.Len(t, p.of(t, sj.UID), jobs) })
-}
-
-// of are the Jobs that the ScaledJob with the UID controls.
-func (p *place) of(t require.TestingT, uid types.UID) (all []batchv1.Job) {
-	for _, j := range p.jobs(t) {
-		if c := metav1.GetControllerOf(&j); c != nil && c.UID == uid {
-			all = append(all, j)
-		}
-	}
-	return all
-}
-
 // With the intervals as they are: a queue that cannot be read is tried again after 10 s,
 // no Job is created or lost, and each change is told once.
 func (s *stand) outage(t *testing.T) {
@@ -302,25 +233,6 @@ func (p *place) change(how func(*v1.ScaledJob)) {
 	before := sj.DeepCopy()
 	how(sj)
 	require.NoError(p.t, p.client.Patch(p.t.Context(), sj, client.MergeFrom(before)))
-}
-
-func (s *stand) killedInBurst(t *testing.T) {
-	const desired = 1000
-	p := s.place(t, "burst")
-	list := s.list(t, "scaledjob-e2e-burst")
-	s.push(t, list, 10*desired)
-	p.consume(list, "1h", func(sj *v1.ScaledJob) { sj.Spec.MaxReplicas = 2000 })
-	o, seen := p.operator(), 0
-	for round := range 3 {
-		p.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(p.jobs(t)), seen+20) })
-		o.Kill()
-		seen = len(p.jobs(t))
-		require.Less(t, seen, desired, "killed in the middle, round %d", round)
-		o = p.operator()
-	}
-	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, p.jobs(t), desired) })
-	p.stays(3*time.Second, func(t require.TestingT) { require.Len(t, p.jobs(t), desired) })
-	p.measures(o, fmt.Sprint(10*desired), fmt.Sprint(desired), fmt.Sprint(desired))
 }
 
 // Of two replicas one acts. When it stops the other goes on at once, and when it dies

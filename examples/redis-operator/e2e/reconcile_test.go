@@ -99,16 +99,6 @@ func (s *stand) article(t *testing.T) {
 	require.Len(t, p.jobs(t), 5, "however often it looks")
 }
 
-// touchesNoJob checks that the operator has done nothing to Jobs but to create them.
-func (s *stand) touchesNoJob(t *testing.T, namespace string) {
-	t.Helper()
-	for _, r := range s.cluster.Requests(t) {
-		if r.User == account && r.Resource == "jobs" && r.Namespace == namespace {
-			require.Contains(t, []string{"get", "list", "watch", "create"}, r.Verb)
-		}
-	}
-}
-
 // A name that somebody else has taken is passed over. A Job of the ScaledJob that lost
 // its label is found by its name, and counts.
 func (s *stand) taken(t *testing.T) {
