@@ -174,6 +174,7 @@ func (o *options) resources() (all []schema.GroupVersionResource) {
 
 // Run returns nil when the context has ended and all polls have.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+	o.triggers.ClusterNamespace = o.kedaNamespace
 	if o.triggers.Listen != "" {
 		return o.triggers.Serve(ctx)
 	}
@@ -192,7 +193,6 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	o.triggers.ClusterNamespace = o.kedaNamespace
 	if len(c.kinds) > 0 {
 		reader, err := o.triggers.Reader(via.client, via.dynamic, nil)
 		if err != nil {
