@@ -186,7 +186,7 @@ func TestItemsKeepOwnership(t *testing.T) {
 	s := newServer()
 	w := newDispatcher(t, s, 5)
 	item := Item{
-		Key: "a", Labels: map[string]string{LabelOwner: "another", "ci": "yes"},
+		Key: "a", Labels: map[string]string{LabelOwner: "another", hub.LabelHome: "another", "ci": "yes"},
 		Template: &batchv1.JobTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "mail", OwnerReferences: []metav1.OwnerReference{{UID: "another"}}},
 			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -203,12 +203,11 @@ func TestItemsKeepOwnership(t *testing.T) {
 	require.Equal(t, "shop", j.Namespace)
 	require.Equal(t, ownerUID, j.OwnerReferences[0].UID)
 	require.Len(t, j.OwnerReferences, 1)
-	require.Equal(t, string(ownerUID), j.Labels[LabelOwner])
 	require.Equal(t, "a", j.Annotations[AnnotationKey])
 	require.Equal(t, "runner", j.Spec.Template.Spec.ServiceAccountName)
 	require.Equal(t, "golang:1.26", j.Spec.Template.Spec.Containers[0].Image)
-	require.Equal(t, []string{"yes", "yes"}, []string{j.Labels["ci"], j.Spec.Template.Labels["ci"]})
-	require.NotContains(t, j.Spec.Template.Labels, LabelOwner)
+	require.Equal(t, map[string]string{"ci": "yes"}, j.Spec.Template.Labels)
+	require.Equal(t, map[string]string{"ci": "yes", LabelOwner: string(ownerUID)}, j.Labels)
 
 	_, err = w.dispatch(Item{Key: "broken", Patch: []byte("{")}, Item{Key: "b"})
 	require.ErrorContains(t, err, `item "broken": Patch`)

@@ -150,7 +150,6 @@ func (j *Jobs) Job(slot slots.Slot, item *Item, more map[string]string) (*batchv
 	}
 	prototype := &j.Prototype.Spec.Template.Spec
 	pod.ServiceAccountName, pod.DeprecatedServiceAccount = cmp.Or(prototype.ServiceAccountName, prototype.DeprecatedServiceAccount), ""
-	delete(job.Spec.Template.Labels, LabelOwner)
 	job.Annotations[AnnotationKey] = item.Key
 	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
 		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)
@@ -159,8 +158,8 @@ func (j *Jobs) Job(slot slots.Slot, item *Item, more map[string]string) (*batchv
 }
 
 // template returns the template of the item's Job, which shares memory with the prototype.
-func (i *Item) template(is batchv1.JobTemplateSpec) (batchv1.JobTemplateSpec, error) {
-	if i.Template != nil {
+func (i *Item) template(prototype batchv1.JobTemplateSpec) (is batchv1.JobTemplateSpec, err error) {
+	if is = prototype; i.Template != nil {
 		is = *i.Template
 	}
 	if len(i.Patch) > 0 {
@@ -175,13 +174,22 @@ func (i *Item) template(is batchv1.JobTemplateSpec) (batchv1.JobTemplateSpec, er
 			return is, fmt.Errorf("item %q: Patch: %w", i.Key, err)
 		}
 	}
-	for _, labels := range []*map[string]string{&is.Labels, &is.Spec.Template.Labels} {
-		if len(i.Labels) > 0 {
-			merged := map[string]string{}
-			maps.Copy(merged, *labels)
-			maps.Copy(merged, i.Labels)
-			*labels = merged
+	is.Labels = merged(is.Labels, i.Labels, prototype.Labels)
+	is.Annotations = merged(is.Annotations, nil, prototype.Annotations)
+	is.Spec.Template.Labels = merged(is.Spec.Template.Labels, i.Labels, prototype.Spec.Template.Labels)
+	return is, nil
+}
+
+// merged returns labels and more labels. Those with this project's prefix are the prototype's.
+func merged(labels, more, prototype map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, labels)
+	maps.Copy(all, more)
+	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+	for key, value := range prototype {
+		if strings.HasPrefix(key, prefix) {
+			all[key] = value
 		}
 	}
-	return is, nil
+	return all
 }
