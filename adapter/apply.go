@@ -95,9 +95,7 @@ func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Resu
 // in a goroutine that still has a slot: done should not wait. A nil queue does not limit.
 func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *fair.Queue, done func(Result, error)) {
 	a := t.apply(&p)
-	if elsewhere, is := client.(hub.Client); is {
-		a.labels = slices.Clone(elsewhere.Labels())
-	}
+	a.labels = hub.LabelsOf(client)
 	a.step(ctx, client, queue, done)
 }
 
@@ -107,7 +105,7 @@ type application struct {
 	plan     *Plan
 	owner    *owned // nil until its first request is chosen
 	deletes  map[types.UID]*Deletion
-	labels   []hub.Labels // of the next Jobs
+	labels   hub.Queue // of the next Jobs
 	result   Result
 	failed   error // the first reason why a Job was not created
 	taken    []error
@@ -248,11 +246,9 @@ func (a *application) call(q slots.Request) call {
 	case q.Verb == "create":
 		of := o.target
 		c.from = &origin{from: &of.jobs, Job: Job{
-			Namespace: of.Owner.Namespace, Name: of.jobs.Name(q.Slot), Number: q.Slot.Number, Phase: InFlight, Created: a.tracker.now(), Revision: of.Revision,
+			Namespace: of.Owner.Namespace, Name: of.jobs.Name(q.Slot), Number: q.Slot.Number, Phase: InFlight, Created: a.tracker.now(),
+			Revision: of.Revision, Labels: a.labels.Next(),
 		}}
-		if len(a.labels) > 0 {
-			c.from.Labels, a.labels = a.labels[0], a.labels[1:]
-		}
 		if i := slices.IndexFunc(a.plan.items, func(i Item) bool { return build.Brief(i.Key) == q.Slot.Key }); i >= 0 {
 			c.from.item = &a.plan.items[i]
 		}
@@ -394,7 +390,10 @@ func (a *application) send(ctx context.Context, client batchclient.JobsGetter, c
 	case err != nil:
 		return request.Failure(fmt.Errorf("%w: %w", ErrNotSent, err))
 	case c.Verb == "create":
-		job, err := a.tracker.job(c)
+		job, err := c.from.from.Job(c.Slot, (*build.Item)(c.from.item), c.from.Labels)
+		if selects := a.tracker.selector; err == nil && !selects.Matches(labels.Set(job.Labels)) {
+			err = fmt.Errorf("item %q: the tracker does not select its labels: use %s", c.Slot.Key, selects)
+		}
 		if err != nil {
 			return request.Reply{Result: slots.Refused, Err: err}
 		}
@@ -409,19 +408,10 @@ func (a *application) send(ctx context.Context, client batchclient.JobsGetter, c
 	return request.Reply{Result: slots.Done}
 }
 
-// job returns the Job to create.
-func (t *Tracker) job(c call) (*batchv1.Job, error) {
-	job, err := c.from.from.Job(c.Slot, (*build.Item)(c.from.item), c.from.Labels)
-	if err == nil && !t.selector.Matches(labels.Set(job.Labels)) {
-		err = fmt.Errorf("item %q: the tracker does not select its labels: use %s", c.Slot.Key, t.selector)
-	}
-	return job, err
-}
-
 // whose returns a function that reports whether a Job in a slot has finished, or is not the plan's.
 func (a *application) whose(slot slots.Slot) func(*batchv1.Job) bool {
 	return func(job *batchv1.Job) bool {
 		item, phase := build.ItemOf(job), end(job)
-		return a.tracker.options.ownerOf(job).uid != a.plan.Owner || slot.Key != "" && (item == nil || *item != slot) || phase == Succeeded || phase == Failed
+		return build.ClaimOf(job, a.tracker.options.hub.Home).UID != a.plan.Owner || slot.Key != "" && (item == nil || *item != slot) || phase == Succeeded || phase == Failed
 	}
 }

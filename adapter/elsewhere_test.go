@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -124,7 +125,7 @@ func TestWhose(t *testing.T) {
 		var j batchv1.Job
 		test.labels(&j)
 		test.reference(&j)
-		uid := (&Options{hub: inHub(test.home)}).ownerOf(&j).uid
+		uid := build.ClaimOf(&j, test.home).UID
 		require.Equal(t, test.want, uid, "%+v", test)
 	}
 }

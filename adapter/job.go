@@ -1,12 +1,9 @@
 package adapter
 
 import (
-	"cmp"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,10 +74,10 @@ func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
 type job struct {
 	Job
 	owner   *owned
-	of      *claim      // until the tracker has found the owner
-	item    *slots.Slot // that the Job works on; nil if it is numbered
-	started int64       // nanoseconds since 1970; 0 if it has not
-	at      int32       // index in owner.jobs
+	of      *build.Claim // until the tracker has found the owner
+	item    *slots.Slot  // that the Job works on; nil if it is numbered
+	started int64        // nanoseconds since 1970; 0 if it has not
+	at      int32        // index in owner.jobs
 
 	pods   int32 // that its status counts and that have not finished
 	end    Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
@@ -98,18 +95,14 @@ type job struct {
 
 func newJob(object *batchv1.Job, o *Options) *job {
 	s, end := &object.Status, end(object)
-	generation, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationGeneration], object.Annotations["scaledjob.keda.sh/generation"]), 10, 64)
-	if err != nil {
-		generation = 0
-	}
 	j := &job{
 		Job: Job{
 			Namespace: object.Namespace, Name: object.Name, UID: request.UID(object), ResourceVersion: object.ResourceVersion,
 			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
-			Revision: rollout.Revision{Generation: max(0, generation), TemplateHash: build.Brief(object.Annotations[AnnotationTemplateHash])},
+			Revision: build.RevisionOf(object),
 		},
-		end: end, pods: s.Active + value(s.Terminating),
-		took: value(s.Ready) > 0 || s.Succeeded > 0, fresh: value(object.Spec.Suspend) && s.StartTime == nil,
+		end: end, pods: s.Active + build.Value(s.Terminating),
+		took: build.Value(s.Ready) > 0 || s.Succeeded > 0, fresh: build.Value(object.Spec.Suspend) && s.StartTime == nil,
 		marked: object.DeletionTimestamp != nil, ttl: object.Spec.TTLSecondsAfterFinished != nil,
 	}
 	if s.StartTime != nil {
@@ -118,11 +111,11 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	j.ran = j.took || s.Failed > 0
 	if end == Succeeded || end == Failed {
 		j.Finished = history.Times{
-			Creation: j.Created, Completion: value(s.CompletionTime).Time,
-			Failure: value(condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
+			Creation: j.Created, Completion: build.Value(s.CompletionTime).Time,
+			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.item, j.Labels = new(o.ownerOf(object)), build.ItemOf(object), o.hub.Pick(object.Labels)
+	j.of, j.item, j.Labels = new(build.ClaimOf(object, o.hub.Home)), build.ItemOf(object), o.hub.Pick(object.Labels)
 	return j
 }
 
@@ -139,55 +132,19 @@ func (j *job) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: j.Namespace, Name: j.Name}
 }
 
-// A claim is whose a Job is.
-type claim struct {
-	uid    types.UID // "" if the Job has no owner that the tracker knows of
-	called string    // by the controller reference; "" if there is none
-}
-
-func (o *Options) ownerOf(j *batchv1.Job) claim {
-	controller := metav1.GetControllerOfNoCopy(j)
-	switch {
-	case o.hub.Home == "" && controller != nil:
-		called := (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).called()
-		return claim{types.UID(build.Brief(string(controller.UID))), build.Brief(called)}
-	case o.hub.Home != "" && controller == nil && j.Labels[hub.LabelHome] == o.hub.Home:
-		return claim{uid: types.UID(j.Labels[LabelOwner])}
-	}
-	return claim{}
-}
-
-// value returns *p, or the zero value if p is nil.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 // end returns the phase of a Job that does not depend on its pods, or else Running.
 func end(j *batchv1.Job) Phase {
 	switch {
-	case condition(j, batchv1.JobComplete) != nil:
+	case build.Condition(j, batchv1.JobComplete) != nil:
 		return Succeeded
-	case condition(j, batchv1.JobFailed) != nil:
+	case build.Condition(j, batchv1.JobFailed) != nil:
 		return Failed
-	case j.DeletionTimestamp != nil, condition(j, batchv1.JobFailureTarget) != nil, condition(j, batchv1.JobSuccessCriteriaMet) != nil:
+	case j.DeletionTimestamp != nil, build.Condition(j, batchv1.JobFailureTarget) != nil, build.Condition(j, batchv1.JobSuccessCriteriaMet) != nil:
 		return Terminating
-	case value(j.Spec.Suspend):
+	case build.Value(j.Spec.Suspend):
 		return Suspended
 	}
 	return Running
-}
-
-// condition returns the condition if it is True, else nil.
-func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
-	for i, c := range j.Status.Conditions {
-		if c.Type == kind && c.Status == corev1.ConditionTrue {
-			return &j.Status.Conditions[i]
-		}
-	}
-	return nil
 }
 
 // classify sets the phase from the Job, its pods and its earlier state. If there are

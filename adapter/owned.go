@@ -28,7 +28,7 @@ type owned struct {
 	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
 	called    string                 // by the controller reference of a Job; "" if there was none
 	timed     bool                   // since is known
-	since     []int64                // when each pending Job became so, in nanoseconds since 1970, in order
+	since     pods.Times             // when each pending Job became so, in nanoseconds since 1970, in order
 	ended     bool                   // finished Jobs have changed since it was decided which are deleted
 	expiry    time.Time              // when the next finished Job reaches its age; zero if none does
 
@@ -68,15 +68,15 @@ func (t *Tracker) drop(o *owned) {
 // jobShown takes over a Job as the cache shows it now. Equal strings are kept once.
 func (t *Tracker) jobShown(j *job) {
 	of, before := j.of, t.jobs[j.UID]
-	if before != nil && before.owner.uid != of.uid {
+	if before != nil && before.owner.uid != of.UID {
 		t.jobGone(before)
 		before = nil
 	}
-	if of.uid == "" {
+	if of.UID == "" {
 		return
 	}
-	o := t.owner(of.uid)
-	o.called = cmp.Or(o.called, of.called)
+	o := t.owner(of.UID)
+	o.called = cmp.Or(o.called, of.Called)
 	j.owner, j.of = o, nil
 	if before != nil {
 		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
@@ -120,7 +120,7 @@ func (t *Tracker) place(j, before *job) {
 	if before != nil {
 		t.tally(before, -1)
 	}
-	t.classify(j, value(before))
+	t.classify(j, build.Value(before))
 	t.tally(j, 1)
 	o, group := j.owner, 0
 	if before != nil {
@@ -164,13 +164,7 @@ func (t *Tracker) tally(j *job, n int32) {
 		o.foreign += n
 	}
 	if o.timed && j.Phase == Pending {
-		since := j.PendingSince.UnixNano()
-		i, _ := slices.BinarySearch(o.since, since)
-		if n > 0 {
-			o.since = slices.Insert(o.since, i, since)
-		} else {
-			o.since = slices.Delete(o.since, i, i+1)
-		}
+		o.since.Add(j.PendingSince, n)
 	}
 }
 
@@ -178,14 +172,6 @@ func (t *Tracker) tally(j *job, n int32) {
 func (t *Tracker) touch(o *owned) {
 	if t.changing != nil {
 		t.changing[o] = true
-	}
-}
-
-// podShown takes over a pod, or that it is gone.
-func (t *Tracker) podShown(p *pods.Pod, gone bool) {
-	t.pods.Show(p, gone)
-	if j := t.jobs[p.Job.UID]; j != nil && j.Namespace == p.Job.Namespace {
-		t.recount(j, *j)
 	}
 }
 
@@ -258,8 +244,7 @@ func (o *owned) pendingBefore(limit time.Time) int {
 		}
 		slices.Sort(o.since)
 	}
-	n, _ := slices.BinarySearch(o.since, limit.UnixNano()+1)
-	return n
+	return o.since.Until(limit)
 }
 
 // describe returns the Jobs, then the Jobs in flight by number.

@@ -58,10 +58,9 @@ const (
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, now time.Time) Plan {
 	t := o.target
-	plan := Plan{Owner: o.uid, want: want, target: t}
+	plan, state := Plan{Owner: o.uid, want: want, target: t}, scaling.State{Metrics: metrics}
 	if !known {
-		plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics})
-		plan.Create = plan.Decision.Create
+		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
 	}
 	leave := o.outdated > 0 && !t.Policy.Paused
@@ -76,7 +75,8 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 	if o.target.History != (history.Limits{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
-	plan.Decision = scaling.Decide(t.Policy, scaling.State{Metrics: metrics, Jobs: &counts})
+	state.Jobs = &counts
+	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
 	plan.hold(o.set.Holds(want, now))
 	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
@@ -116,7 +116,7 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	for _, j := range o.jobs {
 		if j.ended() && !j.stray {
 			jobs = append(jobs, j)
-			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcomes[j.Phase]})
+			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: history.Outcome(j.Phase.String())})
 		}
 	}
 	chosen := history.ToDelete(o.target.History, finished)
@@ -125,15 +125,10 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	o.ended = len(chosen)+len(expired) > 0 // they are chosen again until they are deleted
 	picked := make([]bool, len(jobs))
 	for _, i := range append(chosen, expired...) {
-		if picked[i] {
-			continue
+		if d := jobs[i].Delete(rollout.Background, HistoryLimit); !picked[i] {
+			d.ResourceVersion, picked[i] = "", true
+			deletions = append(deletions, d)
 		}
-		picked[i] = true
-		d := jobs[i].Delete(rollout.Background, HistoryLimit)
-		d.ResourceVersion = ""
-		deletions = append(deletions, d)
 	}
 	return deletions
 }
-
-var outcomes = map[Phase]history.Outcome{Succeeded: history.Succeeded, Failed: history.Failed}

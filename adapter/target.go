@@ -1,11 +1,9 @@
 package adapter
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,12 +33,6 @@ type Owner struct {
 // OwnerOf returns the Owner that stands for an object of the kind.
 func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 	return Owner{kind.GroupVersion().String(), kind.Kind, object.GetNamespace(), object.GetName(), object.GetUID()}
-}
-
-// called returns a name that no other owner has at the same time, in any version of the API.
-func (o *Owner) called() string {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
-	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
 // A Target holds everything about an owner. It is given once, to [Tracker.Track],
@@ -127,13 +119,7 @@ func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
 }
 
 // TemplateHash returns a hash of a Job's spec, for [rollout.Revision].
-func TemplateHash(spec *batchv1.JobSpec) string {
-	data, err := json.Marshal(spec)
-	if err != nil { // the type holds JSON only
-		panic(err)
-	}
-	return build.Hash(string(data), 10)
-}
+func TemplateHash(spec *batchv1.JobSpec) string { return build.TemplateHash(spec) }
 
 // JobName returns the owner's name, cut to the room that the suffix leaves, a
 // hyphen and the suffix. Dots become hyphens. The result has at most 52 bytes if the

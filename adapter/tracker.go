@@ -91,9 +91,7 @@ type Tracker struct {
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	var problems field.Errors
 	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or term.Alone()")
-	if elsewhere, is := client.(hub.Client); is {
-		o.hub = elsewhere.Hub()
-	}
+	o.hub = hub.OptionsOf(client)
 	t, err := newTracker(o)
 	problems.Join("", err)
 	if err := problems.Err(); err != nil {
@@ -389,7 +387,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	if o.phases != [InFlight]int32{} || o.flying() > 0 {
 		return false
 	}
-	called := o.target.Owner.called()
+	called := o.target.jobs.Owner.Called()
 	for _, other := range t.owners {
 		if other != o && other.called == called && other.running() > 0 {
 			return true

@@ -105,7 +105,10 @@ func (t *Tracker) compact(object any) any {
 func (t *Tracker) show(object any, gone bool) {
 	switch o := object.(type) {
 	case *pods.Pod:
-		t.podShown(o, gone)
+		t.pods.Show(o, gone)
+		if j := t.jobs[o.Job.UID]; j != nil && j.Namespace == o.Job.Namespace {
+			t.recount(j, *j)
+		}
 	case *job:
 		if !gone {
 			t.jobShown(o)

@@ -1,4 +1,4 @@
-// Package build names and builds the Jobs of an owner, and reads the items of Jobs.
+// Package build names and builds the Jobs of an owner, and reads whose a Job is.
 package build
 
 import (
@@ -38,6 +38,49 @@ type Owner struct {
 	UID                               types.UID
 }
 
+// Called returns a name that no other owner has at the same time, in any version of the API.
+func (o *Owner) Called() string {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
+}
+
+// A Claim is whose a Job is.
+type Claim struct {
+	UID    types.UID // "" if the Job has no owner that the tracker knows of
+	Called string    // by the controller reference; "" if there is none
+}
+
+// ClaimOf returns whose a Job is: its controller's, or of another cluster's owner if home is set.
+func ClaimOf(j *batchv1.Job, home string) Claim {
+	controller := metav1.GetControllerOfNoCopy(j)
+	switch {
+	case home == "" && controller != nil:
+		called := (&Owner{controller.APIVersion, controller.Kind, j.Namespace, controller.Name, ""}).Called()
+		return Claim{types.UID(Brief(string(controller.UID))), Brief(called)}
+	case home != "" && controller == nil && j.Labels[hub.LabelHome] == home:
+		return Claim{UID: types.UID(j.Labels[LabelOwner])}
+	}
+	return Claim{}
+}
+
+// Condition returns the condition of a Job if it is True, else nil.
+func Condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Value returns *p, or the zero value if p is nil.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // An Item is an adapter.Item.
 type Item struct {
 	Key      string
@@ -71,6 +114,15 @@ func Brief(text string) string {
 	return "sha256:" + Hash(text, 64)
 }
 
+// TemplateHash is adapter.TemplateHash.
+func TemplateHash(spec *batchv1.JobSpec) string {
+	data, err := json.Marshal(spec)
+	if err != nil { // the type holds JSON only
+		panic(err)
+	}
+	return Hash(string(data), 10)
+}
+
 // JobName is adapter.JobName.
 func JobName(owner, suffix string) string {
 	const most = 52                               // 63 without a hyphen and the index of a pod
@@ -102,6 +154,16 @@ func (j *Jobs) Number(name string) int64 {
 		return 0
 	}
 	return n
+}
+
+// RevisionOf returns the revision that a Job was made from, also by KEDA.
+func RevisionOf(object *batchv1.Job) rollout.Revision {
+	is := object.Annotations
+	generation, err := strconv.ParseInt(cmp.Or(is[AnnotationGeneration], is["scaledjob.keda.sh/generation"]), 10, 64)
+	if err != nil {
+		generation = 0
+	}
+	return rollout.Revision{Generation: max(0, generation), TemplateHash: Brief(is[AnnotationTemplateHash])}
 }
 
 // ItemOf returns the item that a Job's annotations name, or nil.

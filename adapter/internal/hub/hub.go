@@ -1,7 +1,11 @@
 // Package hub is the seam between adapter and adapter/member: Jobs of owners in another cluster.
 package hub
 
-import batchv1 "k8s.io/api/batch/v1"
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
 
 // LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster and their pods.
 const LabelHome = "scaledjob.github.io/home"
@@ -57,4 +61,31 @@ type Labels map[string]string
 type Client interface {
 	Hub() Options
 	Labels() []Labels // of the first Jobs that a plan creates, one for each
+}
+
+// OptionsOf returns the options of a tracker with the client.
+func OptionsOf(client any) (o Options) {
+	if elsewhere, is := client.(Client); is {
+		o = elsewhere.Hub()
+	}
+	return o
+}
+
+// A Queue has the labels of the next Jobs.
+type Queue []Labels
+
+// LabelsOf returns the labels of the Jobs that a client creates.
+func LabelsOf(client any) Queue {
+	if elsewhere, is := client.(Client); is {
+		return slices.Clone(elsewhere.Labels())
+	}
+	return nil
+}
+
+// Next removes and returns the labels of the next Job, or nil.
+func (q *Queue) Next() (first Labels) {
+	if len(*q) > 0 {
+		first, *q = (*q)[0], (*q)[1:]
+	}
+	return first
 }

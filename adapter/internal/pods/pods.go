@@ -1,8 +1,9 @@
-// Package pods keeps what a tracker of Jobs needs of their pods.
+// Package pods keeps what a tracker of Jobs needs of their pods, and since when Jobs wait for them.
 package pods
 
 import (
 	"slices"
+	"time"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -90,4 +91,24 @@ func (t Table) In(namespace string) (all []any) {
 		}
 	}
 	return all
+}
+
+// Times are when each pending Job became so, in nanoseconds since 1970, in order.
+type Times []int64
+
+// Add adds a time, or removes it if n is negative.
+func (t *Times) Add(since time.Time, n int32) {
+	at := since.UnixNano()
+	i, _ := slices.BinarySearch(*t, at)
+	if n > 0 {
+		*t = slices.Insert(*t, i, at)
+	} else {
+		*t = slices.Delete(*t, i, i+1)
+	}
+}
+
+// Until returns how many times are not after the limit.
+func (t Times) Until(limit time.Time) int {
+	n, _ := slices.BinarySearch(t, limit.UnixNano()+1)
+	return n
 }
