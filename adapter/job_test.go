@@ -280,6 +280,7 @@ func TestNewJob(t *testing.T) {
 	target := newTarget()
 	target.Job.Labels, target.Job.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "b"}
 	target.Job.Spec.Parallelism, target.Job.Spec.BackoffLimit = new(int32(2)), new(int32(3))
+	target.Job.Name, target.Job.OwnerReferences = "mine", []metav1.OwnerReference{{Name: "orders", UID: ownerUID}}
 	s := newServer()
 	w := newWriter(t, s, target, Options{})
 	_, err := w.poll(1)
@@ -298,6 +299,7 @@ func TestNewJob(t *testing.T) {
 	require.Equal(t, "a", target.Job.Labels["team"])
 	require.Equal(t, int32(2), *target.Job.Spec.Parallelism)
 	require.Equal(t, "worker", target.Job.Spec.Template.Spec.Containers[0].Name)
+	require.Equal(t, "mine", target.Job.Name)
 
 	target.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	require.Equal(t, corev1.RestartPolicyNever, target.NewJob(1).Spec.Template.Spec.RestartPolicy)

@@ -99,23 +99,6 @@ func TestItems(t *testing.T) {
 	require.Equal(t, Result{Pruned: 1}, result, "a list that began after the end was shown lacks the item")
 }
 
-// A raised attempt runs an item again after its Job has finished.
-func TestAttempt(t *testing.T) {
-	s := newServer()
-	w := newDispatcher(t, s, 5)
-	_, err := w.dispatch(keys("a")...)
-	require.NoError(t, err)
-	w.catchUp(t)
-	result, err := w.dispatch(Item{Key: "a", Attempt: 1})
-	require.NoError(t, err)
-	require.Zero(t, result, "the first attempt runs")
-	s.change(t, &s.all(t)[0], complete)
-	w.catchUp(t)
-	result, err = w.dispatch(Item{Key: "a", Attempt: 1})
-	require.NoError(t, err)
-	require.Equal(t, Result{Created: 1}, result)
-}
-
 // An item whose Job has failed runs again, as often as Retries allows. One that succeeded does not.
 func TestRetries(t *testing.T) {
 	s := newServer()

@@ -133,29 +133,6 @@ func TestStandbyLists(t *testing.T) {
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), time.Now()).Create)
 }
 
-// What a source was asked before the term is no list.
-func TestListOfEarlierTerm(t *testing.T) {
-	lease := newOffice(false)
-	target := newTarget()
-	target.Keyed = true
-	w := newWriter(t, newServer(), target, Options{Terms: lease.Holder})
-	list := []Item{{Key: "a"}}
-	p := w.PlanItems(ownerUID, w.clock, func() ([]Item, int64, error) {
-		lease.takes(term.Mark{})
-		_ = w.Plan(ownerUID, nil, w.clock)
-		w.clock = w.clock.Add(late)
-		w.catchUp(t)
-		return list, 0, nil
-	})
-	p.Create = 1
-	result, err := w.Apply(t.Context(), w.server, p)
-	require.NoError(t, err)
-	require.Zero(t, result)
-	result, err = w.Apply(t.Context(), w.server, w.planItems(list...))
-	require.NoError(t, err)
-	require.Equal(t, int64(1), result.Created)
-}
-
 // A number whose creates are refused for ever blocks the higher numbers, until the lease has
 // the mark.
 func TestSetAside(t *testing.T) {

@@ -97,23 +97,6 @@ Job.Labels[a]: found "b c"; use a valid label value`)
 	require.EqualError(t, err, "Options.Timeout: found -1ns; use a duration of 0 or more")
 }
 
-// The owner reference is a controller reference, whatever the prototype has, so that
-// created Jobs are counted.
-func TestController(t *testing.T) {
-	s, target := newServer(), newTarget()
-	target.Job.Name, target.Job.OwnerReferences = "mine", []metav1.OwnerReference{{Name: "orders", UID: ownerUID}}
-	target.Policy.Bounds.Max = 5
-	w := newWriter(t, s, target, Options{})
-	for range 4 {
-		_, err := w.poll(3)
-		require.NoError(t, err)
-		w.catchUp(t)
-	}
-	require.Equal(t, int64(3), s.unfinished(t))
-	require.True(t, metav1.IsControlledBy(&s.all(t)[0], &metav1.ObjectMeta{UID: ownerUID}))
-	require.Equal(t, "mine", target.Job.Name, "the prototype is not modified")
-}
-
 // A wrong UID that hides the owner's Jobs is not an empty set of Jobs.
 func TestMistaken(t *testing.T) {
 	s, target, wrong := newServer(), newTarget(), newTarget()
@@ -291,16 +274,8 @@ func TestListAsks(t *testing.T) {
 			asked = append(asked, a.GetResource().Resource)
 		}
 		require.Equal(t, test.asked, asked)
-		observed, same := Observe(test.target, test.options, nil, nil)
-		if test.problem == "" {
-			require.NoError(t, err)
-			require.NotNil(t, w)
-			require.NotNil(t, observed)
-		} else {
+		if require.Equal(t, test.problem == "", w != nil); w == nil {
 			require.ErrorContains(t, err, test.problem)
-			require.ErrorContains(t, same, test.problem)
-			require.Nil(t, w)
-			require.Nil(t, observed)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
@@ -218,7 +219,7 @@ func (all *Clusters) CutOff() error {
 		return nil
 	}
 	for _, err := range problems {
-		if code(err) != http.StatusUnauthorized {
+		if request.Code(err) != http.StatusUnauthorized {
 			return fmt.Errorf("none of %d members answers, so that the hub may be cut off: no Job is replaced, moved or lost", len(problems))
 		}
 	}

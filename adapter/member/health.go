@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
@@ -60,7 +61,7 @@ func (j *jury) note(name string, sent time.Time, err error) {
 // answer in its place with 407 or 500 and above, and 401 may mean that the credentials of
 // the hub have ended.
 func answered(err error) bool {
-	answer := code(err)
+	answer := request.Code(err)
 	return answer >= 400 && answer < 500 && answer != http.StatusUnauthorized && answer != http.StatusProxyAuthRequired
 }
 

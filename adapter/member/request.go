@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
@@ -84,14 +85,14 @@ func (s *sender) job(ctx context.Context, verb string, request func(context.Cont
 }
 
 // send sends a request, or fails with adapter.ErrNotSent.
-func (s *sender) send(ctx context.Context, request func(context.Context) error) error {
+func (s *sender) send(ctx context.Context, call func(context.Context) error) error {
 	if err := s.admit(ctx); err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
 	bounded, cancel := context.WithTimeout(s.caller, s.cluster.options.Timeout)
 	defer cancel()
-	err := request(bounded)
-	switch answer := code(err); {
+	err := call(bounded)
+	switch answer := request.Code(err); {
 	case err != nil && answer == 0:
 		s.mu.Lock()
 		s.unanswered = true
@@ -142,7 +143,7 @@ func either(a, b jobs.Failures) jobs.Failures {
 // failure returns the failure of the member that the error of a request is, if it is
 // one. An answer about the state of the object is none.
 func failure(verb string, err error) (failed jobs.Failures) {
-	answer := code(err)
+	answer := request.Code(err)
 	switch {
 	case err == nil || apierrors.IsAlreadyExists(err):
 	case verb != "create":
@@ -153,13 +154,4 @@ func failure(verb string, err error) (failed jobs.Failures) {
 		failed.Rejected = true
 	}
 	return failed
-}
-
-// code returns the HTTP status of an answer, or 0 if there was none.
-func code(err error) int32 {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Code
-	}
-	return 0
 }
