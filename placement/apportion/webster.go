@@ -1,6 +1,9 @@
 package apportion
 
-import "math"
+import (
+	"hash/fnv"
+	"math"
+)
 
 // Webster divides the seats. It returns each party's share, without the seats it
 // held before, and the seats that no party could take. Negative seats are none.
@@ -42,4 +45,48 @@ func begin(shares []int32, n int64, parties []Party) (given int64) {
 		given += share
 	}
 	return given
+}
+
+// A Party takes seats. The zero value has no weight, and takes none.
+type Party struct {
+	Weight int32  // relative to other weights; below 0 it counts as 0
+	Held   int32  // seats that it has already; below 0 it counts as 0
+	Cap    int32  // with Capped, the most seats it may have, including Held; below 0 it counts as 0
+	Capped bool   // otherwise Cap means nothing
+	Rank   uint64 // of two that are equal in all else, the lower comes first
+}
+
+func (p *Party) held() int64 { return int64(max(0, p.Held)) }
+
+// room returns the number of seats that the party may take. Without a cap it is more than
+// there can be.
+func (p *Party) room() int64 {
+	switch {
+	case p.Weight <= 0:
+		return 0
+	case !p.Capped:
+		return math.MaxInt32
+	}
+	return max(0, int64(p.Cap)-p.held())
+}
+
+// Rank returns a rank for the party of that name: 0 if the seed is empty, otherwise a
+// hash of seed and name.
+//
+// With equal ranks the odd seat of every division goes to the first party. If each
+// owner has a seed of its own, such as its namespace and name, the odd seats of the
+// owners are spread evenly, and each owner's stays where it is.
+//
+// The hash is FNV-1a of the seed, a zero byte and the name, in 64 bits, followed by the
+// finalizer of MurmurHash3. FNV-1a alone prefers some places among three equal parties.
+func Rank(seed, name string) uint64 {
+	if seed == "" {
+		return 0
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(seed + "\x00" + name)) // never fails
+	h := sum.Sum64()
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }

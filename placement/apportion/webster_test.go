@@ -1,14 +1,20 @@
 package apportion_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/apportion"
+	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // Every three parties with weights of up to 3, seats held of up to 1, and caps of up to 2
@@ -138,3 +144,92 @@ func ExampleParty() {
 	fmt.Println(shares, left)
 	// Output: [1 2 3] 0
 }
+
+func TestRank(t *testing.T) {
+	data, err := testdata.Files.ReadFile("multicluster.json")
+	require.NoError(t, err)
+	var file struct {
+		Ties []struct {
+			Seed   string
+			Hashes map[string]string
+		} `json:"seeded_ties"`
+	}
+	require.NoError(t, json.Unmarshal(data, &file))
+	require.Len(t, file.Ties, 4)
+	for _, c := range file.Ties {
+		require.Len(t, c.Hashes, 4)
+		for name, hash := range c.Hashes {
+			want, err := strconv.ParseUint(hash, 16, 64)
+			require.NoError(t, err)
+			require.Equal(t, want, apportion.Rank(c.Seed, name), "%s %s", c.Seed, name)
+			require.Zero(t, apportion.Rank("", name), "the first party comes first")
+		}
+	}
+}
+
+// Over many seeds each of three equals comes first equally often, by less than five
+// standard deviations.
+func TestRankIsFair(t *testing.T) {
+	const seeds = 12_000
+	names := []string{"member-1", "member-2", "member-3"}
+	var first [3]int
+	for i := range seeds {
+		seed := "ns/" + strconv.Itoa(i)
+		lowest := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(apportion.Rank(seed, a), apportion.Rank(seed, b)) })
+		first[slices.Index(names, lowest)]++
+	}
+	for i, n := range first {
+		require.InDelta(t, seeds/3, n, 258, names[i])
+	}
+}
+
+// Each seat goes where Webster gives one seat to the parties that are not avoided,
+// with the seats given before as held.
+func propSequence(t *rapid.T, c *premise.Counts) {
+	parties := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) apportion.Party {
+		return apportion.Party{
+			Weight: rapid.Int32Range(0, 5).Draw(t, "weight"), Held: rapid.Int32Range(0, 4).Draw(t, "held"),
+			Cap: rapid.Int32Range(0, 9).Draw(t, "cap"), Capped: rapid.IntRange(0, 3).Draw(t, "capped") == 0,
+			Rank: rapid.Uint64Range(0, 2).Draw(t, "rank"),
+		}
+	}), 1, 6).Draw(t, "parties")
+	now := append([]apportion.Party(nil), parties...)
+	s := apportion.NewSequence(parties)
+	passed, none := false, false
+	for range rapid.IntRange(1, 12).Draw(t, "seats") {
+		avoided := rapid.SliceOfN(rapid.IntRange(0, 2), len(parties), len(parties)).Draw(t, "avoided")
+		avoid := func(i int) bool { return avoided[i] == 0 }
+		open := append([]apportion.Party(nil), now...)
+		for i := range open {
+			if avoid(i) {
+				open[i].Weight = 0
+			}
+		}
+		shares, left := apportion.Webster(1, open)
+		party, ok := s.Next(avoid)
+		if ok != (left == 0) || ok && shares[party] != 1 {
+			t.Fatalf("%d, %v: want %v, %d left", party, ok, shares, left)
+		}
+		if !ok {
+			none = true
+			continue
+		}
+		all, _ := apportion.Webster(1, now)
+		passed = passed || all[party] == 0
+		now[party].Held++
+	}
+	_, left := apportion.Webster(1, now)
+	if s.Full() != (left == 1) {
+		t.Fatalf("full is %v, %d left", s.Full(), left)
+	}
+	c.Note("the first party is avoided", passed)
+	c.Note("no party may take a seat", none)
+}
+
+func TestSequence(t *testing.T) {
+	premise.Check(t, propSequence, premise.Least{"the first party is avoided": 0.3, "no party may take a seat": 0.1})
+	_, ok := new(apportion.Sequence).Next(nil)
+	require.False(t, ok)
+}
+
+func FuzzSequence(f *testing.F) { premise.Fuzz(f, propSequence) }

@@ -70,10 +70,9 @@
 //
 //	an oracle finds the same places, replacements and maximum       TestPlaces
 //	duplicates are deleted by the rule, and never the last of a chain TestChains
+//	a replacement that finishes between two polls removes its source, and stays until then TestChains
 //	the order of members, clusters and Jobs does not matter         TestOrder
 //	nothing changes before NextCheck                                TestOrder
-//	a replacement that finishes between two polls removes its source TestReplacementFinishesBetweenPolls
-//	the history keeps that replacement until its source is deleted  TestHistoryKeepsWhatASourceWaitsFor
 //	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
 //	a member that is never reached delays the others for a while    TestNeverReached
 //	a single Job probes a cluster, with backoff                     TestProbe, TestStartsLate

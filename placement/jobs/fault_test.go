@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,69 +17,6 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
-
-// A replacement that has succeeded has run, also if no poll saw it run. A source that
-// runs by then is kept by preferFailover.
-func TestReplacementFinishesBetweenPolls(t *testing.T) {
-	for policy, want := range map[jobs.Duplication][2]int{
-		jobs.KeepAll: {}, jobs.PreferSource: {}, jobs.PreferFailover: {1, 0}, jobs.ImmediateSourceCleanup: {1, 1},
-	} {
-		for runs, phase := range []jobs.Phase{jobs.Pending, jobs.Running} {
-			f := newFleet("a", "b")
-			f.Failover.Duplication = policy
-			f.has("b", 1, phase, time.Hour)
-			f.cluster("a").Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Succeeded, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}}}
-			require.Len(t, f.plan().Duplicates, want[runs], "%s, source %d", policy, phase)
-		}
-	}
-	// In a chain the source and the first replacement are both deleted.
-	f := newFleet("a", "b", "c")
-	f.Failover.Duplication = jobs.PreferFailover
-	f.has("a", 1, jobs.Pending, time.Hour)
-	f.cluster("b").Jobs = []jobs.Job{{Name: "r1", UID: "r1", Phase: jobs.Running, Replaces: jobs.Source{UID: "a-0", Attempt: 1}}}
-	f.cluster("c").Jobs = []jobs.Job{{Name: "r2", UID: "r2", Phase: jobs.Succeeded, Replaces: jobs.Source{UID: "a-0", Attempt: 2}}}
-	require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}}}, f.plan().Duplicates, "r1 runs")
-	f.cluster("b").Jobs[0].Phase = jobs.Pending
-	require.Len(t, f.plan().Duplicates, 2)
-}
-
-// A replacement that has succeeded is kept beyond the limits of the history until its
-// source is deleted. Without it the source would be replaced again, and run twice.
-func TestHistoryKeepsWhatASourceWaitsFor(t *testing.T) {
-	for _, policy := range []jobs.Duplication{jobs.PreferFailover, jobs.ImmediateSourceCleanup} {
-		f := newFleet("a", "b")
-		f.Failover.Duplication = policy
-		f.History = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
-		f.has("b", 1, jobs.Pending, time.Hour)
-		f.cluster("a").Jobs = []jobs.Job{
-			{Name: "r", UID: "r", Phase: jobs.Succeeded, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}},
-			{Name: "other", UID: "other", Phase: jobs.Succeeded, Finished: epoch},
-			{Name: "failed", UID: "failed", Phase: jobs.Failed, Finished: epoch, Replaces: jobs.Source{UID: "b-0", Attempt: 1}},
-		}
-		f.cluster("b").Reach = jobs.Unreachable
-		d := f.plan()
-		require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "b", Name: "b-0", UID: "b-0"}, Deferred: true}}, d.Duplicates, policy)
-		require.Len(t, d.Finished, 2, policy)
-		require.NotContains(t, d.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: "a", Name: "r", UID: "r"}}, policy)
-		f.cluster("b").Reach = jobs.Reachable
-		for _, outdated := range []bool{false, true} { // the deletion of the source may fail
-			f.Revision, f.Rollout.Strategy = rollout.Revision{}, rollout.Immediate
-			if outdated {
-				f.Revision.Generation = 2
-				f.cluster("b").Jobs[0].Revision.Generation = 1
-			}
-			d = f.plan()
-			require.Len(t, slices.Concat(d.Outdated, d.Duplicates), 1, policy)
-			require.Equal(t, outdated, len(d.Outdated) == 1, policy)
-			require.Len(t, d.Finished, 2, policy)
-			require.NotContains(t, d.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: "a", Name: "r", UID: "r"}}, policy)
-		}
-		f.cluster("b").Jobs[0].Deleting = true
-		require.Len(t, f.plan().Finished, 3, policy)
-		f.cluster("b").Jobs = nil
-		require.Len(t, f.plan().Finished, 3, policy)
-	}
-}
 
 // While a cluster is not listed after a restart, its stuck Jobs stay counted.
 func TestRestartKeepsWhatIsCounted(t *testing.T) {

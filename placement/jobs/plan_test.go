@@ -270,21 +270,6 @@ func TestFailoverOverMax(t *testing.T) {
 	require.Zero(t, f.plan().Scaling.Create)
 }
 
-// The source of a replacement that may not exist is kept until it does.
-func TestUnconfirmedReplacement(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Failover.Duplication = jobs.ImmediateSourceCleanup
-	f.has("a", 1, jobs.Pending, time.Minute)
-	f.demand(1)
-	b := f.cluster("b")
-	b.Jobs = []jobs.Job{{Name: "r", UID: "r", Phase: jobs.Pending, Replaces: jobs.Source{UID: "a-0", Attempt: 1}, Unconfirmed: true}}
-	plan := f.plan()
-	require.Empty(t, plan.Duplicates, "%s", plan)
-	require.Empty(t, plan.Create, "it has its replacement: %s", plan)
-	b.Jobs[0].Unconfirmed = false
-	require.Equal(t, []jobs.Deletion{{Ref: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}}}, f.plan().Duplicates)
-}
-
 // Why Jobs are not placed: the first that is true.
 func TestUnplaced(t *testing.T) {
 	full := func(f *fleet, name string) {

@@ -10,10 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/horizontal"
 	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
@@ -314,14 +312,5 @@ func TestObjectStatusOfThePage(t *testing.T) {
 		}
 		got.MemberClusterStatuses = nil
 		require.Equal(t, c.Expect, got)
-	}
-}
-
-// The selector is valid for the longest name of an object.
-func TestObjectSelector(t *testing.T) {
-	for _, name := range []string{"nginx", strings.Repeat("a", 253)} {
-		selector, err := labels.Parse(NewObjectStatus(name, replicas.Plan{}, ObjectStatus{}, time.Time{}).Selector)
-		require.NoError(t, err)
-		require.True(t, selector.Matches(labels.Set{"kedify-agent-distributedscaledobject": member.LabelValue(name)}))
 	}
 }
