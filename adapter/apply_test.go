@@ -158,7 +158,7 @@ func TestFailure(t *testing.T) {
 		err  error
 		want slots.Result
 	}{
-		{status(400), slots.Refused}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.None}, {status(499), slots.Refused},
+		{status(400), slots.Refused}, {status(401), slots.None}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.None}, {status(499), slots.Refused},
 		{status(399), slots.Unanswered}, {status(500), slots.Unanswered}, {status(504), slots.Unanswered},
 		{fmt.Errorf("%w: the limit", ErrNotSent), slots.None},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.None}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},

@@ -242,12 +242,11 @@ func TestMovedOwner(t *testing.T) {
 	w.passes(time.Second)
 	require.NoError(t, shop.Replace(nil, ""))
 	require.True(t, held(), "Jobs of before an edit may be in mail")
-	mail.Problem = apierrors.NewForbidden(jobs, "", nil)
-	w.view(false)
+	mail.Failed(apierrors.NewForbidden(jobs, "", nil))
 	require.False(t, held())
 	w.edit(t, target, func(t *Target) { t.Owner.Namespace = "mail" })
 	require.True(t, held(), "the view of mail is of before the term")
-	mail.Problem = nil
+	mail.Failed(nil)
 	require.NoError(t, mail.Replace(nil, ""))
 	require.False(t, held())
 }

@@ -77,7 +77,7 @@
 //     that is the owner's, has the same key and attempt, and is unfinished, even if it is being
 //     deleted, and else [Taken]; both have its UID. It is [None] if there is no object any more, and [Unanswered] if the read failed.
 //   - A read without an answer is [Unanswered], also if it was refused. A read with a UID is [None] if
-//     that object is gone or being deleted.
+//     that object is gone or being deleted, and else [Done], also if it has finished.
 //   - A delete names the UID, so that it cannot delete another object with the name. If the object
 //     had not finished, the delete also names the version that was observed. It is [Done] if the object is
 //     gone or being deleted, and [None] if it has another version.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/scaledjob/scaledjob/slots"
 	"github.com/scaledjob/scaledjob/slots/slotstest"
 )
@@ -66,6 +68,14 @@ func persistent() (all []slotstest.Config) {
 		}
 	}
 	return all
+}
+
+// A fault that no request has would be a fault that is never explored.
+func TestFaultOfNoRequest(t *testing.T) {
+	for _, verb := range []string{"", "Create", "list"} {
+		c := slotstest.Config{Max: []int64{1}, Demands: []uint8{1}, Depth: 1, Faults: []slotstest.Fault{{Verb: verb}}}
+		require.Panics(t, func() { slotstest.Explore(c, slotstest.NewPlain) }, verb)
+	}
 }
 
 func TestModel(t *testing.T) {

@@ -135,15 +135,15 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 }
 
 // Items returns a Poll of a keyed owner: a Job for each item of the source. Before the source is asked,
-// read returns the owner, from the API server. An owner that is gone, or has another UID, has no
-// items: its Jobs are deleted with it, and must not be made again.
+// read returns the owner, from the API server. If that fails, or the owner is being deleted or has
+// another UID, there is no list of items: Jobs that are deleted with their owner must not be made again.
 func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object, error), source adapter.Source,
 	done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
 	return func(ctx context.Context, _ Turn) (adapter.Plan, Done) {
 		plan := l.options.Tracker.PlanItems(owner, time.Now(), func() ([]adapter.Item, int64, error) {
 			is, err := read(ctx)
-			if err == nil && is.GetUID() != owner {
-				err = fmt.Errorf("found the UID %s", is.GetUID())
+			if err == nil && (is.GetUID() != owner || is.GetDeletionTimestamp() != nil) {
+				err = fmt.Errorf("found the UID %s, deleted at %v", is.GetUID(), is.GetDeletionTimestamp())
 			}
 			if err != nil {
 				return nil, 0, fmt.Errorf("read the owner: %w", err)

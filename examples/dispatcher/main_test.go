@@ -114,16 +114,19 @@ func TestDispatch(t *testing.T) {
 	})
 }
 
-// After the owner is gone, or another has its name, nothing runs, although the queue lists jobs and the
-// Jobs are deleted.
+// After the owner is gone or being deleted, or another has its name, nothing runs, although the queue
+// lists jobs.
 func TestOwnerGone(t *testing.T) {
-	for _, again := range []bool{false, true} {
+	now := metav1.Now()
+	for _, is := range []*metav1.ObjectMeta{
+		nil,
+		{Namespace: "ci", Name: "ci", UID: "v"},
+		{Namespace: "ci", Name: "ci", UID: "u", DeletionTimestamp: &now, Finalizers: []string{metav1.FinalizerDeleteDependents}},
+	} {
 		dispatched(t, (*ci).list, func(c *ci) {
-			owners := c.api.CoreV1().ConfigMaps("ci")
-			require.NoError(t, owners.Delete(t.Context(), "ci", metav1.DeleteOptions{}))
-			if again {
-				_, err := owners.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ci", UID: "v"}}, metav1.CreateOptions{})
-				require.NoError(t, err)
+			require.NoError(t, c.api.CoreV1().ConfigMaps("ci").Delete(t.Context(), "ci", metav1.DeleteOptions{}))
+			if is != nil {
+				require.NoError(t, c.api.Tracker().Add(&corev1.ConfigMap{ObjectMeta: *is}))
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -234,7 +234,7 @@ func (m *model) eachOfMessage(from *world, i int, try try) {
 // fault returns the reply that the request always gets.
 func (m *model) fault(sent *message) (slots.Result, bool) {
 	for _, f := range m.Faults {
-		if f.Verb == verbs[sent.kind] && sent.kind != toList && (f.Number == 0 || f.Number == sent.number) {
+		if f.Verb == verbs[sent.kind] && (f.Number == 0 || f.Number == sent.number) {
 			return f.Result, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ const (
 
 // A Fault is the reply that a request always gets. It has no effect.
 type Fault struct {
-	Verb   string // of slots.Request
+	Verb   string // create, delete, mark or read
 	Number uint8  // of the slot; 0 is all
 	Result slots.Result
 }
@@ -108,6 +109,11 @@ type model struct {
 func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 	m := &model{Config: c, new: loop}
 	m.Writers, m.Config.Writers = max(1, c.Writers), max(1, c.Writers)
+	for _, f := range c.Faults {
+		if i := slices.Index(verbs[:], f.Verb); i < 0 || verb(i) == toList {
+			panic(fmt.Sprintf("Config.Faults: found the verb %q; use create, delete, mark or read", f.Verb))
+		}
+	}
 	if len(c.Initial) == 0 {
 		c.Initial = [][]Held{nil}
 	}

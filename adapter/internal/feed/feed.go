@@ -56,7 +56,7 @@ func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 			f.begins(o.Continue == "")
 			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
 			list, err := calls.List(ctx, o)
-			f.failed(err)
+			f.Failed(err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -65,7 +65,7 @@ func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 				o.ResourceVersion = "" // the API server's cache may be older than the creates of another leader
 			}
 			watch, err := calls.Watch(ctx, o)
-			f.failed(err)
+			f.Failed(err)
 			return watch, err
 		},
 	}, client)
@@ -99,8 +99,8 @@ func (f *Feed) begins(is bool) {
 	}
 }
 
-// failed notes why the last list or watch failed.
-func (f *Feed) failed(err error) {
+// Failed notes why the last list or watch failed.
+func (f *Feed) Failed(err error) {
 	f.Lock(func() {
 		if f.Problem = err; apierrors.IsForbidden(err) {
 			f.Viewed(false)
