@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -278,9 +277,10 @@ func (l *linter) printRules(out io.Writer) error {
 		return json.NewEncoder(out).Encode(lint.Rules())
 	}
 	report.Fit(out, 0)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, r := range lint.Rules() {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Severity, r.Doc)
+		rows = append(rows, []string{r.ID, r.Severity.String(), r.Doc})
 	}
-	return w.Flush()
+	_, err := io.WriteString(out, report.Aligned("", false, rows))
+	return err
 }

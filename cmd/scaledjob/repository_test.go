@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,35 +62,6 @@ func TestRepository(t *testing.T) {
 	status, _, said = call(t, "lint charts/orders/templates/job.yaml", "")
 	require.Equal(t, trouble, status, "a file that is named is read")
 	require.Contains(t, said, "a template")
-}
-
-// Lint without arguments, in repositories of one kind of content beside a clean ScaledJob.
-func TestRepositories(t *testing.T) {
-	for dir, want := range map[string]struct {
-		status int
-		text   string
-	}{
-		"base/":     {success, " in 1 ScaledJob\n"},
-		"overlays/": {success, "skipped 4 Kustomize patches"},
-		"charts/":   {success, "skipped 3 Helm templates"},
-		"crds/":     {success, " in 1 ScaledJob\n"},
-		"vendor/":   {found, "broken YAML"},
-	} {
-		t.Run(dir, func(t *testing.T) {
-			files := map[string]string{"orders.yaml": hostileManifest}
-			for name, text := range repositoryFiles {
-				if strings.HasPrefix(name, dir) && dir != "base/" {
-					files[name] = text
-				}
-			}
-			tree(t, files)
-			start := time.Now()
-			status, out, said := call(t, "lint", "")
-			t.Logf("status %d after %s", status, time.Since(start))
-			require.Equal(t, want.status, status, out+said)
-			require.Contains(t, out, want.text)
-		})
-	}
 }
 
 // A repository with a chart alone, or overlays alone, has no ScaledJob to check, which is no finding.

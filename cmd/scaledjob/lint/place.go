@@ -18,6 +18,9 @@ type place struct {
 
 // node returns the node that the steps lead to, or nil.
 func (d *document) node(steps ...any) *yaml.Node {
+	if d == nil {
+		return nil
+	}
 	n := d.root
 	for _, step := range steps {
 		if _, n = tree.Child(n, step); n == nil {

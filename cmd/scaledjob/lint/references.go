@@ -51,9 +51,6 @@ func (j *job) findReferences() []reference {
 		}
 	}
 	for _, a := range j.authentications() {
-		if a.document == nil {
-			continue
-		}
 		namespace, where := j.namespaceOf(a)
 		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 			for i := range a.document.length("spec", field) {
@@ -234,9 +231,6 @@ func (j *job) variables() []variable {
 		}
 	}
 	for _, a := range j.authentications() {
-		if a.document == nil {
-			continue
-		}
 		for i := range a.document.length("spec", "env") {
 			if container := a.document.text("spec", "env", i, "containerName"); container == "" || j.envSource() != nil && container == j.envSource().Name {
 				all = append(all, variable{a.document.text("spec", "env", i, "name"), a.document.at("spec", "env", i, "name")})
@@ -264,14 +258,6 @@ func missingEnvironment(j *job) {
 	}
 }
 
-// length returns the number of variables in the document of an authentication.
-func (a *authentication) length() int {
-	if a.document == nil {
-		return 0
-	}
-	return a.document.length("spec", "env")
-}
-
 // parameterPlaces are the lists of parameters in the document of an authentication.
 func (a *authentication) parameterPlaces() (all [][]any) {
 	lists := append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
@@ -285,9 +271,6 @@ func (a *authentication) parameterPlaces() (all [][]any) {
 
 func authenticationParameterUnknown(j *job) {
 	for _, a := range j.authentications() {
-		if a.document == nil {
-			continue
-		}
 		var known []string
 		types, open := j.all.users[a.lookup.name], false // of triggers in any document
 		for _, name := range types {

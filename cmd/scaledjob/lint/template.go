@@ -82,7 +82,7 @@ func envContainerUnknown(j *job) {
 			"the template has no container of this name: KEDA never polls")
 	}
 	for _, a := range j.authentications() {
-		for i := range a.length() {
+		for i := range a.document.length("spec", "env") {
 			name := a.document.text("spec", "env", i, "containerName")
 			known := slices.ContainsFunc(j.containers(), func(c container) bool { return c.list == "containers" && c.Name == name })
 			j.when(name != "" && !known, a.document.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",

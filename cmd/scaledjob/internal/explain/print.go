@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -28,23 +27,22 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "%s: one poll of %s\n", input.Titled(p.Name), p.Release)
-	if err := p.Rollout.print(out, "rollout"); err != nil {
-		return err
-	}
+	p.Rollout.print(out, "rollout")
 	create := p.Create
 	if p.Blocked != "" {
 		fmt.Fprintf(out, "create    %s: %s\n", report.Plural(int(p.Create.Jobs), "Job"), report.Clean(p.Blocked))
-		if create = p.Corrected; create == nil {
-			return p.Prune.print(out, "prune")
+		if create = p.Corrected; create != nil {
+			fmt.Fprintln(out, "after the correction:")
 		}
-		fmt.Fprintln(out, "after the correction:")
 	}
-	if create != nil {
+	switch {
+	case create != nil:
 		fmt.Fprintln(out, create.Trace)
-	} else {
+	case p.Blocked == "":
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}
-	return p.Prune.print(out, "prune")
+	p.Prune.print(out, "prune")
+	return nil
 }
 
 // Deleted returns the names of the deleted Jobs. A finished Job may be outdated as well.
@@ -62,35 +60,32 @@ func (p *Poll) Deleted() (names []string) {
 	return names
 }
 
-func (r *removal) print(out io.Writer, part string) error {
+func (r *removal) print(out io.Writer, part string) {
 	if r == nil {
-		return nil
+		return
 	}
 	if len(r.Jobs) == 0 {
 		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
-		return nil
+		return
 	}
 	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, d := range r.Jobs {
-		fmt.Fprintf(w, "            %s\t%s\t%s\n", report.Clean(d.Name), d.Why, report.Clean(d.Detail))
+		rows = append(rows, []string{report.Clean(d.Name), d.Why, report.Clean(d.Detail)})
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	fmt.Fprint(out, report.Aligned("            ", false, rows))
 	if r.Rule != "" {
 		fmt.Fprintf(out, "          rule: %s\n", r.Rule)
 	}
 	if r.Panic {
 		fmt.Fprintf(out, "          and then %s\n", report.Clean(r.Fault))
 	}
-	return nil
 }
 
 // Deletions describes the deleted Jobs.
 func (p *Poll) Deletions() string {
 	var b strings.Builder
-	_ = p.Rollout.print(&b, "rollout")
-	_ = p.Prune.print(&b, "prune")
+	p.Rollout.print(&b, "rollout")
+	p.Prune.print(&b, "prune")
 	return strings.TrimSuffix(b.String(), "\n")
 }
