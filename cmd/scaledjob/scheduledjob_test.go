@@ -42,6 +42,12 @@ func TestScheduledJob(t *testing.T) {
 	require.NotEqual(t, success, status)
 	require.Contains(t, out, `never.yaml:7:22: error: spec.concurrencyPolicy is "Never": `)
 
+	for _, line := range []string{"null: x", "? [a]\n  : x", "a: !!binary '%'", "podCount: !!int x", "podCount: .nan"} {
+		status, out, _ = call(t, "lint "+written(t, "broken.yaml", scheduledManifest+"  "+line+"\n"), "")
+		require.Equal(t, found, status, line)
+		require.Contains(t, out, `broken.yaml:2:7: error: kind is "ScheduledJob": not YAML: `, line)
+	}
+
 	// Each problem has a line of its own, in each format; a valid ScheduledJob has none.
 	two := written(t, "two.yaml", strings.NewReplacer("/P1D", "/P1", "Berlin", "Berln").Replace(scheduledManifest))
 	for _, format := range []string{"text", "github", "json", "sarif"} {

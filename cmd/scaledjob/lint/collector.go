@@ -76,14 +76,16 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) (error, []*f
 		if check == nil || d.kind() != "ScheduledJob" || !strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/") {
 			continue
 		}
-		text, err := yaml.Marshal(d.root)
-		if err != nil { // such as a tag that does not fit its value
-			c.add(scheduledInvalid, d.at("kind"), "Correct the YAML", effect{text: err.Error()})
-			continue
-		}
 		n++
 		c.object = d.name()
-		rejected, surprising := check(text)
+		text, rejected := yaml.Marshal(d.root) // which fails for a tag that does not fit its value
+		var surprising []*field.Error
+		if rejected == nil {
+			rejected, surprising = check(text)
+		}
+		if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
+			c.add(scheduledInvalid, d.at("kind"), "Correct the YAML", effect{text: rejected.Error()})
+		}
 		for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
 			for _, p := range problems {
 				at := d.at(tree.Find(d.root, p.Path)...)

@@ -52,13 +52,31 @@ func Fitted(line string, columns int) []string {
 	return Lines(line, strings.Repeat(" ", min(indent, columns/2)), columns)
 }
 
-// Prose breaks the paragraphs of a text again. Paragraphs that begin with a space stay.
+// Prose breaks the paragraphs of a text again. Paragraphs that begin with a space stay. In the others, a line
+// that begins with one is an entry of a list.
 func Prose(text string, columns int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
-		if end := strings.TrimRight(p, "\n"); !strings.HasPrefix(p, " ") {
-			paragraphs[i] = strings.Join(Lines(strings.ReplaceAll(end, "\n", " "), "", columns), "\n") + p[len(end):]
+		if strings.HasPrefix(p, " ") {
+			continue
 		}
+		var parts, lines []string
+		end, entry := strings.TrimRight(p, "\n"), true
+		for line := range strings.SplitSeq(end, "\n") {
+			if is := strings.HasPrefix(line, " "); is || entry {
+				parts, entry = append(parts, line), is
+			} else {
+				parts[len(parts)-1] += " " + line
+			}
+		}
+		for _, part := range parts {
+			if strings.HasPrefix(part, " ") {
+				lines = append(lines, Fitted(part, columns)...)
+			} else {
+				lines = append(lines, Lines(part, "", columns)...)
+			}
+		}
+		paragraphs[i] = strings.Join(lines, "\n") + p[len(end):]
 	}
 	return strings.Join(paragraphs, "\n\n")
 }

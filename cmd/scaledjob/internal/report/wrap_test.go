@@ -37,4 +37,5 @@ func TestFitted(t *testing.T) {
 // Paragraphs are broken again, except those with a space before them.
 func TestProse(t *testing.T) {
 	require.Equal(t, "one\ntwo\nthree\n\n  four five\n\nsix\n", report.Prose("one two\nthree\n\n  four five\n\nsix\n", 5))
+	require.Equal(t, "one two three\n  a  four five\n     six\n  b  seven\neight nine ten\n", report.Prose("one two\nthree\n  a  four five six\n  b  seven\neight\nnine ten\n", 14), "a list")
 }
