@@ -230,18 +230,30 @@ func (b *bound) has(namespace string, owner types.UID) bool {
 	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
-// room returns how many Jobs of the owner may be added: as many Jobs and pods as remain free, so
-// that no owner uses up what the others have, and a new one always finds room.
-func (c *Cluster) room(owner types.UID) int64 {
-	free := c.options.MaxJobs
-	for _, b := range []*bound{c.jobs, c.pods} {
-		b.mu.Lock()
-		free = min(free, b.free(owner))
-		b.mu.Unlock()
+// room returns how many Jobs of the owner may be added, each with some pods at once: as many Jobs and
+// pods as remain free, so that no owner uses up what the others have, and a new one always finds
+// room. Jobs without so many pods yet have them soon.
+func (c *Cluster) room(owner types.UID, each int) int64 {
+	free, jobs := c.jobs.room(owner)
+	if c.options.Pods {
+		room, shown := c.pods.room(owner)
+		free = min(free, (room-2*max(0, jobs*each-shown))/each)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return int64(max(0, free) / (1 + len(c.failures)))
+}
+
+// room returns free, and how many objects the owner has.
+func (b *bound) room(owner types.UID) (free, owned int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.in {
+		if of := s.owned[owner]; of != nil {
+			owned += of.Jobs
+		}
+	}
+	return b.free(owner), owned
 }
 
 // Owners returns the owners of the Jobs on each member that this hub created, by the name of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -163,6 +164,25 @@ func TestManyPods(t *testing.T) {
 		w.add("a", o) // and all are listed
 		w.ready()
 	}
+}
+
+// The pods of Jobs with several at once fit into their owner's share, also of Jobs that have none yet.
+func TestParallelPods(t *testing.T) {
+	w := newWorld(t, member.Options{MaxJobs: 40, Pods: true}, "a").ready()
+	w.target.Job.Spec.Parallelism, w.target.PendingPodConditions = new(int32(5)), []string{"Ready"}
+	require.NoError(t, w.all.Track(w.target, w.overrides))
+	w.demand = 30
+	for range 4 {
+		noErrors(t, w.poll())
+		w.shown(len(w.jobs("a")))
+	}
+	for _, j := range w.jobs("a") {
+		w.pods("a", &j, 0, 5)
+	}
+	w.eventually("all run", func() bool {
+		all := w.observe()["a"].Jobs
+		return len(all) > 1 && !slices.ContainsFunc(all, func(j jobs.Job) bool { return j.Phase != jobs.Running })
+	})
 }
 
 // A list of pods that never ends is given up, and names the selector.

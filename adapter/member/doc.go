@@ -106,7 +106,7 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	no owner uses up what the others have                                 TestShareOfBound, TestManyPods
+//	no owner uses up what the others have                                 TestShareOfBound, TestManyPods, TestParallelPods
 //	pods of others' Jobs do not count                                     TestPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence

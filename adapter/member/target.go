@@ -99,6 +99,14 @@ func (o *owner) namespace(member string) string {
 	return cmp.Or(o.overrides[member].Namespace, o.target.Owner.Namespace)
 }
 
+// pods returns how many pods a Job has at once.
+func (o *owner) pods() int {
+	if o == nil || o.target.Job.Spec.Parallelism == nil {
+		return 1
+	}
+	return max(1, int(*o.target.Job.Spec.Parallelism))
+}
+
 // labels returns the labels of the Jobs to create, replacements first.
 func (p *part) labels() []hub.Labels {
 	all := make([]hub.Labels, p.Jobs())
