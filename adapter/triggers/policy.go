@@ -414,42 +414,38 @@ func (i *inspection) token(namespace, account string) {
 
 // way checks a way of authentication.
 func (i *inspection) way(key string, value any) {
+	all, _ := value.([]any)
+	one, _ := value.(map[string]any)
+	for kind, name := range kinds {
+		if name == key && kind != "vault" {
+			i.allow(kind)
+			i.sends(kind, check.Parameter{Name: "vaultUri", Value: text(one["vaultUri"])})
+			i.sends(kind, check.Parameter{Name: "awsRegion", Value: text(one["region"])})
+		}
+	}
 	switch key {
 	case "secretTargetRef", "configMapTargetRef":
 		kind := map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"}[key]
-		all, _ := value.([]any)
 		for _, one := range all {
 			ref, _ := one.(map[string]any)
 			i.refer(kind, ref)
 		}
-	case "env":
+	case "env", "filePath":
 	case "podIdentity", "oauth2", "azureServicePrincipal": // see nested
 	case "hashiCorpVault":
 		i.withhold = true
 		origins, err := i.policy.allowed("vault", i.policy.owner.Namespace)
-		vault, _ := value.(map[string]any)
-		if at := origin(text(vault["address"])); err == nil && !slices.ContainsFunc(origins, func(o string) bool { return origin(o) == at }) {
+		if at := origin(text(one["address"])); err == nil && !slices.ContainsFunc(origins, func(o string) bool { return origin(o) == at }) {
 			err = errors.New("found another Vault; the administrator may allow it with the flag -allow-trigger vault=" + i.policy.owner.Namespace + "@ORIGIN")
 		}
 		i.problems = append(i.problems, err)
-		credential, _ := vault["credential"].(map[string]any)
+		credential, _ := one["credential"].(map[string]any)
 		if account := text(credential["serviceAccountName"]); account != "" {
 			i.token(i.policy.owner.Namespace, account)
 		}
 	case "azureKeyVault", "awsSecretManager", "gcpSecretManager":
 		i.withhold = true
-		kind := map[string]string{
-			"azureKeyVault": "azure-key-vault", "awsSecretManager": "aws-secret-manager", "gcpSecretManager": "gcp-secret-manager",
-		}[key]
-		i.allow(kind)
-		manager, _ := value.(map[string]any)
-		i.sends(kind, check.Parameter{Name: "vaultUri", Value: text(manager["vaultUri"])})
-		i.sends(kind, check.Parameter{Name: "awsRegion", Value: text(manager["region"])})
-	case "filePath":
-		i.allow("file")
 	case "boundServiceAccountToken":
-		i.allow("token")
-		all, _ := value.([]any)
 		for _, one := range all {
 			ref, _ := one.(map[string]any)
 			i.token(i.namespace, text(ref["serviceAccountName"]))
