@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,10 +94,10 @@ func aRedis(t *testing.T, password string) string {
 
 func answerRedis(conn net.Conn, password string) {
 	defer conn.Close()
-	authenticated := password == ""
+	authenticated, from := password == "", bufio.NewReader(conn)
 	for {
-		command, err := readCommand(conn)
-		if err != nil {
+		command, err := readCommand(from)
+		if err != nil || len(command) == 0 {
 			return
 		}
 		answer := "+OK\r\n"
@@ -119,37 +121,18 @@ func answerRedis(conn net.Conn, password string) {
 	}
 }
 
-func readCommand(conn net.Conn) ([]string, error) {
-	number := func(mark byte) (n int, err error) {
-		for b := [1]byte{}; ; {
-			if _, err := conn.Read(b[:]); err != nil {
-				return 0, err
-			}
-			switch {
-			case b[0] == '\n':
-				return n, nil
-			case b[0] >= '0' && b[0] <= '9':
-				n = 10*n + int(b[0]-'0')
-			}
-		}
+func readCommand(from *bufio.Reader) (all []string, err error) {
+	var count, n int
+	if _, err := fmt.Fscanf(from, "*%d\n", &count); err != nil {
+		return nil, err
 	}
-	count, err := number('*')
-	if err != nil || count == 0 {
-		return []string{""}, err
-	}
-	var all []string
 	for range count {
-		n, err := number('$')
-		if err != nil {
+		if _, err := fmt.Fscanf(from, "$%d\n", &n); err != nil {
 			return nil, err
 		}
 		text := make([]byte, n+2)
-		for at := 0; at < len(text); {
-			k, err := conn.Read(text[at:])
-			if err != nil {
-				return nil, err
-			}
-			at += k
+		if _, err := io.ReadFull(from, text); err != nil {
+			return nil, err
 		}
 		all = append(all, string(text[:n]))
 	}

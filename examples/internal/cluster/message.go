@@ -1,5 +1,7 @@
 package cluster
 
+import "strings"
+
 // ConditionMessage cuts the message to the length that the API server accepts in a
 // condition.
 func ConditionMessage(message string) string { return cut(message, 32<<10) }
@@ -13,9 +15,5 @@ func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	end := n - len(dots)
-	for end > 0 && s[end]&0xC0 == 0x80 { // not within a character
-		end--
-	}
-	return s[:end] + dots
+	return strings.ToValidUTF8(s[:n-len(dots)], "") + dots
 }

@@ -195,3 +195,39 @@ func TestSed(t *testing.T) {
 		}
 	}
 }
+
+// kubectl explain describes every field of these custom resources, except Kubernetes' own.
+func TestDescriptions(t *testing.T) {
+	described := 0
+	var check func(path string, schema map[string]any)
+	check = func(path string, schema map[string]any) {
+		properties, _ := schema["properties"].(map[string]any)
+		for name, p := range properties {
+			path, p := path+"."+name, p.(map[string]any)
+			if path != ".metadata" { // which the API server describes
+				require.NotEmpty(t, p["description"], path)
+				described++
+			}
+			if name != "jobTemplate" {
+				check(path, p)
+			}
+		}
+		if items, ok := schema["items"].(map[string]any); ok {
+			check(path, items)
+		}
+	}
+	files, err := filepath.Glob("../../controller/manifests/crds/*s.yaml")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../redis-operator/config/crd/batch.miracle.dev_scaledjobs.yaml") {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		versions, _, err := unstructured.NestedSlice(objects(t, string(data))[0].Object, "spec", "versions")
+		require.NoError(t, err)
+		for _, version := range versions {
+			schema, _, err := unstructured.NestedMap(version.(map[string]any), "schema", "openAPIV3Schema")
+			require.NoError(t, err)
+			check("", schema)
+		}
+	}
+	require.Greater(t, described, 75)
+}

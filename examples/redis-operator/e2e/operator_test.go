@@ -39,7 +39,6 @@ func TestOperator(t *testing.T) {
 		{"what is in a template", (*stand).template},
 		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
-		{"a Job that ends", (*stand).ends},
 		{"Redis stops", (*stand).outage},
 		{"two replicas", (*stand).elects},
 		{"password and TLS", (*stand).secrets},
@@ -161,24 +160,6 @@ func (s *stand) drains(t *testing.T) {
 		require.Empty(t, p.series(t, o, "consumer"))
 	})
 	o.Stop()
-}
-
-// A Job that ends brings a reconcile, long before the next look at the queue.
-func (s *stand) ends(t *testing.T) {
-	p := s.place(t, "ends")
-	list := s.list(t, "scaledjob-e2e-ends")
-	s.push(t, list, 30)
-	p.consume(list, "1s")
-	p.operator("-poll=1h")
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.LessOrEqual(t, len(p.active(t)), 3)
-		require.Greater(t, len(p.jobs(t)), 9)
-	})
-	require.NoError(t, s.redis.Del(t.Context(), list).Err())
-	p.becomes(10*time.Second, func(t *assert.CollectT) {
-		require.Zero(t, p.get(t, "consumer").Status.ActiveJobs)
-		require.Empty(t, p.active(t))
-	})
 }
 
 // With the intervals as they are: a queue that cannot be read is tried again after 10 s,

@@ -69,29 +69,3 @@ func TestValidate(t *testing.T) {
 		"spec.redisAuth.secretKeyRef.name", "spec.redisAuth.secretKeyRef.key",
 	}, paths, "all at once")
 }
-
-// kubectl explain describes every field that is not Kubernetes's own.
-func TestDescriptions(t *testing.T) {
-	described := 0
-	var check func(path string, p apiextensions.JSONSchemaProps)
-	check = func(path string, p apiextensions.JSONSchemaProps) {
-		if path == "ScaledJob.metadata" {
-			return // the API server describes it
-		}
-		require.NotEmpty(t, p.Description, path)
-		described++
-		if path == "ScaledJob.spec.jobTemplate" {
-			return
-		}
-		for name, p := range p.Properties {
-			check(path+"."+name, p)
-		}
-		if p.Items != nil {
-			for name, p := range p.Items.Schema.Properties {
-				check(path+"."+name, p)
-			}
-		}
-	}
-	check("ScaledJob", *crdSchema(t))
-	require.Greater(t, described, 25)
-}

@@ -44,24 +44,6 @@ func TestDepth(t *testing.T) {
 	require.Eventually(t, func() bool { return server.CurrentConnectionCount() == 0 }, soon, time.Millisecond)
 }
 
-// A server that was away is read again at once, and in between what is told is always
-// the same.
-func TestAway(t *testing.T) {
-	server := redistest.Start(t)
-	server.Push("orders", 2, redis.Options{})
-	for range 2 {
-		n, err := depth(t, server.Address, "orders")
-		require.NoError(t, err)
-		require.EqualValues(t, 2, n)
-		server.Stop()
-		for range 2 {
-			_, err = depth(t, server.Address, "orders")
-			require.EqualError(t, err, "redis at "+server.Address+" cannot be connected to: dial tcp "+server.Address+": connect: connection refused")
-		}
-		server.Restart()
-	}
-}
-
 // Whatever answers, the time and the memory that it takes are bounded, and no error has the login.
 func TestHostile(t *testing.T) {
 	want := map[string]string{
