@@ -134,6 +134,22 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
+// An observed Job ends a long wait, also if the create of another is rejected before the same decision.
+func TestObservedAndRejected(t *testing.T) {
+	s := minutely(t)
+	s.Schedule, s.Concurrency = nil, schedule.Allow
+	seen := none
+	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}, {ID: "b", RequestedAt: created}}
+	d := schedule.Decide(s, schedule.State{}, seen, created)
+	require.Len(t, d.Start, 2)
+	d.State.Tries = 9
+	seen.Jobs = []schedule.Job{{Tag: d.Start[0].Tag, Created: created}}
+	seen.Rejected = []schedule.Rejection{{Tag: d.Start[1].Tag, Attempt: 1, Reason: "quota"}}
+	d = schedule.Decide(s, d.State, seen, created)
+	require.Equal(t, "quota", d.State.Rejected)
+	require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
+}
+
 func backOff(t *testing.T, c schedule.Concurrency) {
 	s := minutely(t)
 	s.Schedule, s.Concurrency = nil, c

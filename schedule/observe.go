@@ -65,7 +65,11 @@ func (d *decider) adopt(j Job) {
 		if r.tried() {
 			started = r.Tried
 		}
-		if r.Attempts > 0 && !d.rejected {
+		switch {
+		case r.Attempts == 0:
+		case d.rejected:
+			d.wait(failing) // for other Jobs
+		default:
 			s.Tries, s.RetryAt, s.Rejected = 0, time.Time{}, ""
 		}
 		if !r.OnDemand {
