@@ -52,7 +52,7 @@ func printTable(out io.Writer, r *Findings) error {
 		if !report.Fits(table, columns) {
 			table = ""
 			for _, row := range rows {
-				table += "  " + strings.Join(row, ", ") + "\n"
+				table += "  " + strings.Join(row, "  ") + "\n"
 			}
 		}
 		fmt.Fprintf(out, "Assumptions, their sources, and the flags that change them:\n%s\n", table)
