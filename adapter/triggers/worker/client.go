@@ -224,25 +224,25 @@ func (reader) List(ctx context.Context, into client.ObjectList, options ...clien
 // without the context of the read.
 type tokens struct {
 	typedcorev1.CoreV1Interface
-	of *stream // unless nil, that of all requests
+	read context.Context // unless nil, that of requests without one
 }
 
 func (t tokens) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInterface {
-	return accounts{namespace: namespace, of: t.of}
+	return accounts{namespace: namespace, read: t.read}
 }
 
 type accounts struct {
 	typedcorev1.ServiceAccountInterface
 	namespace string
-	of        *stream
+	read      context.Context
 }
 
 func (a accounts) CreateToken(ctx context.Context, name string, request *authenticationv1.TokenRequest, _ metav1.CreateOptions) (*authenticationv1.TokenRequest, error) {
-	s := a.of
-	if s == nil {
-		s, _ = ctx.Value(streamKey{}).(*stream)
+	if a.read != nil && ctx.Value(streamKey{}) == nil {
+		ctx = a.read
 	}
-	if s == nil {
+	s, ok := ctx.Value(streamKey{}).(*stream)
+	if !ok {
 		return nil, errNoStream
 	}
 	data, err := json.Marshal(request)

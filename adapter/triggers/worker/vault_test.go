@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -18,6 +20,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
 // A password comes from Vault, with a token of the namespace's ServiceAccount, if the administrator has named
@@ -71,4 +75,21 @@ func TestVault(t *testing.T) {
 		}
 		require.ErrorContains(t, err, says)
 	}
+}
+
+// A request for a token belongs to its own read, and without one to the read that built the client, no longer
+// than that lasts.
+func TestTokensOfReads(t *testing.T) {
+	of := func(token string) context.Context {
+		s := &stream{secrets: &redact.Secrets{}, known: map[string]wire.Answer{"Token team/vault ": {Object: []byte(`{"status": {"token": "` + token + `"}}`)}}}
+		return context.WithValue(t.Context(), streamKey{}, s)
+	}
+	before := tokens{read: of("before")}.ServiceAccounts("team")
+	for want, ctx := range map[string]context.Context{"before": t.Context(), "now": of("now")} {
+		got, err := before.CreateToken(ctx, "vault", nil, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, got.Status.Token)
+	}
+	_, err := tokens{}.ServiceAccounts("team").CreateToken(t.Context(), "vault", nil, metav1.CreateOptions{})
+	require.ErrorIs(t, err, errNoStream)
 }

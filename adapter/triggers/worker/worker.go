@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -289,7 +290,7 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		}
 	}
 	// First, because the reader then knows which objects and keys the authentication needs.
-	ofRead := &authentication.AuthClientSet{CoreV1Interface: tokens{of: s}}
+	ofRead := &authentication.AuthClientSet{CoreV1Interface: tokens{read: ctx}}
 	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, ofRead)
 	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
 	if err != nil {
@@ -312,7 +313,7 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		if err != nil {
 			return err
 		}
-		if _, found := of[e.Name]; !found && !optional(pod.Spec.Containers, e.Name) { // KEDA takes it for empty
+		if _, found := of[e.Name]; !found && !optional(pod.Spec.Containers, cmp.Or(e.ContainerName, pod.Spec.Containers[0].Name), e.Name) { // KEDA takes it for empty
 			return fmt.Errorf("found no variable %s, which the authentication refers to", e.Name)
 		}
 	}
@@ -340,10 +341,13 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 	return s.refusal()
 }
 
-// optional reports whether the containers may lack a variable.
-func optional(containers []corev1.Container, name string) bool {
+// optional reports whether a container may lack a variable.
+func optional(containers []corev1.Container, container, name string) bool {
 	is := func(may *bool) bool { return may != nil && *may }
 	for _, c := range containers {
+		if c.Name != container {
+			continue
+		}
 		for _, e := range c.EnvFrom {
 			if e.SecretRef != nil && is(e.SecretRef.Optional) || e.ConfigMapRef != nil && is(e.ConfigMapRef.Optional) {
 				return true

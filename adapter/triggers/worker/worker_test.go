@@ -236,6 +236,7 @@ func TestAbsentVariableIsUnreadable(t *testing.T) {
 		{"of no known value", "b", corev1.Container{Env: []corev1.EnvVar{{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{}}}}}, "found no variable PASSWORD"},
 		{"optional key", "b", corev1.Container{Env: from("other", "password", &yes)}, ""},
 		{"optional Secret", "b", corev1.Container{Env: from("absent", "password", &yes)}, ""},
+		{"optional in another container", "a", corev1.Container{Env: from("other", "password", &yes), EnvFrom: source}, "found no variable PASSWORD"},
 		{"in an optional Secret", "b", corev1.Container{EnvFrom: source}, ""},
 		{"empty", "b", corev1.Container{Env: []corev1.EnvVar{{Name: "PASSWORD"}}}, ""},
 	} {
