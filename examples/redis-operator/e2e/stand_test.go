@@ -270,11 +270,3 @@ func (p *place) becomes(within time.Duration, holds func(t *assert.CollectT)) {
 	p.t.Helper()
 	require.EventuallyWithT(p.t, holds, within, 50*time.Millisecond)
 }
-
-// stays checks that what is asserted holds for that long.
-func (p *place) stays(long time.Duration, holds func(t require.TestingT)) {
-	p.t.Helper()
-	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		holds(p.t)
-	}
-}
