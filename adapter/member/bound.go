@@ -85,7 +85,7 @@ func page[T any, P interface {
 // show takes over an object, and reports whether it is shown.
 func (b *bound) show(namespace string, object metav1.Object) bool {
 	s, key, labels := b.of(namespace), keyOf(object), object.GetLabels()
-	uid := types.UID(labels[adapter.LabelOwner])
+	uid := b.share(object.GetNamespace(), types.UID(labels[adapter.LabelOwner]))
 	if !s.hide(key) && b.kind == pods && uid != "" && b.free(uid) <= 0 {
 		return false
 	}
@@ -97,6 +97,15 @@ func (b *bound) show(namespace string, object metav1.Object) bool {
 	of.Jobs++
 	s.there[key] = of
 	return true
+}
+
+// share returns for whom an object counts. Who writes an owner's label on pods in another namespace takes
+// nothing from that owner.
+func (b *bound) share(namespace string, owner types.UID) types.UID {
+	if b.kind == pods && owner != "" {
+		owner += types.UID("/" + namespace)
+	}
+	return owner
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
@@ -230,13 +239,13 @@ func (b *bound) has(namespace string, owner types.UID) bool {
 	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
-// room returns how many Jobs of the owner may be added, each with some pods at once: as many Jobs and
+// room returns how many Jobs of the owner may be added in a namespace, each with some pods at once: as many Jobs and
 // pods as remain free, so that no owner uses up what the others have, and a new one always finds
 // room. Jobs without so many pods yet have them soon.
-func (c *Cluster) room(owner types.UID, each int) int64 {
+func (c *Cluster) room(owner types.UID, namespace string, each int) int64 {
 	free, jobs := c.jobs.room(owner)
 	if c.options.Pods {
-		room, shown := c.pods.room(owner)
+		room, shown := c.pods.room(c.pods.share(namespace, owner))
 		free = min(free, (room-2*max(0, jobs*each-shown))/each)
 	}
 	c.mu.Lock()

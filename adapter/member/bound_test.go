@@ -185,6 +185,23 @@ func TestParallelPods(t *testing.T) {
 	})
 }
 
+// Pods with the label of an owner in another namespace than his are not his.
+func TestForgedPods(t *testing.T) {
+	w := newWorld(t, member.Options{MaxJobs: 40, Pods: true}, "a").ready()
+	w.target.PendingPodConditions = []string{"Ready"}
+	require.NoError(t, w.all.Track(w.target, w.overrides))
+	w.demand = 1
+	noErrors(t, w.poll())
+	w.shown(1)
+	forged := w.jobs("a")[0]
+	forged.Namespace, forged.UID = "elsewhere", "forged"
+	w.pods("a", &forged, 0, 30)
+	own := w.jobs("a")[0]
+	w.pods("a", &own, 0, 1)
+	w.eventually("his own pod is shown", func() bool { return w.observe()["a"].Jobs[0].Phase == jobs.Running })
+	require.Greater(t, *w.observe()["a"].MaxJobs, int64(3))
+}
+
 // A list of pods that never ends is given up, and names the selector.
 func TestEndlessPods(t *testing.T) {
 	pages, clients := 0, fake.NewClientset()
