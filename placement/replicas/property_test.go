@@ -70,8 +70,13 @@ func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s
 		if i == 0 {
 			s.Now = epoch
 		}
-		s.Clusters = nil
-		for _, name := range drawNames(t, "clusters", "a", "b", "c", "d", "e") {
+		names := drawNames(t, "clusters", "a", "b", "c", "d", "e")
+		if i > 0 && rapid.IntRange(0, 3).Draw(t, "stands") == 0 { // the clusters show no progress
+			s.Now, names = s.Now.Add(seconds(6)), nil
+		} else {
+			s.Clusters = nil
+		}
+		for _, name := range names {
 			s.Clusters = append(s.Clusters, replicas.Cluster{
 				Name: name, Problem: observed.Draw(t, "problem"), Replicas: number.Draw(t, "current"),
 				Existing: rapid.Ptr(number, true).Draw(t, "existing"), Ordered: rapid.Ptr(number, true).Draw(t, "ordered"), Since: s.Now.Add(-seconds(rapid.IntRange(0, 9).Draw(t, "since"))),

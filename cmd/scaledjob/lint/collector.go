@@ -71,7 +71,7 @@ func (c *collector) scaledJobs(all documents) int {
 }
 
 // scheduledJobs checks each ScheduledJob, and counts them.
-func (c *collector) scheduledJobs(all documents, check func([]byte) (error, []*field.Error)) (n int) {
+func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Error, error)) (n int) {
 	for _, d := range all {
 		if check == nil || d.kind() != "ScheduledJob" || !strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/") {
 			continue
@@ -81,7 +81,7 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) (error, []*f
 		text, rejected := yaml.Marshal(d.root) // which fails for a tag that does not fit its value
 		var surprising []*field.Error
 		if rejected == nil {
-			rejected, surprising = check(text)
+			surprising, rejected = check(text)
 		}
 		if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
 			c.add(scheduledInvalid, d.at("kind"), "Correct the YAML", effect{text: rejected.Error()})

@@ -44,7 +44,7 @@ type Checker struct {
 	// ScheduledJob reads the YAML of a ScheduledJob, the resource of examples/scheduled, and returns
 	// what its controller rejects, as [field.Error], and what may surprise its author. nil checks no
 	// ScheduledJob.
-	ScheduledJob func(object []byte) (rejected error, surprising []*field.Error)
+	ScheduledJob func(object []byte) (surprising []*field.Error, rejected error)
 }
 
 // Check checks every ScaledJob and ScheduledJob of the files. It looks up references in the

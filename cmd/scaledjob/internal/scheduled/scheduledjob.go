@@ -119,11 +119,11 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 
 // Lint returns what the controller rejects in the YAML of a ScheduledJob, and what may surprise its
 // author.
-func Lint(object []byte) (rejected error, surprising []*field.Error) {
+func Lint(object []byte) (surprising []*field.Error, rejected error) {
 	found, err := scheduledjob.Read(object)
 	for _, j := range found {
 		c, _, invalid := Config(j, time.Unix(0, 0).UTC())
 		err, surprising = errors.Join(err, invalid), append(surprising, c.Warnings...)
 	}
-	return err, surprising
+	return surprising, err
 }
