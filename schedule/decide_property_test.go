@@ -129,7 +129,7 @@ func boundedWaiting(e *edge, _ schedule.Observed, d schedule.Decision) {
 
 // While the last completed run failed, no scheduled run starts. A run that may start waits for
 // nothing but an active run. A stopped or lost run does not change the block.
-func whileBlocked(e *edge, _ schedule.Observed, d schedule.Decision) {
+func whileBlocked(e *edge, seen schedule.Observed, d schedule.Decision) {
 	failed := e.spec.BlockOnFailure && d.State.Last.Outcome() == schedule.Failed
 	if d.State.Last.Stopped != "" || d.State.Last.Lost {
 		failed = d.State.Blocked
@@ -152,7 +152,7 @@ func whileBlocked(e *edge, _ schedule.Observed, d schedule.Decision) {
 			e.fail("%v starts after %v", r, d.State.Last)
 		}
 	}
-	busy := e.spec.Concurrency != schedule.Allow && len(d.State.Running)+tried(d.State.Pending)+len(d.Stop) > 0
+	busy := e.spec.Concurrency != schedule.Allow && (len(d.State.Running)+tried(d.State.Pending) > 0 || slices.ContainsFunc(seen.Jobs, active)) // also of a run that has completed before
 	if d.JobsUnknown || d.State.Tries >= 3 || d.Held != "" || busy {
 		return
 	}
