@@ -38,7 +38,7 @@ type owned struct {
 	foreign  int32 // with a time to live, which somebody else carries out
 }
 
-// An origin is a Job in flight, and what it was created from.
+// An origin is a Job in flight, and its source.
 type origin struct {
 	Job
 	from *build.Jobs

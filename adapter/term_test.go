@@ -236,7 +236,7 @@ func TestMovedOwner(t *testing.T) {
 	lease.takes(term.Mark{})
 	held := func() bool {
 		p := w.Plan(ownerUID, items(3), w.clock)
-		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == jobsUnknown })
+		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == jobsUnknown || h.Rule == "unlisted" })
 	}
 	require.True(t, held())
 	w.passes(time.Second)

@@ -150,6 +150,9 @@ func propForger(t *rapid.T) {
 	require.NoError(t, a.Track(target))
 	require.NoError(t, b.Track(target))
 	require.Equal(t, a.owners[ownerUID].set.Unfinished(), b.owners[ownerUID].set.Unfinished())
+	counts, _ := a.Counts(ownerUID, noon.Add(time.Hour))
+	beside, _ := b.Counts(ownerUID, noon.Add(time.Hour))
+	require.Equal(t, counts, beside)
 	for _, demand := range []float64{0, 3, 30} {
 		x, y := a.Plan(ownerUID, items(demand), noon.Add(time.Hour)), b.Plan(ownerUID, items(demand), noon.Add(time.Hour))
 		x.target, y.target = nil, nil

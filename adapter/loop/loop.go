@@ -135,10 +135,10 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 }
 
 // Items returns a Poll of a keyed owner: a Job for each item of the source. Before the source is asked,
-// read returns the owner, from the API server. If that fails, or the owner is being deleted or has
+// read returns the owner, from the API server. The contexts of both end with Run. If read fails, or the owner is being deleted or has
 // another UID, there is no list of items: Jobs that are deleted with their owner must not be made again.
-func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object, error), source adapter.Source,
-	done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
+func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object, error),
+	source func(context.Context) (items []adapter.Item, revision int64, err error), done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
 	return func(ctx context.Context, _ Turn) (adapter.Plan, Done) {
 		plan := l.options.Tracker.PlanItems(owner, time.Now(), func() ([]adapter.Item, int64, error) {
 			is, err := read(ctx)
@@ -148,7 +148,7 @@ func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object,
 			if err != nil {
 				return nil, 0, fmt.Errorf("read the owner: %w", err)
 			}
-			return source()
+			return source(ctx)
 		})
 		return plan, func(result adapter.Result, err error) time.Duration { return done(plan, result, err) }
 	}

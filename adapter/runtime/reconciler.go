@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
 // Done takes over the result of a plan. It returns the time until the next poll; if that is 0 or
@@ -30,7 +31,7 @@ type Done func(ctx context.Context, result adapter.Result, err error) (next time
 // A poll that reads, and a plan that waits for slots or answers, hold no worker of the controller. At
 // most 2048 polls read at the same time, and owners have turns, as in a loop.Loop. A reconcile of
 // their owner then does nothing, and another one follows after the plan. Errors
-// of a plan are passed to done only. The owner is polled again when [Jobs.Next] says, and after
+// of a plan are passed to done only. A poll that panics is logged, and repeated like one that fails. The owner is polled again when [Jobs.Next] says, and after
 // an error as a loop.Loop does.
 func Reconciler[T any, O interface {
 	*T
@@ -40,7 +41,6 @@ func Reconciler[T any, O interface {
 		if j.again(req) {
 			return ctrl.Result{}, nil
 		}
-		ctx = term.With(ctx, j.terms)
 		owner := O(new(T))
 		if err := reader.Get(ctx, req.NamespacedName, owner); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -62,26 +62,40 @@ func Reconciler[T any, O interface {
 		j.mu.Unlock()
 		log := ctrl.LoggerFrom(ctx)
 		j.reads.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
-			if ctx.Err() != nil {
-				j.over(req, adapter.Plan{}, nil, 0)
-				return
+			plan, done, err := polled(ctrl.LoggerInto(ctx, log), owner, poll)
+			switch latest := O(new(T)); {
+			case err != nil:
+				log.Error(err, "the poll of an owner ended")
+				j.over(req, plan, err, time.Minute)
+			case done == nil || ctx.Err() != nil:
+				j.over(req, plan, nil, 0)
+			default:
+				if err = reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
+					j.Untrack(owner.GetUID()) // Edits may have done so before Track
+					// The controller's predicates may keep the event of an edit away.
+					j.over(req, adapter.Plan{}, client.IgnoreNotFound(err), time.Millisecond)
+					return
+				}
+				j.start(req, plan, done)
 			}
-			plan, done := poll(ctrl.LoggerInto(ctx, log), owner)
-			if done == nil || ctx.Err() != nil {
-				j.over(req, adapter.Plan{}, nil, 0)
-				return
-			}
-			latest := O(new(T))
-			if err := reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
-				j.Untrack(owner.GetUID()) // Edits may have done so before Track
-				// The controller's predicates may keep the event of an edit away.
-				j.over(req, adapter.Plan{}, nil, time.Millisecond)
-				return
-			}
-			j.start(req, plan, done)
 		})
 		return ctrl.Result{}, nil
 	})
+}
+
+// polled polls an owner, unless the context has ended. A panic is an error, as in a worker of the
+// controller: it must not end the process that other owners share.
+func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (adapter.Plan, Done)) (plan adapter.Plan, done Done, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			plan, done, err = adapter.Plan{}, nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if ctx.Err() != nil {
+		return plan, nil, nil
+	}
+	plan, done = poll(ctx, owner)
+	return plan, done, nil
 }
 
 // again reports whether the owner is polled, or its plan carried out. The owner is then reconciled

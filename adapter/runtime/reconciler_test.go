@@ -125,10 +125,11 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // An owner that is edited or deleted during a poll has no plan, also if the event came before its Jobs
-// were tracked.
+// were tracked. Nor has an owner whose poll panics; others go on. All are polled again.
 func TestReconcilerEdited(t *testing.T) {
 	for name, latest := range map[string]func(to ctrlclient.Object) error{
 		"same":    func(ctrlclient.Object) error { return nil },
+		"panics":  func(ctrlclient.Object) error { return nil },
 		"edited":  func(to ctrlclient.Object) error { to.SetGeneration(2); return nil },
 		"another": func(to ctrlclient.Object) error { to.SetUID("another"); return nil },
 		"deleted": func(ctrlclient.Object) error { return apierrors.NewNotFound(schema.GroupResource{}, "orders") },
@@ -152,7 +153,9 @@ func TestReconcilerEdited(t *testing.T) {
 				of.Owner.UID = owner.UID
 				return of, nil
 			}, func(context.Context, *corev1.ConfigMap) (adapter.Plan, Done) {
-				polled = true
+				if polled = true; name == "panics" {
+					panic(name)
+				}
 				return adapter.Plan{}, func(context.Context, adapter.Result, error) time.Duration { done = true; return 0 }
 			})
 			_, err = r.Reconcile(ctx, orders)
@@ -160,7 +163,9 @@ func TestReconcilerEdited(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, name == "same", done, name)
 			_, tracked := j.Counts("orders", time.Now())
-			require.Equal(t, name == "same", tracked, name)
+			require.Equal(t, name == "same" || name == "panics", tracked, name)
+			time.Sleep(10 * time.Second)
+			require.Equal(t, name != "same", q.Len() == 1, name)
 			stop()
 			time.Sleep(time.Minute)
 		})

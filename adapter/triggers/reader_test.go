@@ -516,6 +516,7 @@ func TestPolicy(t *testing.T) {
 		{"an identity inside", manifest.AuthenticationRef{Name: "nested"}, []wire.Ask{get("TriggerAuthentication", "team", "nested")}, "-allow-trigger azure-workload=team"},
 		{"an unknown way", manifest.AuthenticationRef{Name: "unknown"}, []wire.Ask{get("TriggerAuthentication", "team", "unknown")}, "not known"},
 		{"a token", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "default")}, "-token-audience team/default"},
+		{"a token that no authentication uses", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "used")}, "no authentication that uses"},
 		{"of the cluster, closed", manifest.AuthenticationRef{Name: "closed", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "closed")}, "-open-cluster-authentication"},
 		{"of the cluster", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "shared")}, ""},
 		{"of the cluster, and an own Secret of the name", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "team", "shared")}, ""},
@@ -537,7 +538,7 @@ func TestPolicy(t *testing.T) {
 			if c.ref.Name != "" {
 				o.Triggers[0].AuthenticationRef = &c.ref
 			}
-			metrics, err := newFake(t, Options{}, f, core, all...).Read(context.Background(), o)
+			metrics, err := newFake(t, Options{Audiences: map[string]string{"team/used": "a"}}, f, core, all...).Read(context.Background(), o)
 			if c.refused == "" {
 				require.NoError(t, err)
 				require.NotEmpty(t, last.Object)

@@ -52,7 +52,7 @@ func (j job) item() adapter.Item {
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func() ([]job, error)) {
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func(context.Context) ([]job, error)) {
 	tracker := must(adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace}))
 	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true}
 	t.Job = &batchv1.Job{Spec: job{}.item().Template.Spec} // each item has its own
@@ -63,8 +63,8 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	polls.Now(cache.MetaObjectToName(owner))
 	polls.Run(ctx, polls.Items(owner.UID, func(ctx context.Context) (metav1.Object, error) {
 		return clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	}, func() (items []adapter.Item, revision int64, err error) {
-		jobs, err := list()
+	}, func(ctx context.Context) (items []adapter.Item, revision int64, err error) {
+		jobs, err := list(ctx)
 		for _, j := range jobs {
 			items = append(items, j.item())
 		}
@@ -76,8 +76,14 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 }
 
 // get reads the queue. A list that is not complete is an error.
-func get(url string) (jobs []job, err error) {
-	answer, err := (&http.Client{Timeout: 10 * time.Second}).Get(url)
+func get(ctx context.Context, url string) (jobs []job, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +110,7 @@ func main() {
 	owner := must(clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{}))
 	lease := must(kube.Connect(config, *namespace, "dispatcher-"+*name, 0))
 	must(0, lease.Keep(ctx, func(ctx context.Context) error {
-		run(ctx, clients, lease.Holder, owner, *most, *keep, func() ([]job, error) { return get(*queue) })
+		run(ctx, clients, lease.Holder, owner, *most, *keep, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
 		return nil
 	}))
 }

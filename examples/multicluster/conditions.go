@@ -27,7 +27,7 @@ const (
 	reasonUnreachable = "MembersUnreachable"
 )
 
-// conditionTypes are those of both resources. Another is of another release.
+// conditionTypes are the conditions of both resources. Others are of another release.
 var conditionTypes = []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, "Fallback", "AbleToScale", "ScalingActive", "ScalingLimited"}
 
 // conditions returns the previous conditions, replaced by new conditions of the same type. Each has

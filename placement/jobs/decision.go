@@ -64,7 +64,7 @@ type MemberPlan struct {
 	Excluded Reason            // why it gets no new Job; empty if it may
 	Jobs     scaling.JobCounts // without lost Jobs
 	Lost     int64             // unfinished Jobs of a cluster that has not answered for LostAfter
-	// LostNames are the first names of lost Jobs, at most 10. Those that were not observed since
+	// LostNames are the first names of lost Jobs, at most 10. Jobs that were not observed since
 	// the start have none.
 	LostNames []string
 	Taint     taint.State // of the cluster: for all owners

@@ -40,7 +40,7 @@ type list struct {
 	objects [most]object
 }
 
-// A verb is that of a request.
+// A verb is the Verb of a request.
 type verb uint8
 
 const (

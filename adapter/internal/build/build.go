@@ -1,4 +1,4 @@
-// Package build names and builds the Jobs of an owner, and reads whose a Job is.
+// Package build names and builds the Jobs of an owner, and reads the owner of a Job.
 package build
 
 import (
@@ -44,13 +44,13 @@ func (o *Owner) Called() string {
 	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
-// A Claim is whose a Job is.
+// A Claim is the owner of a Job.
 type Claim struct {
 	UID    types.UID // "" if the Job has no owner that the tracker knows of
 	Called string    // by the controller reference; "" if there is none
 }
 
-// ClaimOf returns whose a Job is: its controller's, or of another cluster's owner if home is set.
+// ClaimOf returns the owner of a Job: its controller, or an owner in another cluster if home is set.
 func ClaimOf(j *batchv1.Job, home string) Claim {
 	controller := metav1.GetControllerOfNoCopy(j)
 	switch {
@@ -90,7 +90,7 @@ type Item struct {
 	Labels   map[string]string
 }
 
-// Jobs are what an owner's Jobs are made from.
+// Jobs are the source of an owner's Jobs.
 type Jobs struct {
 	Owner     Owner
 	Place     hub.Place
@@ -242,7 +242,7 @@ func (i *Item) template(prototype batchv1.JobTemplateSpec) (is batchv1.JobTempla
 	return is, nil
 }
 
-// merged returns labels and more labels. Those with this project's prefix are the prototype's.
+// merged returns labels and more labels. Labels with this project's prefix are the prototype's.
 func merged(labels, more, prototype map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, labels)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Sink takes over what a feed reads. A compact object is the sink's form of it.
+// A Sink takes over the objects that a feed reads. A compact object is the sink's form of it.
 type Sink struct {
 	Now     func() time.Time
 	Lock    func(do func())             // calls do with the sink's lock
@@ -44,7 +44,7 @@ type Feed struct {
 	again   func()    // reads anew; nil if that has begun
 }
 
-// New returns a feed that has read nothing. The client is that of the calls; client-go asks it
+// New returns a feed that has read nothing. The client makes the calls; client-go asks it
 // whether a watch may begin with the objects that there are.
 func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 	List(context.Context, metav1.ListOptions) (L, error)
@@ -108,7 +108,7 @@ func (f *Feed) Failed(err error) {
 	})
 }
 
-// concerns reports whether what is in a namespace waits for the feed. Objects of before an edit may
+// concerns reports whether the objects of a namespace wait for the feed. Objects of before an edit may
 // be in another namespace, unless that is refused.
 func (f *Feed) concerns(namespace string) bool {
 	return f.Namespace == "" || f.Namespace == namespace || !apierrors.IsForbidden(f.Problem)
@@ -205,7 +205,7 @@ func (g Group) Problem() error {
 	return errors.Join(all...)
 }
 
-// Reset forgets what has been read, and reads anew.
+// Reset forgets all objects, and reads anew.
 func (g Group) Reset(now time.Time) {
 	for _, f := range g {
 		f.Read, f.after = time.Time{}, now
@@ -223,7 +223,7 @@ func (g Group) Relist() (can bool) {
 	return can
 }
 
-// Lacks returns an error if what concerns a namespace has not been read.
+// Lacks returns an error if objects of a namespace have not been read.
 func (g Group) Lacks(namespace string) error {
 	for _, f := range g {
 		switch {

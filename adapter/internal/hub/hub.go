@@ -41,7 +41,7 @@ func (o *Options) PodSelector() string {
 	return batchv1.JobNameLabel
 }
 
-// Pick returns those of a Job's labels that it keeps, or nil.
+// Pick returns the labels of a Job that it keeps, or nil.
 func (o *Options) Pick(labels map[string]string) (picked Labels) {
 	for _, key := range o.Labels {
 		if value, ok := labels[key]; ok {

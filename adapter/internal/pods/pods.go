@@ -1,4 +1,4 @@
-// Package pods keeps what a tracker of Jobs needs of their pods, and since when Jobs wait for them.
+// Package pods keeps the facts about pods that a tracker of Jobs needs, and since when Jobs wait for them.
 package pods
 
 import (

@@ -1,4 +1,4 @@
-// Package request sends requests about Jobs, and reads what their answers mean to package slots.
+// Package request sends requests about Jobs, and reads the meaning of their answers to package slots.
 package request
 
 import (

@@ -224,7 +224,7 @@ func (reader) List(ctx context.Context, into client.ObjectList, options ...clien
 // without the context of the read.
 type tokens struct {
 	typedcorev1.CoreV1Interface
-	read context.Context // unless nil, that of requests without one
+	read context.Context // unless nil, the context of requests without one
 }
 
 func (t tokens) ServiceAccounts(namespace string) typedcorev1.ServiceAccountInterface {

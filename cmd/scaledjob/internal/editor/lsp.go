@@ -144,7 +144,7 @@ type frames struct {
 	out io.Writer
 }
 
-// Recv returns the next message, whose length nobody can use to take all memory.
+// Recv returns the next message. Its length cannot take all memory.
 func (f *frames) Recv() ([]byte, error) {
 	header, err := f.in.ReadMIMEHeader()
 	if err != nil {
