@@ -1,0 +1,33 @@
+package fair_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/scaledjob/scaledjob/adapter/fair"
+)
+
+// A refusal makes an owner congested, and a success ends it. No other owner waits for him.
+func ExampleQueue_Do() {
+	queue, owner := fair.New(4), fair.Owner{Namespace: "shop", Name: "orders"}
+	for _, answer := range []fair.Answer{fair.Refused, fair.Success} {
+		var done sync.WaitGroup
+		done.Add(1)
+		queue.Do(context.Background(), owner, func(ctx context.Context) {
+			defer done.Done()
+			slot, free, err := queue.Wait(ctx) // the slot of Do
+			if err != nil {
+				return
+			}
+			defer free()
+			slot.Sends("POST jobs")
+			slot.Answered(answer, 0)
+		})
+		done.Wait()
+		fmt.Println("congested:", queue.IsCongested(owner))
+	}
+	// Output:
+	// congested: true
+	// congested: false
+}

@@ -1,0 +1,52 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// A loop polls a queue until its items have Jobs.
+func Example() {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go tracker.Run(ctx)
+	polls := loop.New(loop.Options{Tracker: tracker, Client: client})
+	handler := loop.Handler(polls, func(queue *corev1.ConfigMap) (t adapter.Target, err error) {
+		t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+		t.Policy.Bounds.Max = 3
+		t.Job = &batchv1.Job{}
+		t.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}}
+		return t, nil
+	}, func(queue *corev1.ConfigMap, err error) { fmt.Println(queue.Name, err) })
+
+	// An informer calls the handler.
+	queue := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	handler.OnAdd(queue, false)
+	polls.Run(ctx, func(context.Context, loop.Turn) (adapter.Plan, loop.Done) {
+		metrics := []scaling.Metric{{Name: "items", Value: 5, Target: 1}}
+		return tracker.Plan(queue.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
+			if result.Created > 0 {
+				fmt.Println("created", result.Created, err)
+				cancel()
+			}
+			return time.Millisecond // until the next poll
+		}
+	})
+	// Output: created 3 <nil>
+}

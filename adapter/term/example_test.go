@@ -1,0 +1,35 @@
+package term_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/scaledjob/scaledjob/adapter/term"
+)
+
+// A file that one process at a time may lock.
+type lockFile struct{ lost bool }
+
+func (l *lockFile) Valid() bool { return !l.lost }
+
+func (l *lockFile) Mark(context.Context, term.Mark) error { return term.ErrNoMark }
+
+// A process takes a lease, loses it, and takes it again: what began in the first term stays ended.
+func Example() {
+	terms, file := &term.Holder{}, &lockFile{}
+	fmt.Println("before:", terms.Err())
+	ctx := term.With(context.Background(), terms.Begin(file, term.Mark{}))
+	fmt.Println("leads:", terms.MayAct(), term.Check(ctx))
+	file.lost = true
+	fmt.Println("lost:", terms.MayAct())
+	file.lost = false
+	terms.Begin(file, term.Mark{})
+	fmt.Println("again:", terms.MayAct())
+	fmt.Println("a request of the first term:", term.Check(ctx))
+	// Output:
+	// before: this process may not act: its term has ended
+	// leads: true <nil>
+	// lost: false
+	// again: true
+	// a request of the first term: this process may not act: its term has ended
+}
