@@ -19,6 +19,7 @@ import (
 // A loop polls a queue until its items have Jobs.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
 	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone()})
 	if err != nil {
