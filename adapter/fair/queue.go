@@ -2,7 +2,9 @@ package fair
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -126,6 +128,17 @@ func (q *Queue) Do(ctx context.Context, o Owner, f func(context.Context)) {
 		}()
 	}
 	q.add(s, o)
+}
+
+// Guard calls f, and returns its panic as an error: an owner must not end the process that others share.
+func Guard(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	f()
+	return nil
 }
 
 // Wait returns a slot for a request of the context's owner, to be freed. It fails if the

@@ -22,6 +22,7 @@
 //  4. After an error the key is polled again after 1 s, 2 s, 4 s and so on, each up to twice
 //     as long at random, but no later than without the error. After [adapter.ErrOutdated] it
 //     is polled again after 1 s.
+//  5. A poll that panics is logged, and its key polled again after a minute. No other key notices.
 //
 // # Tests
 //
@@ -33,5 +34,6 @@
 //	an overloaded API server                    TestOverloadedServer
 //	owners that are edited, recreated, deleted  TestHandler; TestOwnerGone in examples/dispatcher
 //	backoff                                     TestBackoff
+//	a panic ends no other key's polls           TestPanics
 //	an end waits for the polls under way        TestEnd
 package loop

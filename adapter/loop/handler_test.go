@@ -33,7 +33,11 @@ func TestHandler(t *testing.T) {
 	}
 	var problem error
 	var failures []error
+	panics := false
 	handler := loop.Handler(polls, func(queue *corev1.ConfigMap) (adapter.Target, error) {
+		if panics {
+			panic("a target")
+		}
 		return target(adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))), problem
 	}, func(queue *corev1.ConfigMap, err error) {
 		require.Equal(t, "orders", queue.Name)
@@ -55,6 +59,10 @@ func TestHandler(t *testing.T) {
 	problem = nil
 	handler.OnAdd(owner(""), false)
 	require.ErrorContains(t, failures[1], "Owner.UID: found nothing")
+	panics = true
+	handler.OnUpdate(owner("b"), owner("b"))
+	require.ErrorContains(t, failures[2], "panic: a target")
+	panics = false
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/orders"})
 	require.True(t, known("b"), "its UID is not known")
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/orders", Obj: owner("b")})
@@ -63,7 +71,7 @@ func TestHandler(t *testing.T) {
 	handler.OnDelete(owner("c"))
 	problem = errors.New("no maximum")
 	handler.OnAdd(owner("d"), false)
-	require.Len(t, failures, 3)
+	require.Len(t, failures, 4)
 	require.False(t, known("d"), "it was not tracked before")
 	problem = nil
 	handler.OnAdd(owner("d"), false)

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -47,7 +48,8 @@ type Turn struct {
 
 // Run calls do for each key until Stop is called, and returns after the last call has ended.
 // A call ends when it calls ended, once, which it may do after it has returned. If ctx ends,
-// the calls that wait for a slot are made without one.
+// the calls that wait for a slot are made without one. A call that panics is logged, ends, and follows
+// again after a minute.
 func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, ended func())) {
 	defer k.calls.Wait()
 	for {
@@ -65,9 +67,22 @@ func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, 
 			delete(k.due, key)
 			k.busy++
 			k.mu.Unlock()
-			do(ctx, turn, func() { k.ended(key) })
+			ended := sync.OnceFunc(func() { k.ended(key) })
+			if !k.guard(key, func() { do(ctx, turn, ended) }) {
+				ended()
+			}
 		})
 	}
+}
+
+// guard calls f, and reports whether it returned.
+func (k *Keys) guard(key cache.ObjectName, f func()) bool {
+	err := fair.Guard(f)
+	if err != nil {
+		slog.Error("the call of an owner ended", "owner", key.String(), "err", err)
+		k.After(key, time.Minute)
+	}
+	return err == nil
 }
 
 func (k *Keys) ended(key cache.ObjectName) {

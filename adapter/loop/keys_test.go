@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 )
@@ -99,4 +100,35 @@ func TestHangingReads(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 	require.LessOrEqual(t, called.Sub(due), fair.Patience)
+}
+
+// A key whose poll or its end panics for ever is polled again after a minute. The others lose nothing,
+// and the loop ends.
+func TestPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		polls := loop.New(loop.Options{})
+		calls := make([]int, 4)
+		var mu sync.Mutex
+		for i := range calls {
+			polls.Now(key(i))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Minute, cancel)
+		polls.Run(ctx, func(_ context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
+			mu.Lock()
+			i, _ := strconv.Atoi(turn.Key.Name)
+			calls[i]++
+			mu.Unlock()
+			if i == 0 {
+				panic("poll")
+			}
+			return adapter.Plan{}, func(adapter.Result, error) time.Duration {
+				if i == 1 {
+					panic("done")
+				}
+				return 30 * time.Second
+			}
+		})
+		require.Equal(t, []int{10, 10, 20, 20}, calls)
+	})
 }

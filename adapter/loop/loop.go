@@ -69,9 +69,11 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 		}
 		o := &l.options
 		end := func(result adapter.Result, err error) {
-			if next := done(result, err); next > 0 {
-				l.After(turn.Key, min(next-time.Since(begin), l.backoff.Wait(turn.Key, err)))
-			}
+			l.guard(turn.Key, func() {
+				if next := done(result, err); next > 0 {
+					l.After(turn.Key, min(next-time.Since(begin), l.backoff.Wait(turn.Key, err)))
+				}
+			})
 			ended()
 		}
 		if plan.Owner == "" {
@@ -84,7 +86,7 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 
 // Handler returns the event handler of an informer of owners. It tracks an added or updated owner
 // with the result of target, and polls it. An owner that is deleted or being deleted is untracked. If
-// target or Tracker.Track returns an error, failed gets it. An owner that was tracked then stays
+// target or Tracker.Track returns an error, or target panics, failed gets it. An owner that was tracked then stays
 // so, with the Target of before; an owner that was not is not tracked.
 func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), failed func(T, error)) cache.ResourceEventHandler {
 	tracker := l.options.Tracker
@@ -95,8 +97,9 @@ func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), f
 			tracker.Untrack(owner.GetUID())
 			return
 		}
-		is, err := target(owner)
-		if err == nil {
+		var is adapter.Target
+		var err error
+		if err = cmp.Or(fair.Guard(func() { is, err = target(owner) }), err); err == nil {
 			err = tracker.Track(is)
 		}
 		if err != nil {

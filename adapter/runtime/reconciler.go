@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -31,7 +29,7 @@ type Done func(ctx context.Context, result adapter.Result, err error) (next time
 // A poll that reads, and a plan that waits for slots or answers, hold no worker of the controller. At
 // most 2048 polls read at the same time, and owners have turns, as in a loop.Loop. A reconcile of
 // their owner then does nothing, and another one follows after the plan. Errors
-// of a plan are passed to done only. A poll that panics is logged, and repeated like one that fails. The owner is polled again when [Jobs.Next] says, and after
+// of a plan are passed to done only. A poll that panics is logged, and repeated. The owner is polled again when [Jobs.Next] says, and after
 // an error as a loop.Loop does.
 func Reconciler[T any, O interface {
 	*T
@@ -76,26 +74,25 @@ func Reconciler[T any, O interface {
 					j.over(req, adapter.Plan{}, client.IgnoreNotFound(err), time.Millisecond)
 					return
 				}
-				j.start(req, plan, done)
+				j.start(req, plan, func(ctx context.Context, result adapter.Result, err error) (next time.Duration) {
+					if p := fair.Guard(func() { next = done(ctx, result, err) }); p != nil {
+						log.Error(p, "the poll of an owner ended")
+						next = time.Minute
+					}
+					return next
+				})
 			}
 		})
 		return ctrl.Result{}, nil
 	})
 }
 
-// polled polls an owner, unless the context has ended. A panic is an error, as in a worker of the
-// controller: it must not end the process that other owners share.
+// polled polls an owner, unless the context has ended. A panic is an error, as in a worker of the controller.
 func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (adapter.Plan, Done)) (plan adapter.Plan, done Done, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			plan, done, err = adapter.Plan{}, nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	if ctx.Err() != nil {
-		return plan, nil, nil
+	if ctx.Err() == nil {
+		err = fair.Guard(func() { plan, done = poll(ctx, owner) })
 	}
-	plan, done = poll(ctx, owner)
-	return plan, done, nil
+	return plan, done, err
 }
 
 // again reports whether the owner is polled, or its plan carried out. The owner is then reconciled

@@ -130,6 +130,7 @@ func TestReconcilerEdited(t *testing.T) {
 	for name, latest := range map[string]func(to ctrlclient.Object) error{
 		"same":    func(ctrlclient.Object) error { return nil },
 		"panics":  func(ctrlclient.Object) error { return nil },
+		"fails":   func(ctrlclient.Object) error { return nil }, // its end panics
 		"edited":  func(to ctrlclient.Object) error { to.SetGeneration(2); return nil },
 		"another": func(to ctrlclient.Object) error { to.SetUID("another"); return nil },
 		"deleted": func(ctrlclient.Object) error { return apierrors.NewNotFound(schema.GroupResource{}, "orders") },
@@ -156,15 +157,20 @@ func TestReconcilerEdited(t *testing.T) {
 				if polled = true; name == "panics" {
 					panic(name)
 				}
-				return adapter.Plan{}, func(context.Context, adapter.Result, error) time.Duration { done = true; return 0 }
+				return adapter.Plan{}, func(context.Context, adapter.Result, error) time.Duration {
+					if done = true; name == "fails" {
+						panic(name)
+					}
+					return 0
+				}
 			})
 			_, err = r.Reconcile(ctx, orders)
 			require.NoError(t, err)
 			synctest.Wait()
-			require.Equal(t, name == "same", done, name)
+			require.Equal(t, name == "same" || name == "fails", done, name)
 			_, tracked := j.Counts("orders", time.Now())
-			require.Equal(t, name == "same" || name == "panics", tracked, name)
-			time.Sleep(10 * time.Second)
+			require.Equal(t, name == "same" || name == "panics" || name == "fails", tracked, name)
+			time.Sleep(time.Minute)
 			require.Equal(t, name != "same", q.Len() == 1, name)
 			stop()
 			time.Sleep(time.Minute)
