@@ -272,7 +272,10 @@ func (c *controller) act(ctx context.Context) error {
 // next reconciles a ScheduledJob of the queue.
 func (c *controller) next(ctx context.Context, key cache.ObjectName) {
 	defer c.queue.Done(key)
-	wait, err := c.reconcile(ctx, key)
+	wait, err := time.Duration(-1), error(nil)
+	if panicked := fair.Guard(func() { wait, err = c.reconcile(ctx, key) }); panicked != nil {
+		err = panicked
+	}
 	switch {
 	case err == nil:
 		c.queue.Forget(key)

@@ -107,6 +107,12 @@ func TestNext(t *testing.T) {
 	require.Equal(t, 1, w.queue.NumRequeues(w.sees().key()))
 	require.Contains(t, w.metered(), `scheduledjob_reconcile_errors_total{namespace="n",scheduledjob="job"} 1`)
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
+	tracker := w.tracker
+	w.tracker = nil
+	require.True(t, w.nextKey())
+	require.Contains(t, log.String(), `scheduledJob=n/job err="panic: runtime error: invalid memory address`)
+	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
+	w.tracker = tracker
 	w.leads(kube.Lease{Holder: term.Alone()})
 	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
