@@ -402,6 +402,29 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
+// panics is an object that can neither be read nor polled. It counts.
+type panics struct{ reads, polls, closes int }
+
+func (p *panics) read()                          { p.reads++; panic("read") }
+func (p *panics) poll(context.Context) time.Time { p.polls++; panic("poll") }
+func (p *panics) close()                         { p.closes++ }
+
+// An object that panics for ever is polled again after a minute, and ends no other.
+func TestPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var log bytes.Buffer
+		c := &controller{log: slog.New(slog.NewTextHandler(&log, nil))}
+		object := &panics{}
+		k := &kind{controller: c, subject: func(*poller) subject { return object }}
+		k.start(ctx, &unstructured.Unstructured{Object: map[string]any{}}, time.Second)
+		c.polling.Wait()
+		require.Equal(t, panics{reads: 1, polls: 10, closes: 1}, *object)
+		require.Contains(t, log.String(), "panic: poll")
+	})
+}
+
 // A hub cluster that does not answer ends no poll for good.
 func TestHubHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
@@ -66,7 +67,7 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 	subject := p.subject(p)
 	defer subject.close()
 	defer p.cancel()
-	subject.read()
+	p.guard(subject.read)
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	for {
@@ -78,13 +79,21 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 			if p.seen = u; same(was, u) {
 				continue
 			}
-			subject.read()
+			p.guard(subject.read)
 		case <-timer.C:
 		}
 		timer.Stop()
-		if next := subject.poll(ctx); !next.IsZero() {
+		next := time.Now().Add(time.Minute) // after a panic
+		if p.guard(func() { next = subject.poll(ctx) }); !next.IsZero() {
 			timer.Reset(max(50*time.Millisecond, time.Until(next)))
 		}
+	}
+}
+
+// guard calls f. A panic is logged: an object must not end the process that others share.
+func (p *poller) guard(f func()) {
+	if err := fair.Guard(f); err != nil {
+		p.log.Error("the poll ended", "err", err)
 	}
 }
 
