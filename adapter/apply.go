@@ -249,7 +249,7 @@ func (a *application) call(q slots.Request) call {
 			Namespace: of.Owner.Namespace, Name: of.jobs.Name(q.Slot), Number: q.Slot.Number, Phase: InFlight, Created: a.tracker.now(),
 			Revision: of.Revision, Labels: a.labels.Next(),
 		}}
-		if i := slices.IndexFunc(a.plan.items, func(i Item) bool { return build.Brief(i.Key) == q.Slot.Key }); i >= 0 {
+		if i := slices.IndexFunc(a.plan.want.Items, func(is slots.Slot) bool { return is.Key == q.Slot.Key }); q.Slot.Key != "" && i >= 0 {
 			c.from.item = &a.plan.items[i]
 		}
 		if o.sent == nil {

@@ -43,20 +43,20 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 	}
 	t.mu.Unlock()
 	items, revision, err := source()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	queue := scaling.Metric{Name: "items", Target: 1}
 	if err != nil {
 		items, want, queue.Value = nil, slots.Want{}, math.NaN()
 	}
 	want.Revision = revision
-	for i := range items {
+	for i := range items { // a long key takes time, in which the tracker is not locked
 		key := ""
 		if utf8.ValidString(items[i].Key) { // else the Job could not have it
-			key = build.Brief(items[i].Key)
+			key = build.Key(items[i].Key)
 		}
 		want.Items = append(want.Items, slots.Slot{Key: key, Number: items[i].Attempt})
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if o := t.owners[owner]; o != nil && o.target != nil {
 		want.Retries = o.target.Retries
 		queue.Value += float64(o.set.Waiting(want) + int64(o.running()) + o.flying())

@@ -49,15 +49,22 @@ func keys(names ...string) (list []Item) {
 	return list
 }
 
-// An item with a key that is longer than the tracker keeps gets one Job, which has the key.
+// An item with a key that is longer than the tracker keeps gets one Job, which has the key. The hash that the
+// tracker keeps instead is another key.
 func TestLongKey(t *testing.T) {
 	s := newServer()
-	w, list := newDispatcher(t, s, 2), keys(fmt.Sprintf("%02000d", 1), fmt.Sprintf("%02000d", 2))
+	list := keys(fmt.Sprintf("%02000d", 1), fmt.Sprintf("%02000d", 2))
+	list = append(list, Item{Key: build.Key(list[0].Key)})
+	w := newDispatcher(t, s, 5)
 	result, err := w.dispatch(list...)
 	require.NoError(t, err)
-	require.Equal(t, Result{Created: 2}, result)
+	require.Equal(t, Result{Created: 3}, result)
 	w.catchUp(t)
-	require.ElementsMatch(t, []string{list[0].Key, list[1].Key}, []string{s.all(t)[0].Annotations[AnnotationKey], s.all(t)[1].Annotations[AnnotationKey]})
+	var made []Item
+	for _, j := range s.all(t) {
+		made = append(made, Item{Key: j.Annotations[AnnotationKey]})
+	}
+	require.ElementsMatch(t, list, made)
 	result, err = w.dispatch(list...)
 	require.NoError(t, err)
 	require.Zero(t, result)

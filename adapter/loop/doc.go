@@ -10,7 +10,7 @@
 //		}
 //	})
 //
-// [Loop.Items] is the poll of keyed work, such as the jobs of a CI queue.
+// [Items] is the poll of keyed work, such as the jobs of CI queues: one for all owners of a loop.
 //
 // # Rules
 //
@@ -33,6 +33,7 @@
 //	the law of package fair                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
 //	owners that are edited, recreated, deleted  TestHandler; TestOwnerGone in examples/dispatcher
+//	keyed owners of one loop                    TestItems
 //	backoff                                     TestBackoff
 //	a panic ends no other key's polls           TestPanics
 //	an end waits for the polls under way        TestEnd

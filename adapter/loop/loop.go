@@ -3,18 +3,19 @@ package loop
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/internal/request"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // again is the first wait after an error, and the wait after a plan was outdated.
@@ -137,22 +138,22 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 	}
 }
 
-// Items returns a Poll of a keyed owner: a Job for each item of the source. Before the source is asked,
-// read returns the owner, from the API server. The contexts of both end with Run. If read fails, or the owner is being deleted or has
-// another UID, there is no list of items: Jobs that are deleted with their owner must not be made again.
-func (l *Loop) Items(owner types.UID, read func(context.Context) (metav1.Object, error),
-	source func(context.Context) (items []adapter.Item, revision int64, err error), done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
-	return func(ctx context.Context, _ Turn) (adapter.Plan, Done) {
-		plan := l.options.Tracker.PlanItems(owner, time.Now(), func() ([]adapter.Item, int64, error) {
-			is, err := read(ctx)
-			if err == nil && (is.GetUID() != owner || is.GetDeletionTimestamp() != nil) {
-				err = fmt.Errorf("found the UID %s, deleted at %v", is.GetUID(), is.GetDeletionTimestamp())
-			}
-			if err != nil {
-				return nil, 0, fmt.Errorf("read the owner: %w", err)
-			}
-			return source(ctx)
-		})
+// Items returns a Poll of keyed owners: a Job for each item of an owner's source. Before the source is
+// asked, read returns the owner, from the API server and not from a cache. If read fails, or the owner is
+// being deleted or not tracked, there is no list: Jobs that are deleted with their owner must not be made
+// again. The contexts end with that of Run.
+func Items[T metav1.Object](l *Loop, read func(context.Context, cache.ObjectName) (T, error),
+	source func(context.Context, T) (items []adapter.Item, revision int64, err error), done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
+	return func(ctx context.Context, turn Turn) (plan adapter.Plan, _ Done) {
+		owner, err := read(ctx, turn.Key)
+		if err == nil && owner.GetDeletionTimestamp() != nil {
+			err = errors.New("it is being deleted")
+		}
+		if err != nil {
+			plan.Holds = []slots.Hold{{Rule: "noList", Text: "read the owner: " + request.Words(err), All: true}}
+		} else {
+			plan = l.options.Tracker.PlanItems(owner.GetUID(), time.Now(), func() ([]adapter.Item, int64, error) { return source(ctx, owner) })
+		}
 		return plan, func(result adapter.Result, err error) time.Duration { return done(plan, result, err) }
 	}
 }

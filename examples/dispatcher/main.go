@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (j job) item() adapter.Item {
 }
 
 // run dispatches every five seconds, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func(context.Context) ([]job, error)) {
+func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner *corev1.ConfigMap, most int64, keep time.Duration, list func() ([]job, error)) {
 	tracker := must(adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: owner.Namespace}))
 	t := adapter.Target{Owner: adapter.OwnerOf(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true}
 	t.Job = &batchv1.Job{Spec: job{}.item().Template.Spec} // each item has its own
@@ -61,10 +62,10 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 	go tracker.Run(ctx)
 	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
 	polls.Now(cache.MetaObjectToName(owner))
-	polls.Run(ctx, polls.Items(owner.UID, func(ctx context.Context) (metav1.Object, error) {
-		return clients.Requests.CoreV1().ConfigMaps(owner.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	}, func(ctx context.Context) (items []adapter.Item, revision int64, err error) {
-		jobs, err := list(ctx)
+	polls.Run(ctx, loop.Items(polls, func(ctx context.Context, key cache.ObjectName) (*corev1.ConfigMap, error) {
+		return clients.Requests.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	}, func(context.Context, *corev1.ConfigMap) (items []adapter.Item, revision int64, err error) {
+		jobs, err := list()
 		for _, j := range jobs {
 			items = append(items, j.item())
 		}
@@ -76,26 +77,17 @@ func run(ctx context.Context, clients client.Clients, terms *term.Holder, owner 
 }
 
 // get reads the queue. A list that is not complete is an error.
-func get(ctx context.Context, url string) (jobs []job, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(r)
+func get(url string) (jobs []job, err error) {
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Get(url)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, 16<<20))
-	if err == nil {
-		err = json.Unmarshal(text, &jobs)
+	if err = errors.Join(err, json.Unmarshal(text, &jobs)); err != nil || jobs == nil || answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read the queue: found %s, error %v; a list without jobs is []", answer.Status, err)
 	}
-	if answer.StatusCode != http.StatusOK || err == nil && jobs == nil {
-		err = fmt.Errorf("read the queue: found %s and no list; a list without jobs is []", answer.Status)
-	}
-	return jobs, err
+	return jobs, nil
 }
 
 func main() {
@@ -110,7 +102,7 @@ func main() {
 	owner := must(clients.Requests.CoreV1().ConfigMaps(*namespace).Get(ctx, *name, metav1.GetOptions{}))
 	lease := must(kube.Connect(config, *namespace, "dispatcher-"+*name, 0))
 	must(0, lease.Keep(ctx, func(ctx context.Context) error {
-		run(ctx, clients, lease.Holder, owner, *most, *keep, func(ctx context.Context) ([]job, error) { return get(ctx, *queue) })
+		run(ctx, clients, lease.Holder, owner, *most, *keep, func() ([]job, error) { return get(*queue) })
 		return nil
 	}))
 }

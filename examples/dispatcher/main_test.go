@@ -85,7 +85,7 @@ func dispatched(t *testing.T, list func(c *ci) ([]job, error), after func(c *ci)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() {
-			run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, time.Hour, func(context.Context) ([]job, error) { return list(c) })
+			run(ctx, client.Clients{Requests: c.api, Watches: c.api}, term.Alone(), owner, 5, time.Hour, func() ([]job, error) { return list(c) })
 		})
 		time.Sleep(10 * time.Minute)
 		if after != nil {
@@ -175,14 +175,14 @@ func TestGet(t *testing.T) {
 		fmt.Fprint(w, answer)
 	}))
 	defer s.Close()
-	jobs, err := get(t.Context(), s.URL)
+	jobs, err := get(s.URL)
 	require.NoError(t, err)
 	require.Equal(t, []job{{"1", 2, "golang", "go vet"}}, jobs)
 	for _, answer = range []string{`[{"id": "1"}`, `{}`, "", "null", "[] x"} {
-		_, err = get(t.Context(), s.URL)
+		_, err = get(s.URL)
 		require.Error(t, err, answer)
 	}
 	answer, code = "[]", 503
-	_, err = get(t.Context(), s.URL)
+	_, err = get(s.URL)
 	require.ErrorContains(t, err, "503")
 }

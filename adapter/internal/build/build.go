@@ -111,7 +111,17 @@ func Brief(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	return "sha256:" + Hash(text, 64)
+	return hashed + Hash(text, 64)
+}
+
+const hashed = "sha256:"
+
+// Key returns the key of an item in its slot: Brief, so that no other key has the same.
+func Key(key string) string {
+	if strings.HasPrefix(key, hashed) {
+		return hashed + Hash(key, 64)
+	}
+	return Brief(key)
 }
 
 // TemplateHash is adapter.TemplateHash.
@@ -173,7 +183,7 @@ func ItemOf(object *batchv1.Job) *slots.Slot {
 	if key == "" || err != nil {
 		return nil
 	}
-	return &slots.Slot{Key: Brief(key), Number: attempt}
+	return &slots.Slot{Key: Key(key), Number: attempt}
 }
 
 // Job returns the Job in a slot, of an item or nil, with more labels. The owner is its controller, so
