@@ -199,8 +199,10 @@ func TestItemsKeepOwnership(t *testing.T) {
 	require.Equal(t, map[string]string{"ci": "yes"}, j.Spec.Template.Labels)
 	require.Equal(t, map[string]string{"ci": "yes", LabelOwner: string(ownerUID)}, j.Labels)
 
-	_, err = w.dispatch(Item{Key: "broken", Patch: []byte("{")}, Item{Key: "b"})
-	require.ErrorContains(t, err, `item "broken": Patch`)
+	for i, patch := range []string{"{", "[]", `{"spec": 1}`, `{"spec": {"template": {"spec": {"containers": [{"name": []}]}}}}`, `{"spec": {"template": {"spec": {"$retainKeys": [{}]}}}}`} {
+		_, err = w.dispatch(Item{Key: fmt.Sprint(i), Patch: []byte(patch)})
+		require.ErrorContains(t, err, fmt.Sprintf("item %q: Patch", fmt.Sprint(i)))
+	}
 }
 
 // An item's Job has the ServiceAccount of the prototype, also if that is in the field's old name.

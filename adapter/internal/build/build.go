@@ -235,14 +235,7 @@ func (i *Item) template(prototype batchv1.JobTemplateSpec) (is batchv1.JobTempla
 		is = *i.Template
 	}
 	if len(i.Patch) > 0 {
-		data, err := json.Marshal(is)
-		if err == nil {
-			data, err = strategicpatch.StrategicMergePatch(data, i.Patch, is)
-		}
-		if is = (batchv1.JobTemplateSpec{}); err == nil {
-			err = json.Unmarshal(data, &is)
-		}
-		if err != nil {
+		if is, err = patched(is, i.Patch); err != nil {
 			return is, fmt.Errorf("item %q: Patch: %w", i.Key, err)
 		}
 	}
@@ -250,6 +243,24 @@ func (i *Item) template(prototype batchv1.JobTemplateSpec) (is batchv1.JobTempla
 	is.Annotations = merged(is.Annotations, nil, prototype.Annotations)
 	is.Spec.Template.Labels = merged(is.Spec.Template.Labels, i.Labels, prototype.Spec.Template.Labels)
 	return is, nil
+}
+
+// patched returns a patched template. For some patches, such as with a list as a container's name,
+// StrategicMergePatch panics: a source must not end the process.
+func patched(template batchv1.JobTemplateSpec, patch []byte) (is batchv1.JobTemplateSpec, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it cannot be merged: %v", r)
+		}
+	}()
+	data, err := json.Marshal(template)
+	if err == nil {
+		data, err = strategicpatch.StrategicMergePatch(data, patch, is)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &is)
+	}
+	return is, err
 }
 
 // merged returns labels and more labels. Labels with this project's prefix are the prototype's.
