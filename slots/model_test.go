@@ -11,7 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/slots/slotstest"
 )
 
-var deeper = flag.Int("model.depth", 0, "how much deeper than by default TestModel explores")
+var deeper = flag.Int("model.depth", 0, "how much deeper than by default TestModel explores; with -short, by 2 less")
 
 func configs() []slotstest.Config {
 	type B = slotstest.Budget
@@ -83,7 +83,9 @@ func TestModel(t *testing.T) {
 	for _, c := range append(configs(), persistent()...) {
 		t.Run(c.Name, func(t *testing.T) {
 			began := time.Now()
-			c.Depth += *deeper
+			if c.Depth += *deeper; testing.Short() {
+				c.Depth -= 2
+			}
 			r := slotstest.Explore(c, slotstest.NewPlain)
 			t.Logf("%s; %s", r, time.Since(began).Round(time.Millisecond))
 			if states += r.States; r.Broken != "" {
