@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,11 +61,11 @@ func (i *inspection) refer(kind string, ref map[string]any) {
 	i.refs[name] = append(i.refs[name], text(ref["key"]))
 }
 
-// sends refuses an address to which the credentials of a kind may not go.
-func (i *inspection) sends(kind string, to check.Parameter) {
+// sends refuses an address in a field to which the credentials of a kind may not go.
+func (i *inspection) sends(kind, field string, to check.Parameter) {
 	hosts, err := i.policy.allowed(kind, i.policy.owner.Namespace)
 	if err == nil && check.Parameters("", []check.Parameter{to}, hosts) != nil {
-		i.problems = append(i.problems, fmt.Errorf("found another address; the administrator may allow it with the flag -allow-trigger %s=%s@HOSTS", kind, i.policy.owner.Namespace))
+		i.problems = append(i.problems, fmt.Errorf("spec.%s: found another address; the administrator may allow it with the flag -allow-trigger %s=%s@HOSTS", field, kind, i.policy.owner.Namespace))
 	}
 }
 
@@ -84,8 +85,8 @@ func (i *inspection) way(key string, value any) {
 	for kind, name := range kinds {
 		if name == key && kind != "vault" {
 			i.allow(kind)
-			i.sends(kind, check.Parameter{Name: "vaultUri", Value: text(one["vaultUri"])})
-			i.sends(kind, check.Parameter{Name: "awsRegion", Value: text(one["region"])})
+			i.sends(kind, key+".vaultUri", check.Parameter{Name: "vaultUri", Value: text(one["vaultUri"])})
+			i.sends(kind, key+".region", check.Parameter{Name: "awsRegion", Value: text(one["region"])})
 		}
 	}
 	switch key {
@@ -131,10 +132,15 @@ func (i *inspection) nested(key string, value map[string]any) {
 	default:
 		i.class = provider
 		i.allow(provider)
-		i.sends(provider, check.Parameter{Name: "identityAuthorityHost", Value: text(value["identityAuthorityHost"])})
-		i.sends(provider, check.Parameter{Name: "namespace", Value: text(value["identityTenantId"])}) // as a part of an address
+		i.sends(provider, "podIdentity.identityAuthorityHost", check.Parameter{Name: "identityAuthorityHost", Value: text(value["identityAuthorityHost"])})
+		if tenant := text(value["identityTenantId"]); !tenants.MatchString(tenant) { // it is a part of an address
+			i.problems = append(i.problems, fmt.Errorf("spec.podIdentity.identityTenantId: found %q; use the ID or a domain of the tenant", tenant))
+		}
 	}
 }
+
+// tenants matches what Azure takes as the ID or a domain of a tenant.
+var tenants = regexp.MustCompile(`^[0-9A-Za-z.-]*$`)
 
 func text(value any) string {
 	s, _ := value.(string)
