@@ -74,25 +74,31 @@ func Reconciler[T any, O interface {
 					j.over(req, adapter.Plan{}, client.IgnoreNotFound(err), time.Millisecond)
 					return
 				}
-				j.start(req, plan, func(ctx context.Context, result adapter.Result, err error) (next time.Duration) {
-					if p := fair.Guard(func() { next = done(ctx, result, err) }); p != nil {
-						log.Error(p, "the poll of an owner ended")
-						next = time.Minute
-					}
-					return next
-				})
+				j.start(req, plan, done)
 			}
 		})
 		return ctrl.Result{}, nil
 	})
 }
 
-// polled polls an owner, unless the context has ended. A panic is an error, as in a worker of the controller.
+// polled polls an owner, unless the context has ended. A panic is an error, as in a worker of the controller,
+// and one of done a poll that follows after a minute.
 func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (adapter.Plan, Done)) (plan adapter.Plan, done Done, err error) {
-	if ctx.Err() == nil {
-		err = fair.Guard(func() { plan, done = poll(ctx, owner) })
+	if ctx.Err() != nil {
+		return plan, nil, nil
 	}
-	return plan, done, err
+	var of Done
+	if err = fair.Guard(func() { plan, of = poll(ctx, owner) }); err != nil || of == nil {
+		return plan, nil, err
+	}
+	log := ctrl.LoggerFrom(ctx)
+	return plan, func(ctx context.Context, result adapter.Result, err error) (next time.Duration) {
+		if p := fair.Guard(func() { next = of(ctx, result, err) }); p != nil {
+			log.Error(p, "the poll of an owner ended")
+			next = time.Minute
+		}
+		return next
+	}, nil
 }
 
 // again reports whether the owner is polled, or its plan carried out. The owner is then reconciled

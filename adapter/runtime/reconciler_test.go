@@ -170,7 +170,7 @@ func TestReconcilerEdited(t *testing.T) {
 			require.Equal(t, name == "same" || name == "fails", done, name)
 			_, tracked := j.Counts("orders", time.Now())
 			require.Equal(t, name == "same" || name == "panics" || name == "fails", tracked, name)
-			time.Sleep(time.Minute)
+			time.Sleep(61 * time.Second)
 			require.Equal(t, name != "same", q.Len() == 1, name)
 			stop()
 			time.Sleep(time.Minute)
