@@ -33,7 +33,9 @@ func (d *decider) reject(all []Rejection) {
 				}
 				d.rejected = true
 				d.State.Rejected = short(cmp.Or(rejected.Reason, "no reason"), mostReason)
-				d.wait(max(d.State.Tries, failing))
+				if d.State.Tries < failing { // or else the time has been set by the create, and stays if this is told again
+					d.wait(failing)
+				}
 			}
 		}
 	}

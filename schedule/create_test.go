@@ -150,6 +150,27 @@ func TestObservedAndRejected(t *testing.T) {
 	require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
 }
 
+// A rejection that is told at each decision, as while the state cannot be stored, does not put the next create
+// off. A state without the time of the next create has it at once, and says so.
+func TestRejectedAgain(t *testing.T) {
+	s := minutely(t)
+	s.Schedule = nil
+	seen := none
+	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}}
+	d := schedule.Decide(s, schedule.State{}, seen, created)
+	seen.Rejected = []schedule.Rejection{{Tag: d.Start[0].Tag, Attempt: 1, Reason: "quota", MayArrive: true}}
+	for second := range 4 {
+		d = schedule.Decide(s, d.State, seen, created.Add(time.Duration(second)*time.Second))
+		require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
+		require.Empty(t, d.Start)
+	}
+	d = schedule.Decide(s, d.State, seen, created.Add(4*time.Second))
+	require.Len(t, d.Start, 1)
+	d.State.RetryAt = time.Time{}
+	_, why := d.WaitOf(d.State.Pending[0])
+	require.Equal(t, "quota; the next create is tried at once", why)
+}
+
 func backOff(t *testing.T, c schedule.Concurrency) {
 	s := minutely(t)
 	s.Schedule, s.Concurrency = nil, c

@@ -88,7 +88,7 @@ func (d Decision) WaitOf(r Run) (Hold, string) {
 	case d.JobsUnknown:
 		return Unknown, "the Jobs are not known"
 	case s.Rejected != "" && (r.tried() || r.OnDemand || !s.Blocked && !d.Suspended):
-		return Rejecting, s.Rejected + "; the next create is tried at " + s.RetryAt.Format(time.RFC3339)
+		return Rejecting, s.Rejected + "; the next create is tried " + s.nextTry()
 	case r.tried():
 		return Unanswered, "its Job was asked for and has not been observed"
 	case s.Blocked && !r.OnDemand:
@@ -96,13 +96,20 @@ func (d Decision) WaitOf(r Run) (Hold, string) {
 	case d.Suspended && !r.OnDemand:
 		return IsSuspended, "the schedule is suspended"
 	case s.Tries >= failing:
-		return Unanswered, "creates are not answered; the next is tried at " + s.RetryAt.Format(time.RFC3339)
+		return Unanswered, "creates are not answered; the next is tried " + s.nextTry()
 	case d.Held == CatchingUp:
 		return CatchingUp, "as many runs as may catch up are unfinished"
 	case d.Held == StateFull:
 		return StateFull, "the state has no room for another active run"
 	}
 	return OtherActive, "another run is active"
+}
+
+func (s *State) nextTry() string {
+	if s.RetryAt.IsZero() {
+		return "at once"
+	}
+	return "at " + s.RetryAt.Format(time.RFC3339)
 }
 
 // An Event reports a change once. The zero value reports nothing.
