@@ -216,7 +216,7 @@ func decoded[T any](b *testing.B, object *T) *T {
 }
 
 // A tenant's Jobs and pods need little memory, however long the texts in them are that the API server
-// does not bound: annotations, and the references to owners.
+// does not bound: annotations, the references to owners, and the conditions of pods.
 func TestMemoryOfForgedJobs(t *testing.T) {
 	const many, size = 50, 250 << 10
 	heap := func() int64 {
@@ -237,9 +237,14 @@ func TestMemoryOfForgedJobs(t *testing.T) {
 			}},
 		}}
 		w.show(j)
-		w.showPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint("pod-", i)), OwnerReferences: j.OwnerReferences,
-		}})
+		}}
+		for k := range 5000 {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(fmt.Sprint("example.com/", i, "-", k)), Status: corev1.ConditionTrue})
+		}
+		p.Status.Conditions[0].Type = corev1.PodConditionType(long("type"))
+		w.showPod(p)
 	}
 	require.Less(t, heap()-before, int64(many*16<<10))
 	runtime.KeepAlive(w)

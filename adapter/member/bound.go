@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,8 +21,8 @@ import (
 // A bound knows the objects of a kind that a member's lists and watches have shown, each once.
 // Its API server is not trusted: lists may be endless. A nil bound knows none.
 //
-// The pods of an owner are not shown beyond as many as remain free: how many a Job has is up to its
-// completions and its failures, so that one owner would make the member unreachable for all.
+// How many pods a Job has is up to its completions and its failures. Too many make no member
+// unreachable: for each that is too many, the owner with the most pods loses one.
 type bound struct {
 	cluster *Cluster
 	kind    string // Jobs or pods
@@ -32,10 +33,24 @@ type bound struct {
 
 // A shown holds what the present list of a namespace, and its watch, have shown.
 type shown struct {
-	there map[uint64]*Owned // by the hash of namespace and name
+	there map[uint64]entry // by the hash of namespace and name
 	owned map[types.UID]*Owned
-	read  int // objects of the list, and empty pages
-	empty int // pages without an object of ours
+	read  int     // objects of the list; an empty page counts as a hundredth of the bound
+	lost  []entry // pods that are shown no longer, of which the watch has not told yet
+}
+
+// An entry is an object that is shown.
+type entry struct {
+	of              *Owned
+	namespace, name string // of a pod, as the rest
+	uid, job        types.UID
+}
+
+// deleted returns the event that the pod is gone.
+func (e entry) deleted() watch.Event {
+	return watch.Event{Type: watch.Deleted, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: e.namespace, Name: e.name, UID: e.uid, Labels: map[string]string{batchv1.ControllerUidLabel: string(e.job)},
+	}}}
 }
 
 // An Owned holds the number of Jobs on a member that this hub created for an owner, with
@@ -50,7 +65,7 @@ var seed = maphash.MakeSeed()
 
 // begin begins a list of a namespace.
 func (b *bound) begin(namespace string) {
-	b.in[namespace] = &shown{there: map[uint64]*Owned{}, owned: map[types.UID]*Owned{}}
+	b.in[namespace] = &shown{there: map[uint64]entry{}, owned: map[types.UID]*Owned{}}
 }
 
 // of returns what is shown of a namespace.
@@ -61,13 +76,13 @@ func (b *bound) of(namespace string) *shown {
 	return b.in[namespace]
 }
 
-// page takes over a page of a list, of all objects those that are ours, and returns what it shows.
+// page takes over a page of a list, and returns the objects that it shows: of those that are ours.
 func page[T any, P interface {
 	*T
 	metav1.Object
-}](b *bound, namespace string, o metav1.ListOptions, all int, items []T) ([]T, error) {
+}](b *bound, c *Cluster, namespace string, o metav1.ListOptions, items []T) ([]T, error) {
 	if b == nil {
-		return items, nil
+		return slices.DeleteFunc(items, func(item T) bool { return !c.ours(P(&item)) }), nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,42 +90,68 @@ func page[T any, P interface {
 		b.begin(namespace)
 	}
 	s := b.of(namespace)
-	if s.read += max(1, all); len(items) == 0 {
-		s.empty++
+	if s.read += len(items); len(items) == 0 {
+		s.read += max(1, c.options.MaxJobs/100)
 	}
-	items = slices.DeleteFunc(items, func(item T) bool { return !b.show(namespace, P(&item)) })
+	items = slices.DeleteFunc(items, func(item T) bool { return !c.ours(P(&item)) || !b.show(namespace, P(&item)) })
 	return items, b.check()
 }
 
 // show takes over an object, and reports whether it is shown.
 func (b *bound) show(namespace string, object metav1.Object) bool {
 	s, key, labels := b.of(namespace), keyOf(object), object.GetLabels()
-	uid := b.share(object.GetNamespace(), types.UID(labels[adapter.LabelOwner]))
-	if !s.hide(key) && b.kind == pods && uid != "" && b.free(uid) <= 0 {
-		return false
-	}
+	s.hide(key)
+	uid := types.UID(labels[adapter.LabelOwner])
 	of := s.owned[uid]
 	if of == nil {
 		of = &Owned{Owner: uid, Namespace: labels[LabelOwnerNamespace]}
 		s.owned[uid] = of
 	}
 	of.Jobs++
-	s.there[key] = of
-	return true
+	if b.kind != pods {
+		s.there[key] = entry{of: of}
+		return true
+	}
+	s.there[key] = entry{of, object.GetNamespace(), object.GetName(), object.GetUID(), types.UID(labels[batchv1.ControllerUidLabel])}
+	return b.total() <= b.cluster.options.MaxJobs || b.drop(s, key)
 }
 
-// share returns for whom an object counts. Who writes an owner's label on pods in another namespace takes
-// nothing from that owner.
-func (b *bound) share(namespace string, owner types.UID) types.UID {
-	if b.kind == pods && owner != "" {
-		owner += types.UID("/" + namespace)
+// total returns how many objects are shown.
+func (b *bound) total() (n int) {
+	for _, s := range b.in {
+		n += len(s.there)
 	}
-	return owner
+	return n
+}
+
+// drop takes a pod from the owner with the most, and reports whether the new pod is still shown.
+func (b *bound) drop(s *shown, added uint64) bool {
+	own := s.there[added].of
+	from, most := s, own
+	for _, s := range b.in {
+		for _, of := range s.owned {
+			if of.Jobs > most.Jobs {
+				from, most = s, of
+			}
+		}
+	}
+	if most == own {
+		s.hide(added)
+		return false
+	}
+	for key, e := range from.there {
+		if e.of == most {
+			from.hide(key)
+			from.lost = append(from.lost, e)
+			break
+		}
+	}
+	return true
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
 func (s *shown) hide(key uint64) bool {
-	of := s.there[key]
+	of := s.there[key].of
 	if of == nil {
 		return false
 	}
@@ -119,6 +160,20 @@ func (s *shown) hide(key uint64) bool {
 	}
 	delete(s.there, key)
 	return true
+}
+
+// isLong reports whether an object has a name, a UID, a version or a label that no API server accepts. A
+// tracker keeps these.
+func isLong(object metav1.Object) bool {
+	if len(object.GetNamespace()) > maxLabel || len(object.GetName()) > 253 || len(object.GetUID()) > maxUID || len(object.GetResourceVersion()) > maxUID {
+		return true
+	}
+	for _, value := range object.GetLabels() {
+		if len(value) > maxLabel {
+			return true
+		}
+	}
+	return false
 }
 
 func keyOf(object metav1.Object) uint64 {
@@ -134,11 +189,11 @@ const (
 )
 
 func (b *bound) check() error {
-	most, there, read := b.cluster.options.MaxJobs, 0, 0
+	most, read := b.cluster.options.MaxJobs, 0
 	for _, s := range b.in {
-		there, read = there+len(s.there)+s.empty, read+s.read
+		read += s.read
 	}
-	if there <= most && (read <= foreign*most || b.kind == pods && read <= allPods) {
+	if b.total() <= most && (read <= foreign*most || b.kind == pods && read <= allPods) {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
@@ -183,30 +238,41 @@ func (w *boundedWatch) run() {
 	defer close(w.events)
 	defer w.stop()
 	for e := range w.Interface.ResultChan() {
-		if !w.of.take(w.namespace, &e) {
-			continue
-		}
-		select {
-		case w.events <- e:
-		case <-w.stopped:
-			return
-		}
-		if e.Type == watch.Error {
-			return
+		for _, e := range w.of.take(w.namespace, e) {
+			select {
+			case w.events <- e:
+			case <-w.stopped:
+				return
+			}
+			if e.Type == watch.Error {
+				return
+			}
 		}
 	}
 }
 
-// take takes over an event, and reports whether it shows anything. An object that is not ours
+// take takes over an event, and returns what it shows, after the pods that their owners have lost.
+func (b *bound) take(namespace string, e watch.Event) (events []watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	shows, s := b.takes(namespace, &e), b.of(namespace)
+	for _, lost := range s.lost {
+		events = append(events, lost.deleted())
+	}
+	if s.lost = nil; shows {
+		events = append(events, e)
+	}
+	return events
+}
+
+// takes takes over an event, and reports whether it shows anything. An object that is not ours
 // any more is gone.
-func (b *bound) take(namespace string, e *watch.Event) bool {
+func (b *bound) takes(namespace string, e *watch.Event) bool {
 	object, ok := e.Object.(metav1.Object)
 	if !ok || e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted {
 		return true
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if j, is := object.(*batchv1.Job); is && !b.cluster.ours(j) {
+	if !b.cluster.ours(object) {
 		e.Type = watch.Deleted
 	}
 	if e.Type == watch.Deleted {
@@ -220,18 +286,6 @@ func (b *bound) take(namespace string, e *watch.Event) bool {
 	return shows
 }
 
-// free returns how many objects of the owner may be added, so that as many remain free as he has.
-func (b *bound) free(owner types.UID) int {
-	free := b.cluster.options.MaxJobs
-	for _, s := range b.in {
-		free -= len(s.there)
-		if of := s.owned[owner]; of != nil {
-			free -= of.Jobs
-		}
-	}
-	return free
-}
-
 // has reports whether the last view of a namespace has objects of the owner.
 func (b *bound) has(namespace string, owner types.UID) bool {
 	b.mu.Lock()
@@ -239,30 +293,39 @@ func (b *bound) has(namespace string, owner types.UID) bool {
 	return b.in[namespace] != nil && b.in[namespace].owned[owner] != nil
 }
 
-// room returns how many Jobs of the owner may be added in a namespace, each with some pods at once: as many Jobs and
+// room returns how many Jobs of the owner may be added, each with some pods at once: as many Jobs and
 // pods as remain free, so that no owner uses up what the others have, and a new one always finds
 // room. Jobs without so many pods yet have them soon.
-func (c *Cluster) room(owner types.UID, namespace string, each int) int64 {
-	free, jobs := c.jobs.room(owner)
-	if c.options.Pods {
-		room, shown := c.pods.room(c.pods.share(namespace, owner))
-		free = min(free, (room-2*max(0, jobs*each-shown))/each)
-	}
+func (c *Cluster) room(owner types.UID, each int) int64 {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return int64(max(0, free) / (1 + len(c.failures)))
+	owners := 1 + len(c.failures)
+	c.mu.Unlock()
+	free, jobs := c.jobs.room(owner, owners, 0)
+	if c.options.Pods {
+		room, _ := c.pods.room(owner, owners, jobs*each)
+		free = min(free, room/each)
+	}
+	return int64(max(0, free))
 }
 
-// room returns free, and how many objects the owner has.
-func (b *bound) room(owner types.UID) (free, owned int) {
+// room returns how many objects of the owner may be added, so that as many remain free as he has or expects,
+// and how many he has. All owners may add as many at once. Of pods, an equal share of all is his.
+func (b *bound) room(owner types.UID, owners, expected int) (free, own int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	most, having := b.cluster.options.MaxJobs, map[types.UID]bool{owner: true}
 	for _, s := range b.in {
-		if of := s.owned[owner]; of != nil {
-			owned += of.Jobs
+		for uid, of := range s.owned {
+			if having[uid] = true; uid == owner {
+				own += of.Jobs
+			}
 		}
 	}
-	return b.free(owner), owned
+	expected = max(own, expected)
+	if free = (most - b.total() + own - 2*expected) / owners; b.kind == pods {
+		free = max(free, most/len(having)-2*expected)
+	}
+	return free, own
 }
 
 // Owners returns the owners of the Jobs on each member that this hub created, by the name of

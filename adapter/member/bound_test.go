@@ -101,27 +101,16 @@ func TestEndlessList(t *testing.T) {
 	}
 }
 
-// A watch that shows more Jobs or pods than the member may have makes it unreachable.
+// A watch that shows more Jobs than the member may have makes it unreachable.
 func TestTooManyJobs(t *testing.T) {
-	create := map[string]func(kubernetes.Interface, metav1.ObjectMeta) error{
-		"Jobs": func(c kubernetes.Interface, m metav1.ObjectMeta) error {
-			_, err := c.BatchV1().Jobs("shop").Create(t.Context(), &batchv1.Job{ObjectMeta: m}, metav1.CreateOptions{})
-			return err
-		},
-		"pods": func(c kubernetes.Interface, m metav1.ObjectMeta) error {
-			_, err := c.CoreV1().Pods("shop").Create(t.Context(), &corev1.Pod{ObjectMeta: m}, metav1.CreateOptions{})
-			return err
-		},
+	w := newWorld(t, member.Options{MaxJobs: 3, Pods: true}, "a").ready()
+	for i := range 5 {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("a-", i), Labels: map[string]string{member.LabelHome: home}}}
+		_, err := w.sites["a"].Clientset.BatchV1().Jobs("shop").Create(t.Context(), j, metav1.CreateOptions{})
+		require.NoError(t, err)
 	}
-	for kind, create := range create {
-		w := newWorld(t, member.Options{MaxJobs: 3, Pods: true}, "a").ready()
-		for i := range 5 {
-			of := metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("a-", i), Labels: map[string]string{"scaledjob.github.io/home": home, batchv1.JobNameLabel: "a"}}
-			require.NoError(t, create(w.sites["a"].Clientset, of))
-		}
-		w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
-		require.ErrorContains(t, w.all.Problems()["a"], "more than 3 "+kind)
-	}
+	w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
+	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
 }
 
 // A Job of many completions, or whose failures are ignored, may have any number of pods. They
@@ -185,9 +174,11 @@ func TestParallelPods(t *testing.T) {
 	})
 }
 
-// Pods with the label of an owner in another namespace than his are not his.
+// Pods that anybody in another namespace labels as an owner's, or as those of owners that do not exist,
+// are nobody's, however many they are, and whether they are listed or shown by a watch.
 func TestForgedPods(t *testing.T) {
-	w := newWorld(t, member.Options{MaxJobs: 40, Pods: true}, "a").ready()
+	o := member.Options{MaxJobs: 40, Pods: true, Key: []byte("the hub's")}
+	w := newWorld(t, o, "a").ready()
 	w.target.PendingPodConditions = []string{"Ready"}
 	require.NoError(t, w.all.Track(w.target, w.overrides))
 	w.demand = 1
@@ -196,10 +187,18 @@ func TestForgedPods(t *testing.T) {
 	forged := w.jobs("a")[0]
 	forged.Namespace, forged.UID = "elsewhere", "forged"
 	w.pods("a", &forged, 0, 30)
+	for i := range 60 {
+		forged.Spec.Template.Labels[adapter.LabelOwner] = fmt.Sprintf("00000000-0000-4000-9000-%012d", i)
+		w.pods("a", &forged, i+1, 1)
+	}
 	own := w.jobs("a")[0]
 	w.pods("a", &own, 0, 1)
-	w.eventually("his own pod is shown", func() bool { return w.observe()["a"].Jobs[0].Phase == jobs.Running })
-	require.Greater(t, *w.observe()["a"].MaxJobs, int64(3))
+	for range 2 {
+		w.eventually("his own pod is shown", func() bool { return w.observe()["a"].Jobs[0].Phase == jobs.Running })
+		require.Greater(t, *w.observe()["a"].MaxJobs, int64(3))
+		w.add("a", o)
+		w.ready()
+	}
 }
 
 // A list of pods that never ends is given up, and names the selector.

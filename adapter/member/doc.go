@@ -18,8 +18,9 @@
 // each within its own timeouts: a member that hangs delays no other. A member that
 // failed its health check gets no request until a health check passes. With Clusters.Patience
 // Apply does not wait for slow members. An owner may have as many Jobs on a member as remain
-// free of Options.MaxJobs, so that no owner uses up what the others have. His pods beyond that, such
-// as of Jobs with many completions, are not kept: the status of their Jobs counts without them.
+// free of Options.MaxJobs, so that no owner uses up what the others have. If there are more pods, such
+// as of Jobs with many completions, the owner with the most loses the first: they are not kept, and the
+// status of their Jobs counts without them.
 //
 // # Ownership
 //
@@ -40,7 +41,8 @@
 // Anybody who may create Jobs on the member can copy these labels. With Options.Key each Job
 // has a proof as well, LabelProof: a code of the member, the namespace, the name, the owner and
 // the labels above, which only the key makes. A Job without it is not counted, replaces nothing
-// and is not deleted; its number is taken. One forgery is left: a Job of ours that was deleted,
+// and is not deleted; its number is taken. Its pods have a code of their namespace and owner: pods without it
+// are not kept. One forgery is left: a Job of ours that was deleted,
 // created again in its namespace with its name and labels, counts until it finishes.
 //
 // [Clusters.Owners] counts the Jobs of each owner on each member. [Cluster.Orphans] lists those
@@ -106,8 +108,8 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	no owner uses up what the others have                                 TestShareOfBound, TestManyPods, TestParallelPods
-//	pods of others' Jobs do not count                                     TestPods
+//	no owner uses up what the others have                                 TestShareOfBound, TestShareOfPods, TestParallelPods
+//	pods of others' Jobs do not count                                     TestPods, TestForgedPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence
 //	a forbidden namespace concerns its owners only                        TestForbiddenNamespace

@@ -44,7 +44,7 @@ type tenancy struct {
 
 // Faults of an owner's pods, and of his requests by what becomes of them.
 var (
-	podFaults  = []string{"never starts", "starts late", "deadline", "lies", "many pods"}
+	podFaults  = []string{"never starts", "starts late", "deadline", "lies", "many pods", "made-up owners"}
 	callFaults = map[string]func(verb string, ctx context.Context, send func() error) error{
 		"quota": func(verb string, _ context.Context, send func() error) error {
 			return ifVerb(verb == "create", errForbidden, send)
@@ -115,6 +115,9 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			target.Owner.Namespace = "team0"
 		}
 		policy := jobs.DefaultPolicy()
+		if s.watchesPods() { // and all owners need the evidence of theirs
+			target.PendingPodConditions, policy.Failover.GracePeriod = []string{"Ready"}, tick
+		}
 		policy.Revision, policy.Scheduling, policy.Seed = rollout.Revision{}, s.scheduling, fmt.Sprint(i)
 		policy.Workload = taint.Workload{Class: "a", Size: 1}
 		policy.History = history.Limits{Succeeded: history.Keep(0)} // so that Jobs are deleted
@@ -145,11 +148,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			}
 			return send()
 		})
-		o := member.Options{Interval: 5 * time.Second}
-		if s.fault == "many pods" {
-			o.Pods, o.MaxJobs = true, 600
-		}
-		w.add(name, o)
+		w.add(name, member.Options{Interval: 5 * time.Second, Pods: s.watchesPods(), MaxJobs: 600, Key: []byte("the hub's")})
 	}
 	defer func() {
 		for _, name := range names {
@@ -192,6 +191,8 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 				case bad && s.fault == "many pods": // of many completions, or of failures that are ignored
 					w.pods(name, &j, poll, 60)
 					synctest.Wait()
+				case bad && s.fault == "made-up owners":
+					w.forgePods(name, j, poll)
 				}
 				switch {
 				case bad && s.fault == "never starts", late, len(j.Status.Conditions) > 0:
@@ -206,6 +207,9 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 				default:
 					runs(&j)
 					w.update(name, &j)
+					if s.watchesPods() {
+						w.pods(name, &j, -1-poll, 1)
+					}
 				}
 			}
 		}
@@ -218,6 +222,18 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 		time.Sleep(time.Until(begin.Add(time.Duration(poll+1) * tick)))
 	}
 	return after, met.Load()
+}
+
+func (s *tenancy) watchesPods() bool { return s.fault == "many pods" || s.fault == "made-up owners" }
+
+// forgePods creates pods with a Job's labels in another namespace, each of another owner.
+func (w *world) forgePods(name string, j batchv1.Job, round int) {
+	j.Namespace, j.Spec.Template.Labels = "elsewhere", maps.Clone(j.Spec.Template.Labels)
+	for i := range 60 {
+		j.Spec.Template.Labels[adapter.LabelOwner] = fmt.Sprintf("00000000-0000-4000-8000-%012d", 100*round+i)
+		w.pods(name, &j, 100*round+i, 1)
+		synctest.Wait()
+	}
 }
 
 func (w *world) update(name string, j *batchv1.Job) {

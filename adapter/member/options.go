@@ -61,7 +61,7 @@ type Options struct {
 
 	Registered time.Time // decides which of two members with one UID is used
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
-	// is unreachable for a minute; pods beyond their owner's share are not kept. 0 means 200,000.
+	// Jobs is unreachable for a minute; of more pods, the owner with the most loses the first. 0 means 200,000.
 	MaxJobs int
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.

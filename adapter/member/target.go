@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
@@ -121,33 +122,39 @@ func (p *part) labels() []hub.Labels {
 }
 
 // LabelProof proves that this hub created the Job on this member: it has a code that only
-// Options.Key makes, of the labels above, the namespace and the name.
+// Options.Key makes, of the labels above, the namespace and the name. Its pods have a code of the
+// namespace and the owner.
 const LabelProof = prefix + "proof"
 
-// proof returns the code of a Job.
-func (c *Cluster) proof(j *batchv1.Job) string {
-	code := hmac.New(sha256.New, c.options.Key)
-	for _, part := range []string{c.name, j.Namespace, j.Name, j.Labels[LabelHome], j.Labels[adapter.LabelOwner],
-		j.Labels[LabelOwnerNamespace], j.Labels[LabelCreation], j.Labels[LabelSource], j.Labels[LabelAttempt]} {
+// proof returns the code of a Job or a pod.
+func (c *Cluster) proof(object metav1.Object) string {
+	code, of := hmac.New(sha256.New, c.options.Key), object.GetLabels()
+	parts := []string{c.name, object.GetNamespace(), of[LabelHome], of[adapter.LabelOwner]}
+	if _, is := object.(*batchv1.Job); is {
+		parts = append(parts, object.GetName(), of[LabelOwnerNamespace], of[LabelCreation], of[LabelSource], of[LabelAttempt])
+	}
+	for _, part := range parts {
 		fmt.Fprintf(code, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(code.Sum(nil)[:16])
 }
 
-// ours reports whether this hub created the Job. Anybody who may create Jobs on the member
-// can copy the labels to another name or namespace.
-func (c *Cluster) ours(j *batchv1.Job) bool {
-	return len(c.options.Key) == 0 || hmac.Equal([]byte(j.Labels[LabelProof]), []byte(c.proof(j)))
+// ours reports whether this hub created the Job, or the pod's Job. Anybody who may create them on the
+// member can copy the labels to another name or namespace.
+func (c *Cluster) ours(object metav1.Object) bool {
+	return !isLong(object) && (len(c.options.Key) == 0 || hmac.Equal([]byte(object.GetLabels()[LabelProof]), []byte(c.proof(object))))
 }
 
-// prove returns the Job with its proof.
+// prove returns the Job with its proof, and that of its pods.
 func (c *Cluster) prove(j *batchv1.Job) *batchv1.Job {
 	if len(c.options.Key) == 0 {
 		return j
 	}
 	proven := *j
-	proven.Labels = maps.Clone(j.Labels)
+	proven.Labels, proven.Spec.Template.Labels = maps.Clone(j.Labels), maps.Clone(j.Spec.Template.Labels)
 	proven.Labels[LabelProof] = c.proof(j)
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Labels: j.Spec.Template.Labels}}
+	metav1.SetMetaDataLabel(&proven.Spec.Template.ObjectMeta, LabelProof, c.proof(&pod))
 	return &proven
 }
 

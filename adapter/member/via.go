@@ -2,7 +2,7 @@ package member
 
 import (
 	"context"
-	"slices"
+	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -85,12 +85,20 @@ type viaJobs struct {
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
 	return result(ctx, j.do, "create", func(ctx context.Context) (*batchv1.Job, error) {
-		return j.JobInterface.Create(ctx, j.cluster.prove(job), o)
+		return answer(j.JobInterface.Create(ctx, j.cluster.prove(job), o))
 	})
 }
 
+// answer returns the Job of an answer. A Job that no API server accepts is no answer.
+func answer(job *batchv1.Job, err error) (*batchv1.Job, error) {
+	if err == nil && isLong(job) {
+		return nil, errors.New("the member answered with a Job that has too long a name, UID, version or label")
+	}
+	return job, err
+}
+
 func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*batchv1.Job, error) {
-	job, err := result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return j.JobInterface.Get(ctx, name, o) })
+	job, err := result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return answer(j.JobInterface.Get(ctx, name, o)) })
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +111,7 @@ func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobLi
 		if err != nil {
 			return nil, err
 		}
-		all := len(there.Items)
-		there.Items = slices.DeleteFunc(there.Items, func(job batchv1.Job) bool { return !j.cluster.ours(&job) })
-		there.Items, err = page(j.bound, j.namespace, o, all, there.Items)
+		there.Items, err = page(j.bound, j.cluster, j.namespace, o, there.Items)
 		return there, err
 	})
 }
@@ -133,7 +139,7 @@ func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodLis
 		if err != nil {
 			return nil, err
 		}
-		there.Items, err = page(p.bound, p.namespace, o, len(there.Items), there.Items)
+		there.Items, err = page(p.bound, p.cluster, p.namespace, o, there.Items)
 		return there, err
 	})
 }

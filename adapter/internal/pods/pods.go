@@ -30,6 +30,13 @@ type Job struct {
 	UID       types.UID
 }
 
+// A pod keeps the first conditions only, and none whose type no API server accepts: who may change its
+// status has no control of the tracker's memory.
+const (
+	maxConditions = 32
+	maxType       = 253 + 1 + 63
+)
+
 // New returns the compact form of a pod.
 func New(object *corev1.Pod) *Pod {
 	phase := object.Status.Phase
@@ -44,7 +51,7 @@ func New(object *corev1.Pod) *Pod {
 		p.Job.UID = types.UID(build.Brief(string(owner.UID)))
 	}
 	for _, c := range object.Status.Conditions {
-		if c.Status == corev1.ConditionTrue {
+		if c.Status == corev1.ConditionTrue && len(p.conditions) < maxConditions && len(c.Type) <= maxType {
 			p.conditions = append(p.conditions, unique.Make(c.Type))
 		}
 	}
