@@ -113,48 +113,6 @@ func TestTooManyJobs(t *testing.T) {
 	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
 }
 
-// A Job of many completions, or whose failures are ignored, may have any number of pods. They
-// change nothing for other owners, also if they are listed anew: these have their pods and Jobs, and
-// he gets no more Jobs there, with the reason.
-func TestManyPods(t *testing.T) {
-	o := member.Options{MaxJobs: 40, Pods: true}
-	w := newWorld(t, o, "a").ready()
-	w.demand = 1
-	noErrors(t, w.poll())
-	w.shown(1)
-	many := w.jobs("a")[0]
-	w.pods("a", &many, 0, 90)
-	other := anOwner("00000000-0000-4000-9000-000000000002")
-	other.Owner.Name, other.PendingPodConditions = "other", []string{"Ready"}
-	require.NoError(t, w.all.Track(other, nil))
-	seen := w.all.Observe(other.Owner.UID)
-	w.all.Apply(t.Context(), seen, jobs.Plan(w.policy, jobs.State{Metrics: demand(2), Clusters: seen.Clusters}))
-	w.eventually("his are created", func() bool { return len(w.jobs("a")) == 3 })
-	for i, j := range w.jobs("a") {
-		if j.Labels[adapter.LabelOwner] == string(other.Owner.UID) {
-			w.pods("a", &j, i, 2)
-		}
-	}
-	w.pods("a", &many, 1, 90)
-	for range 2 {
-		w.eventually("the other's Jobs run", func() bool {
-			c := w.all.Observe(other.Owner.UID).Clusters[0]
-			running := 0
-			for _, j := range c.Jobs {
-				if j.Phase == jobs.Running {
-					running++
-				}
-			}
-			return c.Reach == jobs.Reachable && running == 2 && *c.MaxJobs > 2
-		})
-		w.demand = 9
-		d, _ := w.plan()
-		require.Equal(t, jobs.ReasonFull, d.Members[0].Excluded, "%s", d)
-		w.add("a", o) // and all are listed
-		w.ready()
-	}
-}
-
 // The pods of Jobs with several at once fit into their owner's share, also of Jobs that have none yet.
 func TestParallelPods(t *testing.T) {
 	w := newWorld(t, member.Options{MaxJobs: 40, Pods: true}, "a").ready()
@@ -175,7 +133,8 @@ func TestParallelPods(t *testing.T) {
 }
 
 // Pods that anybody in another namespace labels as an owner's, or as those of owners that do not exist,
-// are nobody's, however many they are, and whether they are listed or shown by a watch.
+// are nobody's, however many they are, and whether they are listed or shown by a watch. An owner with more
+// pods than the member may have gets no more Jobs there.
 func TestForgedPods(t *testing.T) {
 	o := member.Options{MaxJobs: 40, Pods: true, Key: []byte("the hub's")}
 	w := newWorld(t, o, "a").ready()
@@ -199,6 +158,9 @@ func TestForgedPods(t *testing.T) {
 		w.add("a", o)
 		w.ready()
 	}
+	w.pods("a", &own, 1, 90) // of many completions, or of failures that are ignored
+	w.eventually("he gets no more Jobs there", func() bool { w.plan(); return w.decided.Members[0].Excluded == jobs.ReasonFull })
+	require.Equal(t, jobs.Reachable, w.observe()["a"].Reach)
 }
 
 // A list of pods that never ends is given up, and names the selector.
