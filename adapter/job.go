@@ -74,7 +74,7 @@ func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
 type job struct {
 	Job
 	owner   *owned
-	of      *build.Claim // until the tracker has found the owner
+	of      *build.Claim // nil if the owner has the name in it, as nearly always
 	item    *slots.Slot  // that the Job works on; nil if it is numbered
 	started int64        // nanoseconds since 1970; 0 if it has not
 	at      int32        // index in owner.jobs

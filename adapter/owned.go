@@ -26,7 +26,7 @@ type owned struct {
 	plan      *application
 	jobs      []*job
 	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
-	called    string                 // by the controller reference of a Job; "" if there was none
+	called    string                 // by the controller reference of the first Job that has one
 	timed     bool                   // since is known
 	since     pods.Times             // when each pending Job became so, in nanoseconds since 1970, in order
 	ended     bool                   // finished Jobs have changed since it was decided which are deleted
@@ -77,7 +77,9 @@ func (t *Tracker) jobShown(j *job) {
 	}
 	o := t.owner(of.UID)
 	o.called = cmp.Or(o.called, of.Called)
-	j.owner, j.of = o, nil
+	if j.owner = o; of.Called == o.called {
+		j.of = nil
+	}
 	if before != nil {
 		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
 		o.jobs[j.at] = j
@@ -136,6 +138,14 @@ func (t *Tracker) place(j, before *job) {
 	default:
 		o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
 	}
+}
+
+// called returns the name of the owner in the Job's controller reference.
+func (j *job) called() string {
+	if j.of != nil {
+		return j.of.Called
+	}
+	return j.owner.called
 }
 
 // group returns 1 for an unfinished Job, 2 for a terminating one, and else 0.

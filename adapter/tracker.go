@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -389,7 +390,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	}
 	called := o.target.jobs.Owner.Called()
 	for _, other := range t.owners {
-		if other != o && other.called == called && other.running() > 0 {
+		if other != o && slices.ContainsFunc(other.jobs, func(j *job) bool { return j.group() == 1 && j.called() == called }) {
 			return true
 		}
 	}

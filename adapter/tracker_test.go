@@ -127,24 +127,37 @@ func propForger(t *rapid.T) {
 			w.Untrack(ownerUID)
 		}
 	}
-	for n := range rapid.Int64Range(0, 4).Draw(t, "Jobs") {
-		j := jobOf(target, n+1, rapid.SampledFrom([]func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}}).Draw(t, "state"))
-		a.show(j)
-		b.show(j)
+	rename := func(j *batchv1.Job, uid string) {
+		j.OwnerReferences[0].UID, j.Labels[LabelOwner] = types.UID(uid), uid
+	}
+	genuine := func() {
+		before := rapid.Bool().Draw(t, "of the owner before")
+		for n := range rapid.Int64Range(0, 4).Draw(t, "Jobs") {
+			j := jobOf(target, n+1, rapid.SampledFrom([]func(*batchv1.Job){ready, complete, func(*batchv1.Job) {}}).Draw(t, "state"))
+			if before {
+				rename(j, "before")
+			}
+			a.show(j)
+			b.show(j)
+		}
+	}
+	first := rapid.Bool().Draw(t, "genuine Jobs first")
+	if first {
+		genuine()
 	}
 	for n := range rapid.Int64Range(1, 4).Draw(t, "forged") {
 		change := rapid.SampledFrom([]func(*batchv1.Job){ready, complete, deleting, func(j *batchv1.Job) { j.Spec.Suspend = new(true) }}).Draw(t, "forged state")
 		j := jobOf(target, rapid.Int64Range(1, 4).Draw(t, "number"), change)
-		if rapid.Bool().Draw(t, "another UID") {
-			j.OwnerReferences[0].UID = "another"
-			j.Labels[LabelOwner] = "another"
-		}
+		rename(j, rapid.SampledFrom([]string{string(ownerUID), "another", "before"}).Draw(t, "forged UID"))
 		j.Namespace, j.UID = "mail", types.UID(fmt.Sprint("forged-", n))
 		b.show(j)
 		p := podOf(jobOf(target, n+1), corev1.PodRunning)
 		p.Namespace = "mail"
 		p.Labels = map[string]string{batchv1.ControllerUidLabel: fmt.Sprint("uid-", n+1), batchv1.JobNameLabel: target.NewJob(n + 1).Name}
 		b.showPod(p)
+	}
+	if !first {
+		genuine()
 	}
 	target.Revision.Generation = 2
 	require.NoError(t, a.Track(target))
