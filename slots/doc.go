@@ -63,10 +63,10 @@
 //
 //   - A request has a timeout, which the server knows as well, such as from the parameter of
 //     client-go's rest.Config.Timeout. [Options].Late is twice as long. A watch needs a client
-//     without that timeout, which would cut it. It arrives at most once: a proxy that repeats a create
-//     may cost an object above Max.
-//   - The lease is checked right before each request. If it has ended, the request is not sent: call
-//     [Set.Stop], and the result is [None]; of a read it is [Unanswered].
+//     without that timeout, which would cut it.
+//   - A request arrives at most once: a proxy that repeats a create may cost an object above Max.
+//   - The lease is checked right before each request. After its end no request is sent: call
+//     [Set.Stop], and pass [None] to Answer, but [Unanswered] for a read.
 //   - Without an answer the result is [Unanswered]: a timeout, a broken connection, and each
 //     answer after which the request may still have had its effect (500, 502, 504, 408).
 //     Refused connections, 401 and 429 are [None]; other answers of 400 to 499 are [Refused], unless

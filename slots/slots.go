@@ -42,7 +42,7 @@ type Object struct {
 // each request has its effect, or none, before its call returns.
 type Options struct {
 	// Late is L, the time after which a request can no longer have an effect, counted from
-	// the return of its call: twice the request timeout, which the API server must know.
+	// the return of its call: twice the request timeout, which the server must know.
 	Late time.Duration
 	// Unshown is the time after which an answered create that no observation shows is read; 0
 	// means 4 Late. A busy server's watch may be minutes behind, and each read is another request.

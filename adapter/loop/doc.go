@@ -32,7 +32,7 @@
 //	5,000 owners whose creates hang             TestManyHang
 //	the law of package fair                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
-//	owners that are edited, recreated, deleted  TestHandler; TestOwnerGone in examples/dispatcher
+//	owners that are edited, recreated, deleted  TestHandler, TestItems
 //	keyed owners of one loop                    TestItems
 //	backoff                                     TestBackoff
 //	a panic ends no other key's polls           TestPanics

@@ -114,34 +114,6 @@ func TestDispatch(t *testing.T) {
 	})
 }
 
-// After the owner is gone or being deleted, or another has its name, nothing runs, although the queue
-// lists jobs.
-func TestOwnerGone(t *testing.T) {
-	now := metav1.Now()
-	for _, is := range []*metav1.ObjectMeta{
-		nil,
-		{Namespace: "ci", Name: "ci", UID: "v"},
-		{Namespace: "ci", Name: "ci", UID: "u", DeletionTimestamp: &now, Finalizers: []string{metav1.FinalizerDeleteDependents}},
-	} {
-		dispatched(t, (*ci).list, func(c *ci) {
-			require.NoError(t, c.api.CoreV1().ConfigMaps("ci").Delete(t.Context(), "ci", metav1.DeleteOptions{}))
-			if is != nil {
-				require.NoError(t, c.api.Tracker().Add(&corev1.ConfigMap{ObjectMeta: *is}))
-			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			runs := len(c.runs)
-			c.waiting = []job{{ID: "job-3", Attempt: 1}}
-			time.AfterFunc(5*time.Minute, func() {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				require.Len(t, c.runs, runs)
-				c.waiting = nil
-			})
-		})
-	}
-}
-
 // A stale queue lists CI jobs that have ended in the minute before.
 func TestStaleQueue(t *testing.T) {
 	var lists [][]job
