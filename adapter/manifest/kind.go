@@ -188,8 +188,10 @@ func notYAML(err error) error { return fmt.Errorf("not YAML: %w", plain(err)) }
 func plain(err error) error {
 	text := strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "", "\n  ", "; ", "error converting YAML to JSON: ", "", "json: unsupported value: ", "no JSON has the number ",
 		"did not find expected node content", "found a character that begins no value").Replace(err.Error())
-	if before, _, ok := strings.Cut(text, "invalid map key: "); ok {
-		text = before + "found a map or a list as a key; use a string"
+	for _, words := range []string{"invalid map key: ", "unsupported map key of type: "} {
+		if before, _, ok := strings.Cut(text, words); ok {
+			text = before + "found a key that is not a string; use a string"
+		}
 	}
 	return errors.New(strings.TrimSuffix(text, " in map"))
 }

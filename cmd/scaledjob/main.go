@@ -168,7 +168,7 @@ var parserWords = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`invalid map key: .*`), "found a map or a list as a key; use a string"},
+	{regexp.MustCompile(`(?:invalid map key|unsupported map key of type): .*`), "found a key that is not a string; use a string"},
 	{regexp.MustCompile(`cannot unmarshal (\w+)[^\n]* into Go (?:value|struct field) ?(?:\w+\.)?(?:of type )?(?:struct \{[^}]*\}|\S*)(?: of type \S+)?`), "found a value of type $1"},
 	{regexp.MustCompile(`couldn't get version/kind; json parse error: | is registered for version "[^"]*" in scheme "[^"]*"`), ""},
 	{regexp.MustCompile(`(^|\s)(?:json|yaml): (?:unmarshal errors:\n\s+)?`), "$1"},

@@ -52,7 +52,7 @@ func TestTexts(t *testing.T) {
 		"explain" + orders + "--jobs -":        {"No resources found in default namespace.\n", "Go value of type struct", "scaledjob: standard input: not JSON; use the output of kubectl get jobs,pods -o json\n"},
 		"explain - --queue 8":                  {"kind: ScaledJob\nmetadata:\n  name: {{ .Release.Name }}\n", "map[interface {}]", "scaledjob: standard input: a template; render first: helm template … | scaledjob lint -\n"},
 		"lint -":                               {"{{- if .Values.on }}\nkind: ScaledJob\n{{- end }}\n", "map[interface {}]", "scaledjob: standard input: a template; render first: helm template … | scaledjob lint -\n"},
-		"explain  - --queue 8":                 {"? {a: b}\n: c\n", "map[interface {}]", "scaledjob: standard input: not YAML: found a map or a list as a key; use a string\n"},
+		"explain  - --queue 8":                 {"? {a: b}\n: c\n", "map[interface {}]", "scaledjob: standard input: not YAML: found a key that is not a string; use a string\n"},
 	} {
 		status, out, said := callWith(t, command, []byte(c.input))
 		require.Equal(t, trouble, status, command)
@@ -190,6 +190,7 @@ func oddInputs(t *testing.T) (all [][]byte) {
 		"", " ", "\n", "---", "---\n---\n", "null", "true", "1", "1e999", `""`, "[]", "{}", "[[]]", "- a", "a", "a: b: c", "{", "]", "\t", "\x00", "%", "%YAML 9.9\n---\n",
 		"&a", "*a", "a: *b", "? {a: b}\n: c", "{? [1]: 2}", "!!binary x", "!!int x", "!foo {a: b}", "a: &a [*a]", "<<: 1", "kind: 1", "kind: []", "kind: {}", "kind: List", "kind: List\nitems: 1",
 		"kind: List\nitems: [1, null, a, [], {}]", "kind: ScaledJob", "kind: ScaledJob\nspec: 1", "kind: ScaledJob\nmetadata: 1", "kind: scaledjob", "kind: ScaledJob\napiVersion: 1",
+		"apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nspec: {~: 1}", "kind: Job\nmetadata: {null: 1}", "manifests: {~: 1}",
 		"apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: []\nspec: []", "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {creationTimestamp: x}",
 		"{{ x }}", "a: {{ x }}", "No resources found in default namespace.", "NAME   STATUS\na b", "<html>", "error: You must be logged in to the server", strings.Repeat("[", 20000), strings.Repeat("a: {", 200),
 		`{"kind":"Job","metadata":{"name":1}}`, `{"kind":"Job","status":{"conditions":1}}`, `{"kind":"Pod","status":[]}`, `{"kind":"JobList","items":{}}`, `{"kind":"List","items":[{"kind":"Job","metadata":{"creationTimestamp":"x"}}]}`,
@@ -203,9 +204,13 @@ func oddInputs(t *testing.T) (all [][]byte) {
 	for range 160 {
 		changed := append([]string{}, lines...)
 		at := random.IntN(len(changed))
-		if key, _, ok := strings.Cut(changed[at], ": "); ok {
+		key, value, ok := strings.Cut(changed[at], ": ")
+		switch text := strings.TrimLeft(key, " -"); {
+		case ok && random.IntN(3) == 0:
+			changed[at] = strings.TrimSuffix(key, text) + values[random.IntN(len(values))] + ": " + value
+		case ok:
 			changed[at] = key + ": " + values[random.IntN(len(values))]
-		} else {
+		default:
 			changed[at] = values[random.IntN(len(values))]
 		}
 		all = append(all, []byte(strings.Join(changed, "\n")))
