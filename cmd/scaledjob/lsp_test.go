@@ -105,7 +105,7 @@ func TestLanguageServer(t *testing.T) {
 	for i, d := range found {
 		require.Contains(t, printed, fmt.Sprintf("%s:%d:%d: ", file, d.Range.Start.Line+1, d.Range.Start.Character+1))
 		require.Contains(t, printed, d.Message+" ["+d.Code+"]")
-		require.Contains(t, d.Description.Href, "#"+d.Code)
+		require.Contains(t, d.Description["href"], "#"+d.Code)
 		if strings.Contains(d.Message, "acurate") {
 			at = i
 		}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // inAuthentication is the rule of KEDA's webhook for TriggerAuthentications.
@@ -76,17 +78,40 @@ func (c *collector) excluded(d *document) {
 	}
 }
 
-// kedaKinds are the kinds of keda.sh.
-var kedaKinds = []string{"ScaledJob", "ScaledObject", "TriggerAuthentication", "ClusterTriggerAuthentication"}
+// groups are the kinds of KEDA and of this project, by their group.
+var groups = map[string][]string{
+	"keda.sh":             {"ScaledJob", "ScaledObject", "TriggerAuthentication", "ClusterTriggerAuthentication"},
+	"scaledjob.github.io": {"ScheduledJob", "RunRequest"},
+}
+
+// misspelled reports a kind that its group does not have, and a group or version in place of one of groups.
+// A ScaledJob and its companions have checks of their own.
+func (c *collector) misspelled(d *document) {
+	version, kind := d.text("apiVersion"), d.kind()
+	group, _, _ := strings.Cut(version, "/")
+	meant := group
+	for name := range groups {
+		if len(group) < 2*len(name) && triggers.Misspells(group, name) {
+			meant = name
+		}
+	}
+	kinds := groups[meant]
+	known := slices.Contains(kinds, kind)
+	switch {
+	case kind == "" || strings.EqualFold(kind, "ScaledJob") || companions[kind] != nil && meant == "keda.sh":
+	case group == meant && kinds != nil && !known:
+		c.add(wrongKind, d.at("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
+	case version != meant+"/v1alpha1" && (known || group != meant && nearest(kind, kinds) != ""):
+		c.add(wrongVersion, d.at("apiVersion"), "Write "+meant+"/v1alpha1", effect{text: "the API server rejects it, or takes it for another kind of object"})
+	}
+}
 
 // others checks the other objects that a ScaledJob uses.
 func (c *collector) others(all documents) {
 	seen := map[string]place{}
 	for _, d := range all {
 		version, kind := d.text("apiVersion"), d.kind()
-		if strings.HasPrefix(version, "keda.sh/") && kind != "" && !slices.Contains(kedaKinds, kind) && !strings.EqualFold(kind, "ScaledJob") {
-			c.add(wrongKind, d.at("kind"), oneOf(kind, kedaKinds), effect{text: "keda.sh has no such kind: " + refusal})
-		}
+		c.misspelled(d)
 		object := companions[kind]
 		if object == nil || d.foreign() {
 			continue

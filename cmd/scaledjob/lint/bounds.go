@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -67,7 +66,7 @@ const refusal = "the API server rejects it"
 // replaced finds a value that the API server rejects in some releases. In others that meet the
 // condition, it has another effect.
 func (j *job) replaced(path string, when condition, text, fix string) {
-	j.find(j.at(tree.Find(j.root, path)...), fix,
+	j.find(j.at(j.path(path)...), fix,
 		effect{when: both(when, not(j.refused(path))), text: text},
 		effect{when: j.refused(path), text: refusal})
 }

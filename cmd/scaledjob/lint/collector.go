@@ -8,7 +8,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -88,7 +87,7 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Er
 		}
 		for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
 			for _, p := range problems {
-				at := d.at(tree.Find(d.root, p.Path)...)
+				at := d.at(d.path(p.Path)...)
 				at.path = p.Path
 				if strings.HasPrefix(p.Found, at.found) { // and says more
 					at.found = p.Found

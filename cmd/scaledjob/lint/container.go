@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,15 +83,19 @@ func limitsBelowRequests(j *job, c container) {
 
 func volumeUnknown(j *job, c container) {
 	var names []string
+	known := map[string]bool{}
 	for _, v := range j.template.Template.Spec.Volumes {
-		names = append(names, v.Name)
+		names, known[v.Name] = append(names, v.Name), true
 	}
 	for i, m := range c.VolumeMounts {
+		if known[m.Name] {
+			continue
+		}
 		fix := "Add it to volumes"
 		if near := nearest(m.Name, names); near != "" {
 			fix = "Write " + near
 		}
-		j.when(!slices.Contains(names, m.Name), j.in(c, "volumeMounts", i, "name"), fix, "the template has no volume of this name: "+rejected)
+		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name: " + rejected})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type document struct {
 	file string
 	root *yaml.Node // a mapping
+	keys *tree.Keys
 }
 
 func (d *document) text(steps ...any) string {
@@ -49,7 +50,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			c.add(yamlSyntax, place{file: file, line: 1 + p.Above, column: 1, found: tree.TooLarge}, "Use fewer aliases", effect{text: "lint does not read it"})
 			return found
 		}
-		found = append(found, listed(&document{file, root})...)
+		found = append(found, listed(&document{file, root, new(tree.Keys)})...)
 	}
 	return found
 }
@@ -65,7 +66,7 @@ func listed(d *document) []*document {
 	}
 	var all []*document
 	for _, item := range items.Content {
-		all = append(all, listed(&document{d.file, item})...)
+		all = append(all, listed(&document{d.file, item, d.keys})...)
 	}
 	return all
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // documents holds the documents of all files.
@@ -36,13 +34,30 @@ func (d *document) within(l lookup) bool {
 
 // An index finds documents by the objects that they provide.
 type index struct {
-	named map[[2]string][]*document // by kind and name
-	names map[string][]string       // by kind
-	users map[string][]string       // types of triggers by the name of their authentication
+	named   map[[2]string][]*document  // by kind and name
+	names   map[string][]string        // by kind
+	users   map[string]map[string]bool // types of triggers by the name of their authentication
+	given   map[lookup]string          // names by kind and namespace, in words
+	checked map[checked]bool
+	places  map[*document]map[string][]any // of parameters in authentications
+}
+
+// A checked authentication was checked for a ScaledJob, with which the others share a value.
+type checked struct {
+	*document
+	with string
+}
+
+// first reports whether an authentication is checked the first time.
+func (x *index) first(a authentication, with string) bool {
+	was := x.checked[checked{a.document, with}]
+	x.checked[checked{a.document, with}] = true
+	return !was
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[string][]string{}, map[string][]string{}}
+	x := &index{map[[2]string][]*document{}, map[string][]string{}, map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{},
+		map[*document]map[string][]any{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -61,9 +76,10 @@ func indexOf(all documents) *index {
 		}
 		for i := range d.length("spec", "triggers") {
 			ref, name := d.text("spec", "triggers", i, "authenticationRef", "name"), d.text("spec", "triggers", i, "type")
-			if !slices.Contains(x.users[ref], name) {
-				x.users[ref] = append(x.users[ref], name)
+			if x.users[ref] == nil {
+				x.users[ref] = map[string]bool{}
 			}
+			x.users[ref][name] = true
 		}
 	}
 	return x
@@ -107,38 +123,53 @@ func (d *document) foreign() bool {
 	return ok && strings.Contains(group, ".") && slices.Contains(ofKubernetes, d.kind())
 }
 
-// keys returns the keys of a Secret or ConfigMap, and whether they are known.
-func (d *document) keys() (map[string]bool, bool) {
-	if kind := d.kind(); kind != "Secret" && kind != "ConfigMap" {
-		return nil, false
-	}
-	keys := map[string]bool{}
+// holds reports whether a Secret or ConfigMap has a key, and whether its keys are known.
+func (d *document) holds(key string) (found, known bool) {
 	for _, field := range []string{"data", "stringData", "binaryData"} {
-		for key := range tree.Entries(d.node(field)) {
-			keys[key.Value] = true
-		}
+		found = found || d.node(field, key) != nil
 	}
-	return keys, true
+	return found, d.kind() == "Secret" || d.kind() == "ConfigMap"
 }
 
 // want returns the fix for a missing object: a similar name in the namespace, or the same
 // name in another namespace.
 func (x *index) want(l lookup) string {
-	names, elsewhere := map[string]bool{}, map[string]bool{}
-	for _, d := range x.named[[2]string{l.kind, l.name}] { // none is in the namespace
-		elsewhere[d.text("metadata", "namespace")] = true
-	}
-	for _, name := range x.names[l.kind] {
-		if in := func(d *document) bool { return d.within(l) }; name != "" && slices.ContainsFunc(x.named[[2]string{l.kind, name}], in) {
-			names[name] = true
+	if same := x.named[[2]string{l.kind, l.name}]; len(same) > 0 { // none is in the namespace
+		elsewhere := map[string]bool{}
+		for _, d := range same {
+			elsewhere[d.text("metadata", "namespace")] = true
 		}
+		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, few(elsewhere))
 	}
-	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
-	switch {
-	case len(elsewhere) > 0:
-		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list(elsewhere))
-	case len(names) > 0:
-		return fmt.Sprintf("Write a %s that is given: %s", l.kind, list(names))
+	if names := x.inNamespace(l); names != "" {
+		return fmt.Sprintf("Write a %s that is given: %s", l.kind, names)
 	}
 	return fmt.Sprintf("Create a %s of this name in namespace %s", l.kind, l.namespace)
+}
+
+// inNamespace lists names of objects of the kind in the namespace.
+func (x *index) inNamespace(l lookup) string {
+	l.name = ""
+	list, ok := x.given[l]
+	if !ok {
+		names, in := map[string]bool{}, func(d *document) bool { return d.within(l) }
+		for _, name := range x.names[l.kind] {
+			if name != "" && slices.ContainsFunc(x.named[[2]string{l.kind, name}], in) {
+				names[name] = true
+			}
+		}
+		list = few(names)
+		x.given[l] = list
+	}
+	return list
+}
+
+// few lists the first names of a set.
+func few(set map[string]bool) string {
+	const most = 10
+	all := slices.Sorted(maps.Keys(set))
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d others", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
 }

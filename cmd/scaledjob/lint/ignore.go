@@ -9,27 +9,38 @@ import (
 // ignorePattern matches a comment at the start of a line or after a space.
 var ignorePattern = regexp.MustCompile(`(?:^|\s)#\s*scaledjob:ignore\s+(\S+)`)
 
-// ignores drops the findings of a file that a comment silences: on their line,
-// or above it on lines that have nothing but comments.
-func (c *collector) ignores(f File) {
-	text := string(f.Data)
-	if !strings.Contains(text, "scaledjob:ignore") {
-		return
+// ignores drops the findings that a comment silences: on their line, or above it on lines that have
+// nothing but comments.
+func (c *collector) ignores(files []File) {
+	type position struct {
+		file string
+		line int
 	}
-	lines := strings.Split(text, "\n")
-	before := len(c.findings)
-	c.findings = slices.DeleteFunc(c.findings, func(found Finding) bool {
-		return found.File == f.Name && silenced(lines, found)
-	})
-	c.ignored += before - len(c.findings)
-	for i, line := range lines {
-		for _, id := range ignored(line) {
-			if !isRule(id) {
-				at := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
-				c.add(unknownIgnore, at, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
+	silenced, unknown := map[position][]string{}, collector{scope: c.scope}
+	for _, f := range files {
+		if !strings.Contains(string(f.Data), "scaledjob:ignore") {
+			continue
+		}
+		var rules []string // of this line and of comments above
+		for i, line := range strings.Split(string(f.Data), "\n") {
+			for _, id := range ignored(line) {
+				if !isRule(id) {
+					at := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
+					unknown.add(unknownIgnore, at, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
+				} else if !slices.Contains(rules, id) {
+					rules = append(rules, id)
+				}
+			}
+			silenced[position{f.Name, i + 1}] = rules
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				rules = nil
 			}
 		}
 	}
+	before := len(c.findings)
+	c.findings = slices.DeleteFunc(c.findings, func(f Finding) bool { return slices.Contains(silenced[position{f.File, f.Line}], f.Rule) })
+	c.ignored += before - len(c.findings)
+	c.findings = append(c.findings, unknown.findings...)
 }
 
 // ignored are the rules that a line's comment names, separated by commas.
@@ -39,18 +50,6 @@ func ignored(line string) []string {
 		return nil
 	}
 	return strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' })
-}
-
-func silenced(lines []string, f Finding) bool {
-	for i := f.Line - 1; 0 <= i && i < len(lines); i-- {
-		if i < f.Line-1 && !strings.HasPrefix(strings.TrimSpace(lines[i]), "#") {
-			return false
-		}
-		if slices.Contains(ignored(lines[i]), f.Rule) {
-			return true
-		}
-	}
-	return false
 }
 
 // column returns the position of a word in a line, in characters from 1.

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
@@ -21,11 +22,11 @@ func (j *job) input(trigger int) triggers.Input {
 	}
 	in.AnyIdentity = true
 	in.Authentication = func(string) triggers.Value { return triggers.Value{State: triggers.Maybe} }
-	for _, a := range j.authentications() {
-		if a.trigger == trigger && a.document != nil {
-			in.AnyIdentity, in.PodIdentity = false, a.document.text("spec", "podIdentity", "provider")
-			in.Authentication = func(parameter string) triggers.Value { return j.parameter(a, parameter) }
-		}
+	all := j.authentications()
+	i, found := slices.BinarySearchFunc(all, trigger, func(a authentication, trigger int) int { return a.trigger - trigger })
+	if found && all[i].document != nil {
+		in.AnyIdentity, in.PodIdentity = false, all[i].document.text("spec", "podIdentity", "provider")
+		in.Authentication = func(parameter string) triggers.Value { return j.parameter(all[i], parameter) }
 	}
 	return in
 }
@@ -45,12 +46,10 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 	if container == nil {
 		return maybe, false, false
 	}
-	for _, env := range container.Env {
-		if env.Name == name {
-			// The rest is known only when a pod runs.
-			from := env.ValueFrom
-			return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
-		}
+	if env := j.variablesOf()[name]; env != nil {
+		// The rest is known only when a pod runs.
+		from := env.ValueFrom
+		return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
 	}
 	complete = true
 	for _, from := range container.EnvFrom {
@@ -68,16 +67,29 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 			complete = false
 			continue
 		}
-		keys, known := d.keys()
+		key, ok := strings.CutPrefix(name, from.Prefix)
+		found, known := d.holds(key)
 		complete = complete && known
-		if key, ok := strings.CutPrefix(name, from.Prefix); ok && keys[key] {
+		if ok && known && found {
 			return j.keyValue(kind, j.manifest.Namespace, of, key), true, true
 		}
 	}
 	return maybe, false, complete
 }
 
-func (j *job) variableValue(env corev1.EnvVar) triggers.Value {
+// findVariables returns the variables of the container that KEDA reads, the first of each name.
+func (j *job) findVariables() map[string]*corev1.EnvVar {
+	all, container := map[string]*corev1.EnvVar{}, j.envSource()
+	if container == nil {
+		return all
+	}
+	for i := range slices.Backward(container.Env) {
+		all[container.Env[i].Name] = &container.Env[i]
+	}
+	return all
+}
+
+func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	switch from := env.ValueFrom; {
 	case from == nil && strings.Contains(env.Value, "$("):
 		return triggers.Value{State: triggers.Given} // KEDA inserts other variables
@@ -162,27 +174,20 @@ func (j *job) parameter(a authentication, name string) triggers.Value {
 			return triggers.Value{State: triggers.Given}
 		}
 	}
-	for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
-		for i := range d.length("spec", field) {
-			if d.text("spec", field, i, "parameter") == name {
-				return j.keyValue(kind, namespace, d.text("spec", field, i, "name"), d.text("spec", field, i, "key"))
-			}
-		}
+	at := tree.Path(j.all.parameterPlace(d, name))
+	if at == nil {
+		return triggers.Value{}
 	}
-	for i := range d.length("spec", "env") {
-		if d.text("spec", "env", i, "parameter") == name {
-			if container := d.text("spec", "env", i, "containerName"); container != "" {
-				return triggers.Value{State: triggers.Maybe}
-			}
-			return j.environment(d.text("spec", "env", i, "name"))
-		}
+	object, key := d.text(at.With("name")...), d.text(at.With("key")...)
+	switch {
+	case at[1] == "secretTargetRef":
+		return j.keyValue("Secret", namespace, object, key)
+	case at[1] == "configMapTargetRef":
+		return j.keyValue("ConfigMap", namespace, object, key)
+	case at[1] != "env":
+		return triggers.Value{State: triggers.Given}
+	case d.text(at.With("containerName")...) != "":
+		return triggers.Value{State: triggers.Maybe}
 	}
-	for _, list := range providers {
-		for i := range d.length(list...) {
-			if d.text(append(append([]any{}, list...), i, "parameter")...) == name {
-				return triggers.Value{State: triggers.Given}
-			}
-		}
-	}
-	return triggers.Value{}
+	return j.environment(object)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
@@ -28,13 +29,14 @@ type job struct {
 	authentications func() []authentication
 	references      func() []reference
 	metadata        func() []*metadataProblem
+	variablesOf     func() map[string]*corev1.EnvVar // the container that KEDA reads
 }
 
 func (c *collector) check(d *document, all *index) {
 	s := c.read(d)
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
-	j.metadata = sync.OnceValue(j.findMetadataProblems)
+	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
 	j.config, j.problems = configOf(s)
 	if j.template = s.Spec.JobTargetRef; j.template == nil {
 		j.template = new(batchv1.JobSpec)

@@ -68,9 +68,7 @@ func (k Checker) Check(files []File) Report {
 	if report.ScaledJobs+report.Scheduled == 0 {
 		c.noScaledJob(files, all)
 	}
-	for _, f := range files {
-		c.ignores(f)
-	}
+	c.ignores(files)
 	order := map[string]int{}
 	for i, f := range files {
 		order[f.Name] = i

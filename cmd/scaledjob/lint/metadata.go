@@ -37,18 +37,16 @@ func (j *job) findMetadataProblems() (all []*metadataProblem) {
 		if t.Metadata == nil {
 			continue // a finding of its own
 		}
-		in := j.input(i)
+		in, found := j.input(i), map[triggers.Problem]*metadataProblem{}
 		for _, m := range minors {
 			for _, p := range triggers.Check(t.Type, m, in) {
-				same := func(other *metadataProblem) bool {
-					return other.trigger == i && other.Kind == p.Kind && other.Key == p.Key && other.Rule == p.Rule
+				id := triggers.Problem{Kind: p.Kind, Key: p.Key, Rule: p.Rule}
+				if found[id] == nil {
+					found[id] = &metadataProblem{trigger: i, minors: map[string]bool{}}
+					all = append(all, found[id])
 				}
-				at := slices.IndexFunc(all, same)
-				if at < 0 {
-					at, all = len(all), append(all, &metadataProblem{trigger: i, minors: map[string]bool{}})
-				}
-				all[at].Problem, all[at].newest = p, m == minors[len(minors)-1] // the newest release's text stays
-				all[at].minors[m] = true
+				found[id].Problem, found[id].newest = p, m == minors[len(minors)-1] // the newest release's text stays
+				found[id].minors[m] = true
 			}
 		}
 	}
@@ -66,10 +64,14 @@ func (p *metadataProblem) inRelease(profile keda.Profile) bool {
 // accepted returns the condition that a release does not reject the trigger because of
 // the parameter, or that its parameters are unknown.
 func (j *job) accepted(trigger int, key string) condition {
+	first, _ := slices.BinarySearchFunc(j.metadata(), trigger, func(p *metadataProblem, trigger int) int { return p.trigger - trigger })
 	return func(profile keda.Profile) bool {
-		return !slices.ContainsFunc(j.metadata(), func(p *metadataProblem) bool {
-			return p.trigger == trigger && p.Key == key && !p.Warning && p.inRelease(profile)
-		})
+		for _, p := range j.metadata()[first:] {
+			if p.trigger != trigger || p.Key == key && !p.Warning && p.inRelease(profile) {
+				return p.trigger != trigger
+			}
+		}
+		return true
 	}
 }
 

@@ -23,12 +23,15 @@ func (d *document) node(steps ...any) *yaml.Node {
 	}
 	n := d.root
 	for _, step := range steps {
-		if _, n = tree.Child(n, step); n == nil {
+		if _, n = d.keys.Child(n, step); n == nil {
 			return nil
 		}
 	}
 	return n
 }
+
+// path returns the steps to a field of an error.
+func (d *document) path(path string) tree.Path { return d.keys.Find(d.root, path) }
 
 // at returns the place of a value. For a map or list below its key it is the key, so that a
 // comment can silence the finding. For a missing or null value it is the key, or else the
@@ -36,7 +39,7 @@ func (d *document) node(steps ...any) *yaml.Node {
 func (d *document) at(steps ...any) place {
 	n, named := d.root, d.root
 	for _, step := range steps {
-		key, value := tree.Child(n, step)
+		key, value := d.keys.Child(n, step)
 		if key != nil {
 			named = key
 		}
@@ -56,7 +59,7 @@ func (d *document) at(steps ...any) place {
 // key is the place of a value that has its key at fault.
 func (d *document) key(steps ...any) place {
 	at, last := d.at(steps...), len(steps)-1
-	if key, _ := tree.Child(d.node(steps[:last]...), steps[last]); key != nil {
+	if key, _ := d.keys.Child(d.node(steps[:last]...), steps[last]); key != nil {
 		at.line, at.column = key.Line, key.Column
 	}
 	return at

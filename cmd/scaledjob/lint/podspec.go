@@ -26,9 +26,7 @@ func templateRejected(j *job) {
 	j.podFields(&ref.Template.Spec)
 	j.labelsOf(j.manifest.Labels, refusal, "metadata", "labels")
 	j.labelsOf(ref.Template.Labels, rejected, "spec", "jobTargetRef", "template", "metadata", "labels")
-	for i := range ref.Template.Spec.Volumes {
-		j.volume(&ref.Template.Spec.Volumes[i], i)
-	}
+	j.volumes(ref.Template.Spec.Volumes)
 	for _, c := range j.containers() {
 		j.containerFields(c)
 		j.mounts(c)
@@ -69,16 +67,16 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 	policy := ref.Template.Spec.RestartPolicy
 	j.refuse(policy != corev1.RestartPolicyNever, j.at(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
 	j.refuse(ref.PodReplacementPolicy != nil && *ref.PodReplacementPolicy != batchv1.Failed, j.target("podReplacementPolicy"), "podFailurePolicy needs podReplacementPolicy Failed", "Write Failed, or delete the field")
-	var names []string
+	names := map[string]bool{}
 	for _, c := range j.containers() {
-		names = append(names, c.Name)
+		names[c.Name] = true
 	}
 	for i, r := range ref.PodFailurePolicy.Rules {
 		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), at("rules", i), "a rule has either onExitCodes or onPodConditions", "Give one of the two")
 		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, at("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Give backoffLimitPerIndex, or write FailJob")
 		if codes := r.OnExitCodes; codes != nil {
 			in := func(steps ...any) place { return at(append([]any{"rules", i, "onExitCodes"}, steps...)...) }
-			j.refuse(codes.ContainerName != nil && !slices.Contains(names, *codes.ContainerName), in("containerName"), "the template has no container of this name", "Write the name of a container")
+			j.refuse(codes.ContainerName != nil && !names[*codes.ContainerName], in("containerName"), "the template has no container of this name", "Write the name of a container")
 			sorted := slices.Compact(slices.Sorted(slices.Values(codes.Values)))
 			j.refuse(!slices.Equal(sorted, codes.Values), in("values"), "the exit codes are not in ascending order without repetition", "Sort the values and delete repetitions")
 			j.refuse(codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(codes.Values, 0), in("values"), "0 is not an exit code of a failure", "Delete 0")
@@ -111,11 +109,14 @@ func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) 
 	}
 }
 
-func (j *job) volume(v *corev1.Volume, i int) {
-	at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
-	first := slices.IndexFunc(j.template.Template.Spec.Volumes, func(other corev1.Volume) bool { return other.Name == v.Name })
-	j.refuse(first < i && v.Name != "", at("name"), "two volumes have this name", "Give each volume a name of its own")
-	j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
+func (j *job) volumes(all []corev1.Volume) {
+	seen := map[string]bool{}
+	for i, v := range all {
+		at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
+		j.refuse(seen[v.Name] && v.Name != "", at("name"), "two volumes have this name", "Give each volume a name of its own")
+		seen[v.Name] = true
+		j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
+	}
 }
 
 func (j *job) containerFields(c container) {
@@ -192,16 +193,16 @@ func variableUnknown(j *job, c container) {
 	if len(c.EnvFrom) > 0 {
 		return
 	}
-	var names []string
+	names := map[string]bool{}
 	check := func(text string, steps ...any) {
 		for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-			j.when(m[2] != "" && !slices.Contains(names, m[2]) && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
+			j.when(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
 				fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2]))
 		}
 	}
 	for i, e := range c.Env {
 		check(e.Value, "env", i, "value")
-		names = append(names, e.Name)
+		names[e.Name] = true
 	}
 	for field, words := range map[string][]string{"command": c.Command, "args": c.Args} {
 		for i, word := range words {

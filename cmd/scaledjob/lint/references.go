@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,6 +53,9 @@ func (j *job) findReferences() []reference {
 	}
 	for _, a := range j.authentications() {
 		namespace, where := j.namespaceOf(a)
+		if !j.all.first(a, "references in "+namespace) {
+			continue
+		}
 		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 			for i := range a.document.length("spec", field) {
 				at := tree.Path{"spec", field, i}
@@ -149,8 +153,8 @@ func missingKey(j *job) {
 		if d == nil || r.key == "" {
 			continue
 		}
-		keys, known := d.keys()
-		j.when(known && !keys[r.key], r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
+		found, known := d.holds(r.key)
+		j.when(known && !found, r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
 	}
 }
 
@@ -230,10 +234,10 @@ func (j *job) variables() []variable {
 			}
 		}
 	}
-	for _, a := range j.authentications() {
-		for i := range a.document.length("spec", "env") {
-			if container := a.document.text("spec", "env", i, "containerName"); container == "" || j.envSource() != nil && container == j.envSource().Name {
-				all = append(all, variable{a.document.text("spec", "env", i, "name"), a.document.at("spec", "env", i, "name")})
+	for _, d := range j.authenticationDocuments() {
+		for i := range d.length("spec", "env") {
+			if container := d.text("spec", "env", i, "containerName"); container == "" || j.envSource() != nil && container == j.envSource().Name {
+				all = append(all, variable{d.text("spec", "env", i, "name"), d.at("spec", "env", i, "name")})
 			}
 		}
 	}
@@ -258,26 +262,57 @@ func missingEnvironment(j *job) {
 	}
 }
 
-// parameterPlaces are the lists of parameters in the document of an authentication.
-func (a *authentication) parameterPlaces() (all [][]any) {
-	lists := append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
-	for _, list := range lists {
-		for i := range a.document.length(list...) {
-			all = append(all, append(slices.Clone(list), i, "parameter"))
+// authenticationDocuments are the documents of the triggers' authentications, each once.
+func (j *job) authenticationDocuments() (all []*document) {
+	seen := map[*document]bool{nil: true}
+	for _, a := range j.authentications() {
+		if !seen[a.document] {
+			all = append(all, a.document)
+		}
+		seen[a.document] = true
+	}
+	return all
+}
+
+// parameterLists are the lists of parameters in an authentication. The first that has a parameter counts.
+var parameterLists = append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
+
+// parameterPlaces are the items of these lists in a document.
+func parameterPlaces(d *document) (all [][]any) {
+	for _, list := range parameterLists {
+		for i := range d.length(list...) {
+			all = append(all, append(slices.Clone(list), i))
 		}
 	}
 	return all
 }
 
+// parameterPlace returns the item that gives a parameter, or nil.
+func (x *index) parameterPlace(d *document, name string) []any {
+	if x.places[d] == nil {
+		x.places[d] = map[string][]any{}
+		for _, steps := range slices.Backward(parameterPlaces(d)) {
+			x.places[d][d.text(append(steps, "parameter")...)] = steps
+		}
+	}
+	return x.places[d][name]
+}
+
 func authenticationParameterUnknown(j *job) {
 	for _, a := range j.authentications() {
+		if !j.all.first(a, "parameters") {
+			continue
+		}
 		var known []string
-		types, open := j.all.users[a.lookup.name], false // of triggers in any document
+		types, open := slices.Sorted(maps.Keys(j.all.users[a.lookup.name])), false // of triggers in any document
 		for _, name := range types {
 			names, all := triggers.AuthenticationParameters(name)
 			known, open = append(known, names...), open || all
 		}
-		for _, steps := range a.parameterPlaces() {
+		slices.Sort(known)
+		known = slices.Compact(known)
+		for _, item := range parameterPlaces(a.document) {
+			steps := append(item, "parameter")
 			name := a.document.text(steps...)
 			if name == "" || open || slices.Contains(known, name) {
 				continue
@@ -286,8 +321,7 @@ func authenticationParameterUnknown(j *job) {
 			if near := nearest(name, known); near != "" {
 				fix = "Write " + near
 			} else if len(known) > 0 {
-				slices.Sort(known)
-				fix = "Delete it, or write one that KEDA reads: " + strings.Join(slices.Compact(known), ", ")
+				fix = "Delete it, or write one that KEDA reads: " + strings.Join(known, ", ")
 			}
 			j.find(a.document.at(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
 		}

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -34,7 +33,7 @@ func rolloutUnknown(j *job) {
 func rolloutDefaultRefused(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value == "default" {
-			j.find(j.at(tree.Find(j.root, f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.path), text: refusal})
+			j.find(j.at(j.path(f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.path), text: refusal})
 		}
 	}
 }

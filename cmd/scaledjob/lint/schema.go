@@ -40,7 +40,7 @@ func (c *collector) readInto(d *document, kind string, into any) {
 		r.unknown(r.unknownAt(e.Path), e.Fix)
 	}
 	for _, e := range wrong {
-		r.unfit(tree.Find(d.root, e.Path), e.Fix)
+		r.unfit(d.path(e.Path), e.Fix)
 	}
 }
 
@@ -49,7 +49,7 @@ func (r *reader) unknownAt(path string) tree.Path {
 	if path == "" {
 		return tree.Path{""}
 	}
-	return tree.Find(r.root, path)
+	return r.path(path)
 }
 
 // companions are the objects beside a ScaledJob that lint reads.
@@ -75,9 +75,9 @@ func (r *reader) visit(path string, v reflect.Value, data []byte) {
 	switch {
 	case v.Kind() == reflect.String && data[0] != '"': // found as not a string
 	case enums[v.Type()] != nil:
-		r.enumerated(v.String(), v.Type(), tree.Find(r.root, path))
+		r.enumerated(v.String(), v.Type(), r.path(path))
 	case v.Kind() == reflect.Struct:
-		r.object(v.Type(), tree.Find(r.root, path))
+		r.object(v.Type(), r.path(path))
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *reader) required(t reflect.Type, of *crd.Field, node *yaml.Node, presen
 			}
 			continue
 		}
-		switch _, n := tree.Child(node, name); {
+		switch _, n := r.keys.Child(node, name); {
 		case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
 			add(fieldMissing, "Add an item", f.Some)
 		case n.Kind == yaml.ScalarNode && f.Closed() && isString(n):

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/keda"
@@ -81,11 +79,14 @@ func envContainerUnknown(j *job) {
 		j.when(problem.Path == "spec.envSourceContainerName", j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
 			"the template has no container of this name: KEDA never polls")
 	}
-	for _, a := range j.authentications() {
-		for i := range a.document.length("spec", "env") {
-			name := a.document.text("spec", "env", i, "containerName")
-			known := slices.ContainsFunc(j.containers(), func(c container) bool { return c.list == "containers" && c.Name == name })
-			j.when(name != "" && !known, a.document.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
+	known := map[string]bool{"": true}
+	for _, c := range j.template.Template.Spec.Containers {
+		known[c.Name] = true
+	}
+	for _, d := range j.authenticationDocuments() {
+		for i := range d.length("spec", "env") {
+			name := d.text("spec", "env", i, "containerName")
+			j.when(!known[name], d.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
 				"the template has no container of this name: KEDA reads an empty value")
 		}
 	}

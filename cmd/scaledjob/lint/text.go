@@ -31,55 +31,81 @@ var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan
 //	1 error in 1 ScaledJob
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
+	var l line
 	for i := range r.Findings {
-		r.writeFinding(&b, &r.Findings[i])
+		f := &r.Findings[i]
+		if of := r.sources[f.File]; l.file != f.File || l.number != f.Line {
+			l = line{f.File, f.Line, nil}
+			if f.Line <= len(of) {
+				l.text = []rune(of[f.Line-1])
+			}
+		}
+		r.writeFinding(&b, f, l)
 	}
 	b.WriteString(r.Summary() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r *Report) writeFinding(b *strings.Builder, f *Finding) {
+// A line is the text of a line at fault, which findings may share.
+type line struct {
+	file   string
+	number int
+	text   []rune
+}
+
+func (r *Report) writeFinding(b *strings.Builder, f *Finding, l line) {
 	at := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
 	severity := f.Severity.String()
 	if r.Color {
 		at, severity = bold+at+reset, severityColors[f.Severity]+severity+reset
 	}
 	b.WriteString(at + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
-	r.writeExcerpt(b, f)
+	if f.Line <= len(r.sources[f.File]) {
+		r.writeExcerpt(b, f, l.text)
+	}
 }
 
 // writeExcerpt writes the line at fault, and marks the word at the finding's column.
-func (r *Report) writeExcerpt(b *strings.Builder, f *Finding) {
-	lines := r.sources[f.File]
-	if f.Line > len(lines) {
-		return
-	}
-	found := []rune(lines[f.Line-1])
-	start := min(f.Column-1, len(found))
-	end := start
-	for end < len(found) && !unicode.IsSpace(found[end]) {
-		end++
-	}
+func (r *Report) writeExcerpt(b *strings.Builder, f *Finding, found []rune) {
 	number := fmt.Sprintf("%4d | ", f.Line)
 	bar := "     | "
 	// A long line is cut before and behind the word.
 	room := max(cmp.Or(r.Width, report.Columns)-len(number), 20)
-	from := 0
-	if end > room {
-		from = max(0, min(start, end-room))
-	}
-	to := min(len(found), from+room)
-	line := make([]rune, 0, room)
-	for _, c := range found[from:to] {
-		if !unicode.IsPrint(c) {
-			c = ' '
+	start := min(f.Column-1, len(found))
+	from, end, used := start, start, 0
+	fits := func(i, steps int) bool { // the character beside the excerpt
+		if i < 0 || i == len(found) || steps > 4*room || used+columns(found[i:i+1]) > room {
+			return false
 		}
-		line = append(line, c)
+		used += columns(found[i : i+1])
+		return true
 	}
-	mark := strings.Repeat(" ", start-from) + "^" + strings.Repeat("~", max(0, min(end, to)-start-1))
+	for end < len(found) && !unicode.IsSpace(found[end]) && fits(end, end-start) {
+		end++
+	}
+	for fits(from-1, start-from) {
+		from--
+	}
+	to := end
+	for fits(to, to-end) {
+		to++
+	}
+	mark := strings.Repeat(" ", columns(found[from:start])) + "^" + strings.Repeat("~", max(0, columns(found[start:end])-1))
 	if r.Color {
 		number, bar, mark = faint+number+reset, faint+bar+reset, severityColors[f.Severity]+mark+reset
 	}
-	b.WriteString(number + string(line) + "\n" + bar + mark + "\n")
+	b.WriteString(number + printable(found[from:to]) + "\n" + bar + mark + "\n")
 }
+
+// printable returns a text with a space for each character that is none of a line.
+func printable(text []rune) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, string(text))
+}
+
+func columns(text []rune) int { return report.Wide(printable(text)) }

@@ -82,14 +82,18 @@ func triggerCachedMetrics(j *job, i int, t *manifest.ScaleTrigger) {
 
 // numberInvalid returns the check of the target, or of the activation threshold, in the metadata.
 func numberInvalid(activation bool, text string) func(*job) {
-	return eachTrigger(func(j *job, i int, _ *manifest.ScaleTrigger) {
+	return func(j *job) {
 		for _, p := range j.problems {
-			key, ok := strings.CutPrefix(p.Path, fmt.Sprintf("spec.triggers[%d].metadata.", i))
-			if ok && strings.HasPrefix(key, "activation") == activation {
-				j.find(j.trigger(i, "metadata", key), "Write "+p.Fix, effect{when: j.accepted(i, key), text: text})
+			at := j.path(p.Path)
+			if len(at) < 5 || at[1] != "triggers" || at[3] != "metadata" {
+				continue
+			}
+			i, _ := at[2].(int)
+			if key, _ := at[4].(string); strings.HasPrefix(key, "activation") == activation {
+				j.find(j.at(at...), "Write "+p.Fix, effect{when: j.accepted(i, key), text: text})
 			}
 		}
-	})
+	}
 }
 
 // activationHidesItems finds a threshold at which the items of a whole Job do not activate the
@@ -113,15 +117,16 @@ func cronRepeatsJobs(j *job) {
 // targetKey returns the key of the metadata without which the target is
 // another.
 func (j *job) targetKey(i int) (string, bool) {
-	metadata := j.spec.Triggers[i].Metadata
+	without := j.spec.Triggers[i]
+	metadata := without.Metadata
+	without.Metadata = maps.Clone(metadata)
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if x, err := strconv.ParseFloat(metadata[key], 64); err != nil || x != j.config.Triggers[i].Target {
 			continue
 		}
-		without := j.spec.Triggers[i]
-		without.Metadata = maps.Clone(metadata)
 		delete(without.Metadata, key)
 		config, _ := configOf(&manifest.ScaledJob{Spec: manifest.Spec{Triggers: []manifest.ScaleTrigger{without}}})
+		without.Metadata[key] = metadata[key]
 		if config.Triggers[0].Target != j.config.Triggers[i].Target {
 			return key, true
 		}

@@ -32,7 +32,8 @@ type Server struct {
 	server     *jrpc2.Server
 
 	mu        sync.Mutex
-	open      map[string]string // texts by URI
+	open      map[string]string   // texts by URI
+	lines     map[string][]string // of the open texts
 	published map[string][]Diagnostic
 	begun     bool // initialize was called
 	ended     bool // shutdown was called
@@ -48,16 +49,13 @@ type (
 		Start Position `json:"start"`
 		End   Position `json:"end"`
 	}
-	lspLink struct {
-		Href string `json:"href"`
-	}
 	Diagnostic struct {
-		Range       Range   `json:"range"`
-		Severity    int     `json:"severity"`
-		Code        string  `json:"code"`
-		Description lspLink `json:"codeDescription"`
-		Source      string  `json:"source"`
-		Message     string  `json:"message"`
+		Range       Range             `json:"range"`
+		Severity    int               `json:"severity"`
+		Code        string            `json:"code"`
+		Description map[string]string `json:"codeDescription"`
+		Source      string            `json:"source"`
+		Message     string            `json:"message"`
 	}
 	lspDocument struct {
 		URI  string `json:"uri"`
@@ -90,7 +88,7 @@ func (m methods) Assign(_ context.Context, name string) jrpc2.Handler { return m
 // Serve serves the protocol until the client says exit, or the input ends.
 func (s *Server) Serve(in io.Reader, out io.Writer) error {
 	exit, ended := make(chan error, 1), make(chan error, 1)
-	s.open, s.published = map[string]string{}, map[string][]Diagnostic{}
+	s.open, s.lines, s.published = map[string]string{}, map[string][]string{}, map[string][]Diagnostic{}
 	on := func(answer func(context.Context, *lspParams) (any, error)) jrpc2.Handler {
 		return func(ctx context.Context, request *jrpc2.Request) (any, error) {
 			var p lspParams
@@ -188,6 +186,7 @@ func (s *Server) change(ctx context.Context, p *lspParams) (any, error) {
 
 func (s *Server) close(ctx context.Context, p *lspParams) (any, error) {
 	delete(s.open, p.Document.URI)
+	delete(s.lines, p.Document.URI)
 	defer delete(s.published, p.Document.URI)
 	return nil, s.publish(ctx, p.Document.URI)
 }
@@ -200,6 +199,7 @@ func (s *Server) set(ctx context.Context, d lspDocument) error {
 		d.Text = ""
 	}
 	s.open[d.URI] = breaks.Replace(d.Text)
+	s.lines[d.URI] = lines(s.open[d.URI])
 	return s.publish(ctx, d.URI)
 }
 
@@ -254,7 +254,7 @@ func (s *Server) publish(ctx context.Context, changed string) error {
 
 func (s *Server) diagnostic(f lint.Finding) Diagnostic {
 	d := Diagnostic{Severity: 1, Code: f.Rule, Source: "scaledjob", Message: f.Message(), Range: s.extent(f),
-		Description: lspLink{lint.Rule{ID: f.Rule}.URL()}}
+		Description: map[string]string{"href": lint.Rule{ID: f.Rule}.URL()}}
 	switch f.Severity {
 	case lint.Warning:
 		d.Severity = 2
@@ -274,7 +274,7 @@ func lines(text string) []string {
 
 // extent is the range of the key or value at a finding.
 func (s *Server) extent(f lint.Finding) Range {
-	all := lines(s.open[f.File])
+	all := s.lines[f.File]
 	n := min(max(f.Line-1, 0), len(all)-1)
 	line := []rune(all[n])
 	column := min(max(f.Column-1, 0), len(line))
@@ -339,7 +339,7 @@ var (
 
 // candidates are edits that a fix may mean. Only one that fixes is offered.
 func (s *Server) candidates(f lint.Finding) (edits []Edit) {
-	r, all := s.extent(f), lines(s.open[f.File])
+	r, all := s.extent(f), s.lines[f.File]
 	if m := writesValue.FindStringSubmatch(f.Fix); m != nil {
 		parent := f.Path[:strings.LastIndexByte(f.Path, '.')+1] // a key is written with its path
 		return []Edit{{r, strings.TrimPrefix(m[1], parent)}}

@@ -47,6 +47,7 @@ type located struct {
 // A document is the only one of a file, with its problems.
 type document struct {
 	root     *yaml.Node
+	keys     tree.Keys
 	problems []located
 }
 
@@ -95,9 +96,9 @@ func (d *document) add(problems ...*field.Error) {
 // line returns the line of a path, or of as much of it as there is.
 func (d *document) line(path string) int {
 	n, line := d.root, d.root.Line
-	for _, step := range tree.Find(n, path) {
+	for _, step := range d.keys.Find(n, path) {
 		var key *yaml.Node
-		if key, n = tree.Child(n, step); n == nil {
+		if key, n = d.keys.Child(n, step); n == nil {
 			return line
 		}
 		if line = n.Line; key != nil && n.Kind != yaml.ScalarNode {

@@ -3,7 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Tabulated returns a table of numbers behind their heads. If it is wider than so many columns,
@@ -47,7 +48,7 @@ func Tabulated(rows [][]string, columns int) string {
 // Fits reports whether each line of a text has at most so many columns.
 func Fits(text string, columns int) bool {
 	for line := range strings.SplitSeq(text, "\n") {
-		if utf8.RuneCountInString(line) > columns {
+		if Wide(line) > columns {
 			return false
 		}
 	}
@@ -59,28 +60,33 @@ func Aligned(indent string, right bool, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for i := range widths {
 		for _, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], Wide(row[i]))
 		}
 	}
 	var b strings.Builder
 	for _, row := range rows {
 		line := indent
 		for i, cell := range row {
-			format := "%-*s  "
+			blank := strings.Repeat(" ", widths[i]-Wide(cell))
 			if i > 0 && right {
-				format = "%*s  "
+				line += blank + cell + "  "
+			} else {
+				line += cell + blank + "  "
 			}
-			line += fmt.Sprintf(format, widths[i], cell)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }
 
-// Cut returns the beginning of a text that is longer than n.
+// Cut returns the beginning of a text that is wider than n columns.
 func Cut(text string, n int) string {
-	if letters := []rune(text); len(letters) > n {
-		return string(letters[:n-1]) + "…"
+	if Wide(text) <= n {
+		return text
 	}
-	return text
+	end, width := 0, 0
+	for g := uniseg.NewGraphemes(text); g.Next() && width+g.Width() < n; _, end = g.Positions() {
+		width += g.Width()
+	}
+	return text[:end] + "…"
 }

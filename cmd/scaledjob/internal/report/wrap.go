@@ -3,7 +3,9 @@ package report
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
+	"unicode"
+
+	"github.com/rivo/uniseg"
 )
 
 // Columns is the width of texts if the width of the output is not known.
@@ -21,7 +23,7 @@ func Lines(text, indent string, columns int) []string {
 			line += word
 		case line == indent: // spaces at the break
 			line += word
-		case wide(line)+1+wide(word) > columns:
+		case Wide(line)+1+Wide(word) > columns:
 			lines = append(lines, strings.TrimRight(line, " "))
 			line = indent + word
 		default:
@@ -33,20 +35,25 @@ func Lines(text, indent string, columns int) []string {
 
 var colors = regexp.MustCompile(`\x1b\[[0-9]*m`)
 
-// wide returns the columns of a text.
-func wide(text string) int { return utf8.RuneCountInString(colors.ReplaceAllString(text, "")) }
+// Wide returns the columns of a text in a terminal: two of a Chinese character or an emoji.
+func Wide(text string) int {
+	if text = colors.ReplaceAllString(text, ""); strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return uniseg.StringWidth(text)
+	}
+	return len(text)
+}
 
 // labels match what stands before the text of a line, as far as two spaces are behind it.
 var labels = regexp.MustCompile(`^.*  `)
 
 // Fitted breaks a line so that the text continues below its beginning, behind the labels of the line.
 func Fitted(line string, columns int) []string {
-	if wide(line) <= columns {
+	if Wide(line) <= columns {
 		return []string{line}
 	}
 	text := strings.TrimLeft(line, " ")
 	indent := len(line) - len(text) + 4
-	if l := wide(labels.FindString(string([]rune(line)[:columns/2]))); l > indent-4 {
+	if l := Wide(labels.FindString(string([]rune(line)[:columns/2]))); l > indent-4 {
 		indent = l
 	}
 	return Lines(line, strings.Repeat(" ", min(indent, columns/2)), columns)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -16,7 +15,7 @@ func terminalCharts(r *Findings, columns int) string {
 	wide, steps, length := 0, 0, 0.0
 	for i := range r.Study.Samples {
 		s := &r.Study.Samples[i]
-		wide = max(wide, utf8.RuneCountInString(s.Policy))
+		wide = max(wide, report.Wide(s.Policy))
 		steps = max(steps, len(s.Queue.Mean))
 		length = s.Step * float64(steps) // the step is the same in all
 	}
@@ -35,7 +34,7 @@ func terminalCharts(r *Findings, columns int) string {
 	return b.String()
 }
 
-// A chart has names of at most so many letters on its left.
+// A chart has names of at most so many columns on its left.
 type chart struct {
 	of                   *study.Study
 	wide, steps, columns int
@@ -62,7 +61,7 @@ func (c *chart) draw(b *strings.Builder, title string, peak *column, means func(
 			fmt.Fprintln(b, name)
 			name = ""
 		}
-		fmt.Fprintf(b, "%-*s %s\n", c.wide, name, strings.TrimRight(bars(row, highest), " "))
+		fmt.Fprintf(b, "%s %s\n", name+strings.Repeat(" ", c.wide-report.Wide(name)), strings.TrimRight(bars(row, highest), " "))
 	}
 	fmt.Fprintf(b, "Highest of all runs: %s.\n", strings.Join(most, "; "))
 }

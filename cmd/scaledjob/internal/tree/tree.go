@@ -2,7 +2,7 @@
 // maps such a tree to Go values.
 //
 // [Resolve] writes out aliases and merge keys. [Decode] reports every part that a type cannot hold,
-// as a [field.Error] whose position [Find] returns.
+// as a [field.Error] whose position [Keys.Find] returns.
 package tree
 
 import (
@@ -44,46 +44,48 @@ func (p Path) String() string {
 	return b.String()
 }
 
+// Keys are the entries of large mappings by their keys: a search takes as long as in a small one.
+// The zero value is ready to use. The nodes must not change.
+type Keys struct{ of map[*yaml.Node]map[string]int }
+
 // Find returns the path of a [field.Error] in a tree, as far as the tree has it; the keys of a
 // path with dots are the tree's. An empty path is the root.
-func Find(n *yaml.Node, path string) (steps Path) {
+func (k *Keys) Find(n *yaml.Node, path string) (steps Path) {
 	for more := path != ""; more; path, more = strings.TrimPrefix(path, "."), path != "" {
-		step, rest := next(n, path)
+		step, rest := k.next(n, path)
 		if step == nil {
 			return append(steps, path)
 		}
 		steps = append(steps, step)
-		_, n = Child(n, step)
+		_, n = k.Child(n, step)
 		path = rest
 	}
 	return steps
 }
 
 // next returns the first step of a path, and the path behind it.
-func next(n *yaml.Node, path string) (step any, rest string) {
+func (k *Keys) next(n *yaml.Node, path string) (step any, rest string) {
 	if inner, ok := strings.CutPrefix(path, "["); ok && n != nil && n.Kind == yaml.SequenceNode {
 		index, rest, _ := strings.Cut(inner, "]")
 		if i, err := strconv.Atoi(index); err == nil {
 			return i, rest
 		}
 	}
-	if key, _ := Child(n, path); key != nil {
+	if key, _ := k.Child(n, path); key != nil {
 		return path, ""
 	}
-	longest, found := "", false
-	for key := range Entries(n) {
-		after, ok := strings.CutPrefix(path, key.Value)
-		if ok && (after == "" || after[0] == '.' || after[0] == '[') && len(key.Value) >= len(longest) {
-			longest, found = key.Value, true
+	for end, r := range path { // a key with dots has no fields, other than the last
+		if r != '.' && r != '[' {
+			continue
 		}
-	}
-	if !found {
-		if end := strings.IndexAny(path, ".["); end > 0 {
+		if key, _ := k.Child(n, path[:end]); key != nil {
 			return path[:end], path[end:]
 		}
-		return nil, path
 	}
-	return longest, path[len(longest):]
+	if end := strings.IndexAny(path, ".["); end > 0 {
+		return path[:end], path[end:]
+	}
+	return nil, path
 }
 
 // Entries are the keys and values of a mapping; other nodes have none.
@@ -101,16 +103,42 @@ func Entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 }
 
 // Child returns the value of a key or at an index, and the key's node.
-func Child(n *yaml.Node, step any) (key, value *yaml.Node) {
+func (k *Keys) Child(n *yaml.Node, step any) (key, value *yaml.Node) {
 	if i, ok := step.(int); ok && n != nil && n.Kind == yaml.SequenceNode && 0 <= i && i < len(n.Content) {
 		return nil, n.Content[i]
 	}
-	for k, v := range Entries(n) {
-		if k.Value == step {
-			return k, v
+	name, ok := step.(string)
+	if !ok || n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	if len(n.Content) <= small {
+		for key, value := range Entries(n) {
+			if key.Value == name {
+				return key, value
+			}
 		}
+		return nil, nil
+	}
+	if k.of[n] == nil {
+		k.add(n)
+	}
+	if i, ok := k.of[n][name]; ok {
+		return n.Content[i], n.Content[i+1]
 	}
 	return nil, nil
+}
+
+// small is the length of a content that needs no index.
+const small = 64
+
+func (k *Keys) add(n *yaml.Node) {
+	if k.of == nil {
+		k.of = map[*yaml.Node]map[string]int{}
+	}
+	k.of[n] = map[string]int{}
+	for i := len(n.Content) - 2; i >= 0; i -= 2 { // the first of equal keys counts
+		k.of[n][n.Content[i].Value] = i
+	}
 }
 
 // Scalar returns the value that kubectl reads: YAML 1.1, where yes is true. A whole number in

@@ -22,7 +22,7 @@ func TestScalar(t *testing.T) {
 		).Draw(t, "text")
 		var document yaml.Node
 		require.NoError(t, yaml.Unmarshal([]byte("a: "+text), &document))
-		_, n := Child(document.Content[0], "a")
+		_, n := new(Keys).Child(document.Content[0], "a")
 		var want struct{ A any }
 		got := Scalar(n)
 		if err := k8syaml.Unmarshal([]byte("a: "+text), &want); err != nil {

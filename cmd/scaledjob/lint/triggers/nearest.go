@@ -3,10 +3,17 @@ package triggers
 import "strings"
 
 // Nearest returns the name that got misspells, or "". Case and the signs - and _ do not
-// matter.
+// matter. A long text, or one of many names, misspells none.
 func Nearest(got string, names []string) string {
+	const longest, most = 253, 1000
 	best, least := "", 0
+	if len(got) > longest || len(names) > most {
+		return ""
+	}
 	for _, name := range names {
+		if len(name) > longest {
+			continue
+		}
 		g, w := plain(got), plain(name)
 		if d := distance(g, w); near(g, w, d) && (best == "" || d < least) {
 			best, least = name, d
@@ -19,14 +26,25 @@ func plain(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
 }
 
+const long = 8 // letters of a name
+
+// Misspells reports whether a few letters make the difference.
+func Misspells(got, want string) bool {
+	g, w := plain(got), plain(want)
+	return misspells(g, w, distance(g, w))
+}
+
+func misspells(got, want string, letters int) bool {
+	return letters == 0 || len(want) > 4 && letters <= 1+len(want)/long || len(want) > 2 && len(want) <= 4 && letters <= 1 && len(got) > 2
+}
+
 // near reports whether a name at this distance in letters is a misspelling, or has the same
 // start or end.
 func near(got, want string, letters int) bool {
-	const long = 8
-	switch {
-	case letters == 0, len(want) > 4 && letters <= 1+len(want)/long, len(want) > 2 && len(want) <= 4 && letters <= 1 && len(got) > 2:
+	if misspells(got, want, letters) {
 		return true
-	case len(got) < long || len(want) < long:
+	}
+	if len(got) < long || len(want) < long {
 		return false
 	}
 	return got[:long] == want[:long] || strings.HasSuffix(got, want) || strings.HasSuffix(want, got)

@@ -1,0 +1,77 @@
+//go:build unix
+
+package lint_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+)
+
+// head begins a ScaledJob. %s is in its container, and its triggers follow.
+const head = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders, namespace: shop}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: worker, image: registry.example.com/orders:1%s}]%s}}}
+  maxReplicaCount: 5
+  triggers: [%s]
+`
+
+// many returns a text for each number, joined.
+func many(n int, separator, format string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = strings.ReplaceAll(format, "#", fmt.Sprint(i))
+	}
+	return strings.Join(all, separator)
+}
+
+// Files in which each of n parts has to be found among n others. With a search from the start for each part, no
+// check keeps the bound.
+var largeFiles = []struct {
+	name     string
+	findings int
+	text     string
+}{
+	{"unknown fields", 20_000, fmt.Sprintf(head, "", "", "{type: sqs, metadata: {a: b}}") + many(20_000, "", "  unknown#: 1\n")},
+	{"unknown fields in a line", 8_000, `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": {"name": "orders"}, "spec": {` + many(8_000, ",", `"unknown#":1`) + "}}"},
+	{"triggers in a line", 1_500, fmt.Sprintf(head, "", "", many(1_500, ", ", "{type: rabbitmq, metadata: {queueNam: q}}"))},
+	{"volumes", 0, fmt.Sprintf(head, ", volumeMounts: ["+many(1_500, ", ", "{name: v#, mountPath: /a#}")+"]",
+		", volumes: ["+many(1_500, ", ", "{name: v#, emptyDir: {}}")+"]", "{type: cpu}")},
+	{"unknown volumes", 1_500, fmt.Sprintf(head, ", volumeMounts: ["+many(1_500, ", ", "{name: w#, mountPath: /a#}")+"]",
+		", volumes: ["+many(1_500, ", ", "{name: v#, emptyDir: {}}")+"]", "{type: cpu}")},
+	{"missing Secrets", 3_000, fmt.Sprintf(head, ", env: ["+many(3_000, ", ", "{name: E#, valueFrom: {secretKeyRef: {name: s#, key: k}}}")+"]", "", "{type: cpu}") +
+		many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: t#, namespace: shop}\n")},
+	{"one authentication", 1_500, fmt.Sprintf(head, "", "", many(1_500, ", ", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(1_500, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
+	{"ScaledJobs of one authentication", 5_000, many(300, "---\n", fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(5_000, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
+	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
+}
+
+// The cost of a check grows with the size of the files.
+func TestCost(t *testing.T) {
+	for _, tt := range largeFiles {
+		t.Run(tt.name, func(t *testing.T) {
+			began := processorTime(t)
+			r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(tt.text)}})
+			require.NoError(t, r.WriteText(io.Discard))
+			require.Less(t, processorTime(t)-began, 8*time.Second)
+			require.GreaterOrEqual(t, len(r.Findings), tt.findings)
+		})
+	}
+}
+
+func processorTime(t *testing.T) time.Duration {
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
