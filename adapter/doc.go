@@ -40,8 +40,8 @@
 // # Keyed work
 //
 // A source lists items with unique keys, such as CI jobs. Each item is worked on by one Job.
-// For each poll call [Tracker.PlanItems], which asks the source, and [Tracker.Apply]. The Job's
-// annotations hold the whole key. A Job of the owner that exists already, under any name, is
+// For each poll call [Tracker.PlanItems], which asks the source, and [Tracker.Apply], or use Items
+// of package adapter/loop. The Job's annotations hold the whole key. A Job of the owner that exists already, under any name, is
 // adopted if it has [AnnotationKey]: its item gets no other Job.
 //
 // # Limits of the promise
