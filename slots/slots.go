@@ -48,9 +48,9 @@ type Options struct {
 	// means 4 Late. A busy server's watch may be minutes behind, and each read is another request.
 	Unshown time.Duration
 	Keyed   bool // objects are named from keys instead of numbers
-	// Start is when the term began, Clean and Aside are the lease's mark: see the rules of
-	// terms. Without a mark both are false. A term with Aside waits, also without a mark: see
-	// the package's limits.
+	// Start is when the term began. Clean and Aside are the lease's mark: see rule 2 of keyed and
+	// rule 6 of numbered objects. Without a mark both are false. A term with Aside waits, also
+	// without a mark: see the package's limits.
 	Start time.Time
 	Clean bool          // the term before ended in order, with nothing in doubt
 	Aside bool          // a term before set a number aside
@@ -376,7 +376,7 @@ func (s *Set) Empty(now time.Time) bool {
 	return len(s.objects) == 0 && len(s.out) == 0
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a copy that shares nothing, for a model that explores a program.
 func (s *Set) Clone() *Set {
 	c := *s
 	c.objects, c.flights, c.deletes = cloned(s.objects), cloned(s.flights), cloned(s.deletes)
