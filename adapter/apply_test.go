@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,10 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
+	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -442,4 +445,36 @@ func TestWithoutOutdated(t *testing.T) {
 	for _, err := range []error{problem, errors.Join(problem, outdated), errors.Join(outdated, problem)} {
 		require.EqualError(t, WithoutOutdated(err), "problem")
 	}
+}
+
+// A silent client has no timeout, and its requests end with their context.
+type silent struct{ Client }
+
+func (c silent) BatchV1() batchclient.BatchV1Interface { return silentBatch{c.Client.BatchV1()} }
+
+type silentBatch struct{ batchclient.BatchV1Interface }
+
+func (b silentBatch) Jobs(namespace string) batchclient.JobInterface {
+	return silentJobs{b.BatchV1Interface.Jobs(namespace)}
+}
+
+type silentJobs struct{ batchclient.JobInterface }
+
+func (silentJobs) Create(ctx context.Context, _ *batchv1.Job, _ metav1.CreateOptions) (*batchv1.Job, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// Apply ends a request after Options.Timeout, also if the client has no timeout. The create is in doubt.
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, began := newServer(), time.Now()
+		w := newWriter(t, s, newTarget(), Options{Timeout: 7 * time.Second})
+		result, err := w.Apply(t.Context(), silent{s}, w.Plan(ownerUID, items(1), noon))
+		require.ErrorIs(t, err, term.ErrNoAnswer)
+		require.Zero(t, result)
+		require.Equal(t, 7*time.Second, time.Since(began))
+		counts, _ := w.Counts(ownerUID, noon)
+		require.EqualValues(t, 1, counts.InFlight)
+	})
 }

@@ -61,6 +61,7 @@
 //	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
 //	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
 //	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
+//	a request ends although its client has no timeout             TestDeadline
 //	creates in doubt do not stop the history                      TestHistoryBesideDoubts
 //	a running plan stops                                          TestOutdated
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
