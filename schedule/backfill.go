@@ -26,9 +26,12 @@ const (
 
 // Requests returns the requests of a backfill for which runs may start, and the number of all
 // occurrences, for a job with a creation time. id is the id of the backfill. The runs of the first
-// done occurrences have completed. A schedule that begins with the creation begins at From, if
-// that is earlier.
-func (b Backfill) Requests(s Schedule, created time.Time, id string, done int) (now []Request, all int) {
+// done occurrences have completed, of which last is the latest; the zero time if there are none. A
+// schedule that begins with the creation begins at From, if that is earlier.
+//
+// The cost does not depend on the number of occurrences if the schedule is an interval. Else each is
+// counted, up to the limit.
+func (b Backfill) Requests(s Schedule, created time.Time, id string, done int, last time.Time) (now []Request, all int) {
 	since := created
 	if b.From.Before(since) {
 		since = b.From
@@ -40,15 +43,33 @@ func (b Backfill) Requests(s Schedule, created time.Time, id string, done int) (
 	if b.Together {
 		most = together
 	}
-	due, at := occurrences(s, since), b.From.Add(-1)
-	for ; all < limit; all++ {
-		next, ok := due.Next(at)
-		if at = interval.Clamp(next); !ok || !at.Before(b.To) {
-			break
-		}
-		if all >= done && len(now) < most {
-			now = append(now, Request{ID: id + "/" + at.Format(time.RFC3339Nano), Occurrence: at})
-		}
+	due, at := occurrences(s, since), latest(b.From.Add(-1), last)
+	next := func() bool {
+		n, ok := due.Next(at)
+		at = interval.Clamp(n)
+		return ok && at.Before(b.To)
+	}
+	for len(now) < min(most, limit-done) && next() {
+		now = append(now, Request{ID: id + "/" + at.Format(time.RFC3339Nano), Occurrence: at})
+	}
+	if at = b.From.Add(-1); quick(due) && b.From.Before(b.To) {
+		return now, int(min(int64(limit), due.Count(interval.Span{After: at, Until: b.To.Add(-1)})))
+	}
+	for all < limit && next() {
+		all++
 	}
 	return now, all
+}
+
+// quick reports whether occurrences are counted in constant time.
+func quick(c Counter) bool {
+	switch c := c.(type) {
+	case stepwise:
+		return false
+	case until:
+		return quick(c.Counter)
+	case jitter:
+		return quick(c.Counter)
+	}
+	return true
 }

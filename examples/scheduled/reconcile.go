@@ -33,9 +33,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 	seen, problem := c.tracker.Observe(ctx, s.ScheduledJob, c.jobsOf(s), revision)
 	problem = errors.Join(claimErr, problem)
 	seen.Upstreams, seen.Cancelled = c.upstreams(s), s.Spec.Cancel
-	for _, r := range requests {
-		seen.Requests = append(seen.Requests, r.requests(config)...)
-	}
+	seen.Requests = requestsOf(requests, config)
 	var d schedule.Decision
 	var ready metav1.Condition
 	if invalid != nil {

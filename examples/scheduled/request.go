@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,9 +33,13 @@ type request struct {
 	} `json:"spec"`
 	Status requestStatus `json:"status"`
 
-	now  []schedule.Request // of a backfill: the runs that may start
-	runs int                // of a backfill: the number of all
+	now   []schedule.Request // of a backfill: the runs that may start
+	runs  int                // of a backfill: the number of all
+	waits bool               // a backfill waits for others
 }
+
+// mostBackfills is the number of backfills of a ScheduledJob that are looked at. Later ones wait.
+const mostBackfills = 20
 
 type requestStatus struct {
 	schedule.Run `json:",inline"`
@@ -44,14 +50,27 @@ type requestStatus struct {
 	Failures int32 `json:"failures,omitempty"` // completed runs that did not succeed
 }
 
-// requests returns the requests for the decision.
-func (r *request) requests(config scheduledjob.Config) []schedule.Request {
-	answered := r.Status.Status == schedule.Completed
-	if r.Spec.Backfill == nil || answered {
-		return []schedule.Request{{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered}}
+// requestsOf returns the requests for the decision.
+func requestsOf(own []*request, config scheduledjob.Config) (all []schedule.Request) {
+	backfills := 0
+	for _, r := range own {
+		answered := r.Status.Status == schedule.Completed
+		if r.Spec.Backfill == nil || answered {
+			all = append(all, schedule.Request{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered})
+			continue
+		}
+		backfills++
+		if r.waits = backfills > mostBackfills; !r.waits {
+			all = append(all, r.occurrences(config)...)
+		}
 	}
+	return all
+}
+
+// occurrences returns the requests of a backfill.
+func (r *request) occurrences(config scheduledjob.Config) []schedule.Request {
 	of := config.Schedule
-	r.now, r.runs = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done))
+	r.now, r.runs = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done), r.Status.Occurrence)
 	return r.now
 }
 
@@ -63,7 +82,7 @@ func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) reques
 		run, there := runs[next.ID]
 		switch {
 		case there && run.Status == schedule.Completed && is.Done == r.Status.Done+int32(i):
-			is.Done++
+			is.Done, is.Occurrence = is.Done+1, next.Occurrence
 			if run.Outcome() != schedule.Succeeded {
 				is.Failures++
 			}
@@ -107,7 +126,7 @@ func (c *controller) requestsFor(key cache.ObjectName) (all []*unstructured.Unst
 	return all
 }
 
-// claim returns the RunRequests of the ScheduledJob, and makes it the owner of RunRequests
+// claim returns the RunRequests of the ScheduledJob, the oldest first, and makes it the owner of RunRequests
 // without one. A RunRequest of a deleted ScheduledJob with the same name is left out.
 func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
 	for _, u := range c.requestsFor(s.key()) {
@@ -123,6 +142,9 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 		}
 		own = append(own, requestOf(u))
 	}
+	slices.SortFunc(own, func(a, b *request) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
 	return own, err
 }
 
@@ -192,6 +214,7 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		is, there := runs[string(r.UID)]
 		answered := r.Status.Status == schedule.Completed
 		switch {
+		case r.waits && decided:
 		case r.Spec.Backfill != nil && decided && !answered:
 			problems = append(problems, c.report(ctx, r, r.backfilled(runs, c.now())))
 		case there:

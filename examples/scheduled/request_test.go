@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -252,6 +253,36 @@ func TestBackfill(t *testing.T) {
 		require.Equal(t, map[bool]int{false: 1, true: 10}[together], most)
 		is := w.answerTo("back")
 		require.Equal(t, []any{"completed", true, int64(12), int64(12)}, []any{is["status"], is["success"], is["done"], is["runs"]})
+	}
+}
+
+// Of many backfills twenty are looked at, the others wait, and all have their runs.
+func TestManyBackfills(t *testing.T) {
+	w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n")
+	name := func(i int) string { return fmt.Sprintf("back-%02d", i) }
+	const n = 22
+	for i := range n {
+		w.request(name(i), "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-02T01:00:00Z"})
+	}
+	looked := func() (all int) {
+		for i := range n {
+			if w.answerTo(name(i))["status"] == "pending" || w.answerTo(name(i))["status"] == "running" {
+				all++
+			}
+		}
+		return all
+	}
+	for range 8 {
+		w.sees()
+		w.seesRequests()
+		w.lists("")
+		w.reconciles()
+		require.LessOrEqual(t, looked(), mostBackfills)
+		w.finishes(batchv1.JobComplete)
+	}
+	for i := range n {
+		is := w.answerTo(name(i))
+		require.Equal(t, []any{"completed", true, int64(1)}, []any{is["status"], is["success"], is["done"]}, i)
 	}
 }
 
