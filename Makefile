@@ -56,11 +56,12 @@ check:
 	$(ACTIONLINT)
 
 # Of the root, only the packages that TestImports allows to be concurrent, and of the command only what
-# runs beside something else. With -short properties have a tenth of their draws: a race does not need
-# many cases.
+# runs beside something else. The other tests of study run the same goroutines for longer. With -short
+# properties have a tenth of their draws: a race does not need many cases.
 race:
-	go test -race -short -timeout 30m ./field ./simulation/... ./strategy/... ./cmd/scaledjob/internal/cluster ./cmd/scaledjob/internal/editor \
+	go test -race -short -timeout 30m ./field ./simulation ./strategy/... ./cmd/scaledjob/internal/cluster ./cmd/scaledjob/internal/editor \
 	$$(go list $(patsubst %,%/...,$(filter-out . ./tools ./cmd/scaledjob,$(PURE))) | grep -v /e2e$$)
+	go test -race -run 'TestSameBytes|TestErrors|TestReplicate|TestTraces' ./simulation/study
 	go test -race -run Interrupt ./cmd/scaledjob
 
 # Before Go 1.27 the end of -fuzztime may be told as a failure of a target that has
