@@ -123,7 +123,8 @@ func (o *object) environment(ctx context.Context, owner *triggers.Owner) error {
 	if err != nil {
 		return err
 	}
-	owner.Container, owner.Pod = o.config.Container, corev1.PodSpec{}
+	// An edit of the workload changes no generation of the object.
+	owner.Container, owner.Pod, owner.Generation = o.config.Container, corev1.PodSpec{}, 0
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &owner.Pod)
 }
 

@@ -67,7 +67,6 @@ func (j *job) read() {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
 	j.owner = j.ownerOf(j.config.Source)
-	j.owner.Generation = j.seen.GetGeneration()
 }
 
 func (j *job) close() {

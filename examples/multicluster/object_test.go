@@ -129,6 +129,7 @@ spec:
   scaledObjectSpec:
     scaleTargetRef: {name: web, envSourceContainerName: main}
 `+spec), &u.Object))
+		u.SetGeneration(7)
 		template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}}}
 		container := map[string]any{"name": "main", "env": []any{map[string]any{"name": "HOST", "value": "redis"}}}
 		require.NoError(t, unstructured.SetNestedSlice(template.Object, []any{container}, "spec", "template", "spec", "containers"))
@@ -297,6 +298,7 @@ func TestObjectReads(t *testing.T) {
 		f.after(t, 119*time.Second)
 		require.Equal(t, map[string]int{"cached": 2, "plain": 8}, f.reads)
 		require.Equal(t, "main", f.values.owner.Container)
+		require.Zero(t, f.values.owner.Generation, "the workload is edited without the object")
 		require.Equal(t, []corev1.EnvVar{{Name: "HOST", Value: "redis"}}, f.values.owner.Pod.Containers[0].Env)
 		delete(f.of, "cached")
 		f.after(t, 20*time.Second)
@@ -304,6 +306,14 @@ func TestObjectReads(t *testing.T) {
 		f.after(t, 15*time.Second)
 		require.Equal(t, "Unknown PartialTriggerError", f.condition("Ready"), "it has not been read again")
 	})
+}
+
+// Both kinds tell the reader of triggers their generation, so that it compares no fields.
+func TestOwnerHasGeneration(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGeneration(7)
+	p := &poller{seen: u}
+	require.EqualValues(t, 7, p.ownerOf(nil).Generation)
 }
 
 func TestObjectFormula(t *testing.T) {

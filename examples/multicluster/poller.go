@@ -187,6 +187,6 @@ func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
 	if from != nil {
 		owner = triggers.OwnerOf(from)
 	}
-	owner.Namespace, owner.Name, owner.UID = p.seen.GetNamespace(), p.seen.GetName(), p.uid
+	owner.Namespace, owner.Name, owner.UID, owner.Generation = p.seen.GetNamespace(), p.seen.GetName(), p.uid, p.seen.GetGeneration()
 	return owner
 }
