@@ -124,6 +124,12 @@ func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
 	if d.restore(seen); d.JobsUnknown {
 		d.jobs = nil
 	}
+	known := tagsOf(d.State.PendingDeletion, d.State.Running, d.State.Completed)
+	d.State.Pending = slices.DeleteFunc(d.State.Pending, func(r Run) bool { // a state that was edited by hand
+		again := known[r.Tag]
+		known[r.Tag] = true
+		return again
+	})
 	slices.SortFunc(d.State.Pending, byDue)
 	slices.SortFunc(d.State.Running, byDue)
 	slices.SortFunc(d.State.Completed, byCompletion)

@@ -63,11 +63,9 @@ func (d *decider) lastLate() time.Time {
 // nextLate returns the time at which the first waiting run is too late to start, and
 // the zero time if there is none.
 func (d *decider) nextLate() time.Time {
-	if d.spec.StartingDeadline > 0 {
-		for _, r := range d.State.Pending {
-			if !r.OnDemand && !r.tried() {
-				return interval.Clamp(r.Due.Add(d.spec.StartingDeadline + 1))
-			}
+	for _, r := range d.State.Pending {
+		if d.spec.StartingDeadline > 0 && !r.OnDemand && !r.tried() {
+			return interval.Clamp(r.Due.Add(d.spec.StartingDeadline + 1))
 		}
 	}
 	return time.Time{}

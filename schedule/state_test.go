@@ -99,3 +99,21 @@ func TestPendingRunsJSON(t *testing.T) {
 		{Due: minute(2), Tag: "r", OnDemand: true},
 	}, runs)
 }
+
+// A run that is listed twice, as after an edit by hand, starts once.
+func TestRunListedTwice(t *testing.T) {
+	s := minutely(t)
+	s.SkipOutdated, s.Concurrency = false, schedule.Wait
+	state := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1)).State
+	first := state.Pending[0]
+	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: first.Tag, Outcome: schedule.Succeeded, Created: minute(1)}}}
+	for range 2 { // beside itself, and beside its completed run
+		state.Pending = append(state.Pending, first)
+		d := schedule.Decide(s, state, seen, minute(1))
+		require.Len(t, d.Start, 1)
+		require.NotEqual(t, first.Tag, d.Start[0].Tag)
+		require.Len(t, d.State.Pending, 1)
+		state, seen.Jobs = d.State, nil
+		state.Tries, state.RetryAt = 0, time.Time{}
+	}
+}
