@@ -113,7 +113,7 @@ func TestPanics(t *testing.T) {
 			polls.Now(key(i))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(10*time.Minute, cancel)
+		time.AfterFunc(10*time.Minute-time.Second, cancel)
 		polls.Run(ctx, func(_ context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
 			mu.Lock()
 			i, _ := strconv.Atoi(turn.Key.Name)
