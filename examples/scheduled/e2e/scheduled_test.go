@@ -427,7 +427,7 @@ func (s *stand) refuses(t *testing.T) {
 		require.ErrorContains(t, create("wrong", "ScheduledJob", spec), field)
 	}
 	require.Error(t, create("wrong", "ScheduledJob", "  concurrencyPolicy: Forbid\n  allowConcurrentRun: true\n"+pod(nil)))
-	for _, schedule := range []string{"timeSpec: R//PT01", "timeSpec: R//P", "timeSpec: R//PT0S", "timeSpec: R//P1DT", "timeSpec: R/T25:00:00/P1D", "timeSpec: daily", "cron: '0 6 * *'", "timeSpec: R//PT1H, cron: '0 6 * * *'", "timeZone: Local"} {
+	for _, schedule := range []string{"timeSpec: R//PT01", "timeSpec: R//P", "timeSpec: R//PT0S", "timeSpec: R//P1DT", "timeSpec: R/T25:00:00/P1D", "timeSpec: daily", "timeSpec: 'R/2026-02-30T02:00:00Z/P1D'", "timeSpec: R//P1.5DT1H", "cron: '0 6 * *'", "timeSpec: R//PT1H, cron: '0 6 * * *'", "timeZone: Local"} {
 		require.Error(t, create("wrong", "ScheduledJob", "  schedule: {"+schedule+"}\n"+pod(nil)), schedule)
 	}
 	require.NoError(t, create("right", "RunRequest", "  job: a\n"))
