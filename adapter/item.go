@@ -48,7 +48,7 @@ func (t *Tracker) PlanItems(owner types.UID, now time.Time, source Source) Plan 
 		items, want, queue.Value = nil, slots.Want{}, math.NaN()
 	}
 	want.Revision = revision
-	for i := range items { // a long key takes time, in which the tracker is not locked
+	for i := range items { // a long key takes time, without the tracker's lock
 		key := ""
 		if utf8.ValidString(items[i].Key) { // else the Job could not have it
 			key = build.Key(items[i].Key)

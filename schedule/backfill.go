@@ -26,7 +26,7 @@ const (
 
 // Requests returns the requests of a backfill for which runs may start, and the number of all
 // occurrences, for a job with a creation time. id is the id of the backfill. The runs of the first
-// done occurrences have completed, of which last is the latest; the zero time if there are none. A
+// done occurrences have completed, the latest at the time last; the zero time if there are none. A
 // schedule that begins with the creation begins at From, if that is earlier.
 //
 // The cost does not depend on the number of occurrences if the schedule is an interval. Else each is

@@ -33,7 +33,7 @@ func (d *decider) reject(all []Rejection) {
 				}
 				d.rejected = true
 				d.State.Rejected = short(cmp.Or(rejected.Reason, "no reason"), mostReason)
-				if d.State.Tries < failing { // or else the time has been set by the create, and stays if this is told again
+				if d.State.Tries < failing { // or else the time has been set by the create, and stays if this is repeated
 					d.wait(failing)
 				}
 			}

@@ -150,7 +150,7 @@ func TestObservedAndRejected(t *testing.T) {
 	require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
 }
 
-// A rejection that is told at each decision, as while the state cannot be stored, does not put the next create
+// A rejection that is reported at each decision, as while the state cannot be stored, does not put the next create
 // off. A state without the time of the next create has it at once, and says so.
 func TestRejectedAgain(t *testing.T) {
 	s := minutely(t)

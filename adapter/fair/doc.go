@@ -5,7 +5,7 @@
 //	Do      runs a function in a goroutine when a slot is free
 //	Wait    waits for a slot
 //	With    a context that names the owner of its requests
-//	Guard   calls a function, whose panic is an error
+//	Guard   turns the panic of a function into an error
 //
 // # Rules
 //

@@ -10,7 +10,7 @@
 //		}
 //	})
 //
-// [Items] is the poll of keyed work, such as the jobs of CI queues: one for all owners of a loop.
+// [Items] is the poll of keyed work, such as the jobs of CI queues: a single poll for all owners of a loop.
 //
 // # Rules
 //

@@ -102,7 +102,7 @@ func TestHangingReads(t *testing.T) {
 	require.LessOrEqual(t, called.Sub(due), fair.Patience)
 }
 
-// A key whose poll or its end panics for ever is polled again after a minute. The others lose nothing,
+// A key is polled again after a minute if its poll panics for ever, or its end. The others lose nothing,
 // and the loop ends.
 func TestPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // Its API server is not trusted: lists may be endless. A nil bound knows none.
 //
 // How many pods a Job has is up to its completions and its failures. Too many make no member
-// unreachable: for each that is too many, the owner with the most pods loses one.
+// unreachable: for each that is too many, the owner with the most pods loses a pod.
 type bound struct {
 	cluster *Cluster
 	kind    string // Jobs or pods
@@ -36,7 +36,7 @@ type shown struct {
 	there map[uint64]entry // by the hash of namespace and name
 	owned map[types.UID]*Owned
 	read  int     // objects of the list; an empty page counts as a hundredth of the bound
-	lost  []entry // pods that are shown no longer, of which the watch has not told yet
+	lost  []entry // pods that are shown no longer, without an event yet
 }
 
 // An entry is an object that is shown.

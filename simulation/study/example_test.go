@@ -56,7 +56,7 @@ func ExampleCapacity_Measure() {
 	// default, max 20 sustains 0.24 items per second
 }
 
-// The smallest of several maxima with which 95 % of the items wait at most a minute.
+// The smallest of several maxima that lets 95 % of the items wait at most a minute.
 func ExampleSearch() {
 	var tried []simulation.Policy
 	for most := int64(4); most <= 20; most += 4 {
