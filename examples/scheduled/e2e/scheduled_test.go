@@ -462,7 +462,7 @@ func (s *stand) accepts(t *testing.T) {
 }
 
 // The proposal's own example has a mistake, which the API server refuses. A mistake that no
-// pattern finds is told by the controller.
+// pattern finds is reported by the controller.
 func (s *stand) proposal(t *testing.T) {
 	j := s.namespace(t, "proposal")
 	j.controller()
@@ -471,9 +471,9 @@ func (s *stand) proposal(t *testing.T) {
 	own := manifest.Objects(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T01:00:00/PT01"))[0]
 	_, err := manifest.Client(t, s.cluster.Config(), own).Create(t.Context(), own, metav1.CreateOptions{})
 	require.ErrorContains(t, err, "spec.schedule.timeSpec")
-	s.apply(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/2026-02-30T01:00:00Z/PT1H"))
+	s.apply(t, strings.ReplaceAll(text, "R5/T01:00:00/PT1H", "R5/T01:00:00/P10001Y"))
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/2026-02-30T01:00:00Z/PT1H"`)
+		require.Contains(t, j.ready(t, "job"), `False Invalid: spec.schedule.timeSpec: found "R5/T01:00:00/P10001Y"`)
 		require.Equal(t, []string{"Invalid"}, j.events(t))
 	})
 	j.patch(`{"spec": {"schedule": {"timeSpec": "R5/T01:00:00/PT1H"}}}`)
