@@ -118,6 +118,7 @@ func TestItems(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { tracker.Run(ctx) })
+		var mu sync.Mutex
 		held := map[string]bool{}
 		running.Go(func() {
 			polls.Run(ctx, loop.Items(polls, func(_ context.Context, key cache.ObjectName) (*corev1.ConfigMap, error) {
@@ -129,6 +130,8 @@ func TestItems(t *testing.T) {
 				return []adapter.Item{{Key: "of " + owner.Name}}, 0, nil
 			}, func(plan adapter.Plan, _ adapter.Result, err error) time.Duration {
 				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
 				for _, h := range plan.Holds {
 					held[h.Rule+": "+h.Text] = true
 				}
