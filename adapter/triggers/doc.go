@@ -45,7 +45,7 @@
 // A worker refuses loopback, link-local, metadata and own addresses in connect itself, so that names, redirects
 // and clients with resolvers of their own are no way around it. The servers in /etc/resolv.conf are
 // reachable at port 53. It also refuses headers Metadata*, X-aws-* and Host, control characters in
-// hosts, users, headers and the parameters of Redis, and values above 128 KiB.
+// hosts, users, headers and the parameters of Redis and beanstalkd, and values above 128 KiB.
 //
 // # Values
 //

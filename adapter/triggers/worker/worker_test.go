@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -348,6 +349,47 @@ func TestTokenStaysAtItsHosts(t *testing.T) {
 	metrics, err := compare("127.0.0.1")
 	require.NoError(t, err, "the same comparison at an allowed host")
 	require.Equal(t, 1., metrics[0].Value)
+}
+
+// KEDA makes addresses of parameters, and a template. None of them may lead a password to another host.
+func TestPasswordStaysAtItsHosts(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password == "secret-password" {
+			requests.Add(1)
+		}
+	}))
+	t.Cleanup(server.Close)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "keda", Name: "queue"}, Data: map[string][]byte{"username": []byte("admin"), "password": []byte("secret-password")}}
+	cluster := map[string]any{
+		"kind": "ClusterTriggerAuthentication", "metadata": map[string]any{"name": "queue", "annotations": map[string]any{
+			"scaledjob.github.io/namespaces": "team", "scaledjob.github.io/hosts": "queue.example",
+		}},
+		"spec": map[string]any{"secretTargetRef": []any{
+			map[string]any{"parameter": "username", "name": "queue", "key": "username"},
+			map[string]any{"parameter": "password", "name": "queue", "key": "password"},
+		}},
+	}
+	r := reads(t, triggers.Options{ClusterNamespace: "keda"}, []kruntime.Object{secret}, cluster)
+	evil := strings.TrimPrefix(server.URL, "http://")
+	activemq := func(key, value string) manifest.ScaleTrigger {
+		return manifest.ScaleTrigger{Type: "activemq", Metadata: map[string]string{key: value, "brokerName": "queue.example", "destinationName": "d"}}
+	}
+	couchdb := manifest.ScaleTrigger{Type: "couchdb", Metadata: map[string]string{
+		"host": "queue.example", "port": "1@" + evil, "dbName": "d", "queryValue": "1", "query": `{"selector": {"a": 1}, "fields": ["a"]}`,
+	}}
+	for i, in := range []manifest.ScaleTrigger{
+		activemq("managementEndpoint", evil+"/@queue.example"),
+		activemq("managementEndpoint", evil+"?@queue.example"),
+		activemq("managementEndpoint", evil+"#@queue.example"),
+		activemq("restAPITemplate", `http:/{{"/"}}`+strings.Replace(evil, ":", `{{"\x3a"}}`, 1)+"/a:brokerName=queue.example,destinationName=d/QueueSize"),
+		couchdb,
+	} {
+		in.AuthenticationRef = &manifest.AuthenticationRef{Name: "queue", Kind: "ClusterTriggerAuthentication"}
+		_, err := r.Read(context.Background(), owner(fmt.Sprint("a", i), in))
+		assert.ErrorContains(t, err, "credentials may not go", "%v", in.Metadata)
+		assert.Zero(t, requests.Swap(0), "%v", in.Metadata)
+	}
 }
 
 // What a tenant may not write is refused before a scaler is built.

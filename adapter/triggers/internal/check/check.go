@@ -24,12 +24,12 @@ var (
 	// Text of several lines is normal in these.
 	documents = regexp.MustCompile(`(?i)^(ca|cert|key|tls|keytab|realm|kerberosconfig|privatekey|.*(certificate|pem|credentials|query|json|keyfile|gpg).*)$`)
 	// A parameter with such a name is or has a destination.
-	destinations = regexp.MustCompile(`(?i)(host|addr|url|uri|endpoint|server|broker|bootstrap|domain|proxy)`)
+	destinations = regexp.MustCompile(`(?i)(host|addr|url|uri|endpoint|server|broker|bootstrap|domain|proxy|partner)`)
 	// A parameter with such a name has destinations and other values, each as name=value or in a DSN.
 	connections = regexp.MustCompile(`(?i)connection(string)?$`)
-	// KEDA makes a host of such a parameter and a suffix or prefix of its own.
-	labels    = regexp.MustCompile(`(?i)^((storage)?accountname|(eventhub|datadog)?namespace|datadogmetricsservice|awsregion)$`)
-	label     = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+	// KEDA makes an address of such a parameter and a suffix or prefix of its own.
+	labels    = regexp.MustCompile(`(?i)^((storage)?accountname|(eventhub|datadog)?namespace|datadogmetricsservice|awsregion|ports?)$`)
+	label     = regexp.MustCompile(`^[A-Za-z0-9_, -]*$`)
 	forbidden = regexp.MustCompile(`(?i)^\s*(metadata.*|x-aws-.*|x-google-metadata.*|host)\s*$`)
 )
 
@@ -58,8 +58,9 @@ func Parameters(kind string, all []Parameter, hosts []string) error {
 }
 
 func control(kind string, p Parameter) error {
-	redis := strings.HasPrefix(kind, "redis")
-	if documents.MatchString(p.Name) || !redis && !names.MatchString(p.Name) {
+	// The lines of these protocols are commands.
+	lines := strings.HasPrefix(kind, "redis") || kind == "beanstalkd"
+	if documents.MatchString(p.Name) || !lines && !names.MatchString(p.Name) {
 		return nil
 	}
 	// KEDA removes space around a value.
@@ -96,6 +97,12 @@ func Hosts(p Parameter) (all []string) {
 	switch {
 	case strings.EqualFold(p.Name, "cloudID"):
 		return []string{cloud(p.Value)}
+	case strings.EqualFold(p.Name, "restAPITemplate"): // only its path may be made later
+		u, err := url.Parse(strings.TrimSpace(p.Value))
+		if err != nil {
+			return []string{""}
+		}
+		return []string{u.Hostname()}
 	case labels.MatchString(p.Name) && !label.MatchString(strings.TrimSpace(p.Value)):
 		return []string{""}
 	}
@@ -105,32 +112,42 @@ func Hosts(p Parameter) (all []string) {
 		switch {
 		case strings.Contains(one, "://"):
 			u, err := url.Parse(one)
-			if err != nil {
+			if err != nil || strings.Contains(u.Scheme, ".") { // a host, if KEDA writes a scheme before it
 				all = append(all, "")
 				continue
 			}
 			all = append(all, u.Hostname())
 		case isConnection && strings.Contains(key, "@"):
-			all = append(all, host(one))
+			all = append(all, source(one))
 		case isDestination && isPair, isConnection && isPair && destinations.MatchString(key): // Endpoint=..., host=...
 			all = append(all, host(value))
-		case isDestination:
+		case isDestination, isConnection && !isPair:
 			all = append(all, host(one))
 		}
 	}
 	return all
 }
 
-// host returns the host of an address, with or without user, network, port and path.
+// source returns the host of a data source, as in user:password@network(address)/name.
+func source(name string) string {
+	user := strings.LastIndex(name, "@") + 1
+	if strings.Contains(name[:user], "(") { // an address that looks like a part of the password
+		return ""
+	}
+	address := name[user:]
+	if _, inside, ok := strings.Cut(address, "("); ok {
+		address, _, _ = strings.Cut(inside, ")")
+	}
+	return host(address)
+}
+
+// host returns the host of an address, with or without user, port and path.
 func host(address string) string {
 	user := strings.LastIndex(address, "@") + 1
-	if strings.Contains(address[:user], "(") { // an address that looks like a part of the password
+	if strings.ContainsAny(address[:user], `/?#\`) { // a path that looks like a user
 		return ""
 	}
 	address = address[user:]
-	if _, inside, ok := strings.Cut(address, "("); ok { // tcp(host:port)
-		address, _, _ = strings.Cut(inside, ")")
-	}
 	address, _, _ = strings.Cut(address, "/")
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
