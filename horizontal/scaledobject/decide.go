@@ -227,7 +227,7 @@ func (r *reader) trigger(t *Trigger, failures *map[string]int32) (horizontal.Met
 	r.fallback, r.active = true, true
 	m := t.Metric
 	m.Unreadable = ""
-	m.Values = []int64{milli(float64(m.Amount)/1000, r.fallbackReplicas(kind))}
+	m.Values = []int64{milli(whole(m.Amount), r.fallbackReplicas(kind))}
 	return m, &value
 }
 
@@ -249,10 +249,13 @@ func (r *reader) fallbackReplicas(kind string) float64 {
 	return float64(n)
 }
 
+// whole returns a number of milli-units with the rounding that KEDA's quantities have.
+func whole(milli int64) float64 { return float64(milli) * 1e-3 }
+
 // total is the value of a metric that the formula sees.
 func total(m *horizontal.Metric) (sum float64) {
 	for _, v := range m.Values {
-		sum += float64(v) / 1000
+		sum += whole(v)
 	}
 	return sum
 }
@@ -274,7 +277,7 @@ func (r *reader) combine(values map[string]*float64) horizontal.Metric {
 		m.Values, m.Unreadable = r.formula(values)
 		r.unreadable = m.Unreadable != ""
 	}
-	r.active = !r.unreadable && float64(m.Values[0])/1000 > mod.Activation
+	r.active = !r.unreadable && whole(m.Values[0]) > mod.Activation
 	return m
 }
 

@@ -370,3 +370,16 @@ func TestBetween(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int32{"queue": 2}, s.Failures)
 }
+
+// Thousandths are those of KEDA's quantities: 1.001 exceeds an activation of 1, and is no 1.000 in a fallback.
+func TestThousandths(t *testing.T) {
+	p := so.DefaultPolicy()
+	p.Modifiers = &so.Modifiers{Target: 1, Activation: 1, Formula: func(values map[string]*float64) (*float64, error) { return values["a"], nil }}
+	read := so.Trigger{Name: "a", Metric: h.Metric{Target: h.AverageValue, Amount: 1001, Values: []int64{1001}}}
+	require.True(t, so.Decide(p, so.State{}, so.Observation{Fresh: true, Triggers: []so.Trigger{read}}).Active)
+	p.Modifiers, p.Fallback = nil, &so.Fallback{Replicas: 3}
+	read.Metric.Values, read.Metric.Unreadable = nil, "no answer"
+	d := so.Decide(p, so.State{}, so.Observation{Fresh: true, Replicas: 3, StatusReplicas: 3, Triggers: []so.Trigger{read}})
+	require.Equal(t, int32(3), d.Replicas)
+	require.True(t, d.Fallback)
+}
