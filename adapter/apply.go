@@ -247,7 +247,7 @@ func (a *application) call(q slots.Request) call {
 		of := o.target
 		c.from = &origin{from: &of.jobs, Job: Job{
 			Namespace: of.Owner.Namespace, Name: of.jobs.Name(q.Slot), Number: q.Slot.Number, Phase: InFlight, Created: a.tracker.now(),
-			Revision: of.Revision, Labels: a.labels.Next(),
+			Revision: of.Revision, labels: a.labels.Next(),
 		}}
 		if i := slices.IndexFunc(a.plan.want.Items, func(is slots.Slot) bool { return is.Key == q.Slot.Key }); q.Slot.Key != "" && i >= 0 {
 			c.from.item = &a.plan.items[i]
@@ -356,7 +356,7 @@ func (a *application) count(c call, r request.Reply) {
 		a.result.Existing++
 	case c.Verb == "create":
 		if r.Result != slots.Unanswered {
-			a.labels = append(a.labels, c.from.Labels) // for the next number
+			a.labels = append(a.labels, c.from.labels) // for the next number
 		}
 		if r.Result == slots.Taken {
 			a.taken = append(a.taken, r.Err)
@@ -390,7 +390,7 @@ func (a *application) send(ctx context.Context, client batchclient.JobsGetter, c
 	case err != nil:
 		return request.Failure(fmt.Errorf("%w: %w", ErrNotSent, err))
 	case c.Verb == "create":
-		job, err := c.from.from.Job(c.Slot, (*build.Item)(c.from.item), c.from.Labels)
+		job, err := c.from.from.Job(c.Slot, (*build.Item)(c.from.item), c.from.labels)
 		if selects := a.tracker.selector; err == nil && !selects.Matches(labels.Set(job.Labels)) {
 			err = fmt.Errorf("item %q: the tracker does not select its labels: use %s", c.Slot.Key, selects)
 		}

@@ -353,19 +353,19 @@ func TestOwnPlan(t *testing.T) {
 	target.Policy.Bounds.Max = scaling.NoMax
 	w := newWriter(t, s, target, Options{hub: hub.Options{Place: hub.Place{Home: "home"}, Labels: []string{"replaces"}}})
 	s.before = failing("create", 2, context.DeadlineExceeded)
-	_, err := w.Apply(context.Background(), labelling{s, []hub.Labels{{"replaces": "a", LabelOwner: "x"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
+	_, err := w.Apply(context.Background(), labelling{s, []map[string]string{{"replaces": "a", LabelOwner: "x"}, {"replaces": "b"}}}, Plan{Owner: ownerUID, Create: 2})
 	require.Error(t, err)
 	created, known := w.Jobs(ownerUID)
 	require.True(t, known)
 	require.Len(t, created, 2)
 	require.Equal(t, Job{
 		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
-		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, Labels: hub.Labels{"replaces": "b"},
+		Revision: rollout.Revision{Generation: 1, TemplateHash: TemplateHash(&target.Job.Spec)}, labels: map[string]string{"replaces": "b"},
 	}, created[1])
 	require.Equal(t, types.UID("uid-1"), created[0].UID)
 	w.catchUp(t)
 	created, _ = w.Jobs(ownerUID)
-	require.Equal(t, "a", created[0].Labels["replaces"])
+	require.Equal(t, "a", created[0].labels["replaces"])
 	require.Equal(t, string(ownerUID), s.all(t)[0].Labels[LabelOwner])
 	require.Equal(t, Pending, created[0].Phase)
 	require.Nil(t, s.all(t)[0].OwnerReferences)

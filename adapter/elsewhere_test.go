@@ -35,11 +35,11 @@ func inHub(home string) hub.Options { return hub.Options{Place: hub.Place{Home: 
 // A labelling is a client that has labels for the next Jobs.
 type labelling struct {
 	Client
-	labels []hub.Labels
+	labels []map[string]string
 }
 
-func (l labelling) Hub() hub.Options     { return hub.Options{} }
-func (l labelling) Labels() []hub.Labels { return l.labels }
+func (l labelling) Hub() hub.Options            { return hub.Options{} }
+func (l labelling) Labels() []map[string]string { return l.labels }
 
 // cluster answers creates with UIDs.
 func cluster(t *testing.T) *fake.Clientset {
@@ -53,9 +53,9 @@ func cluster(t *testing.T) *fake.Clientset {
 	return c
 }
 
-func labelled(n int) (all []hub.Labels) {
+func labelled(n int) (all []map[string]string) {
 	for i := range n {
-		all = append(all, hub.Labels{"id": fmt.Sprint(i)})
+		all = append(all, map[string]string{"id": fmt.Sprint(i)})
 	}
 	return all
 }
@@ -84,11 +84,11 @@ func TestLabelsOfNoJob(t *testing.T) {
 	require.ErrorContains(t, err, "later")
 	require.EqualValues(t, 5, result.Created)
 	require.Equal(t, labelled(5), labels)
-	var made []hub.Labels
+	var made []map[string]string
 	list, err := client.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{LabelSelector: LabelOwner + "=uid-1"})
 	require.NoError(t, err)
 	for _, j := range list.Items {
-		made = append(made, hub.Labels{"id": j.Labels["id"]})
+		made = append(made, map[string]string{"id": j.Labels["id"]})
 	}
 	require.ElementsMatch(t, labels, made)
 }

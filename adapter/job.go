@@ -52,8 +52,11 @@ type Job struct {
 	PendingSince time.Time
 	Finished     time.Time // zero if the Job has not finished
 	Revision     rollout.Revision
-	Labels       hub.Labels // of a tracker of package member; else nil
+
+	labels map[string]string // those of hub.Options
 }
+
+func init() { hub.Picked = func(j any) map[string]string { return j.(*Job).labels } }
 
 // JobOf describes a Job from its status alone. Number is not set, nor is PendingSince if the Job has run.
 func JobOf(object *batchv1.Job) Job {
@@ -115,7 +118,7 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.item, j.Labels = new(build.ClaimOf(object, o.hub.Home)), build.ItemOf(object), o.hub.Pick(object.Labels)
+	j.of, j.item, j.labels = new(build.ClaimOf(object, o.hub.Home)), build.ItemOf(object), o.hub.Pick(object.Labels)
 	return j
 }
 

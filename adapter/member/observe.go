@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -163,7 +164,7 @@ func describe(j *adapter.Job, reachable bool) jobs.Job {
 // are known before its create is answered. The UID takes the place of a creation ID
 // that is missing or does not fit into a label.
 func jobID(j *adapter.Job) string {
-	id := j.Labels[LabelCreation]
+	id := hub.Picked(j)[LabelCreation]
 	if id == "" || len(j.Name)+1+len(id) > maxLabel {
 		return string(j.UID)
 	}
@@ -171,11 +172,12 @@ func jobID(j *adapter.Job) string {
 }
 
 func source(j *adapter.Job) jobs.Source {
-	if j.Labels[LabelSource] == "" {
+	labels := hub.Picked(j)
+	if labels[LabelSource] == "" {
 		return jobs.Source{}
 	}
-	attempt, _ := strconv.ParseInt(j.Labels[LabelAttempt], 10, 32)
-	return jobs.Source{UID: j.Labels[LabelSource], Attempt: int32(attempt)}
+	attempt, _ := strconv.ParseInt(labels[LabelAttempt], 10, 32)
+	return jobs.Source{UID: labels[LabelSource], Attempt: int32(attempt)}
 }
 
 // tell returns each failure of the owner once.

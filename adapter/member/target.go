@@ -109,10 +109,10 @@ func (o *owner) pods() int {
 }
 
 // labels returns the labels of the Jobs to create, replacements first.
-func (p *part) labels() []hub.Labels {
-	all := make([]hub.Labels, p.Jobs())
+func (p *part) labels() []map[string]string {
+	all := make([]map[string]string, p.Jobs())
 	for i := range all {
-		all[i] = hub.Labels{LabelCreation: rand.String(10)}
+		all[i] = map[string]string{LabelCreation: rand.String(10)}
 		if i < len(p.Replacements) {
 			of := p.Replacements[i].Source
 			all[i][LabelSource], all[i][LabelAttempt] = of.UID, strconv.Itoa(int(of.Attempt))

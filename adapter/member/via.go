@@ -26,7 +26,7 @@ type via struct {
 	cluster    *Cluster
 	send       func(kind, namespace string) do
 	jobs, pods *bound // of lists and watches; nil for none
-	labels     []hub.Labels
+	labels     []map[string]string
 }
 
 // Hub returns what a tracker of the member's Jobs needs.
@@ -36,7 +36,7 @@ func (v via) Hub() hub.Options {
 }
 
 // Labels returns those of the Jobs to create.
-func (v via) Labels() []hub.Labels { return v.labels }
+func (v via) Labels() []map[string]string { return v.labels }
 
 // IsWatchListSemanticsUnSupported is what client-go asks fake clients.
 func (v via) IsWatchListSemanticsUnSupported() bool {

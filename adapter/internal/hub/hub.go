@@ -42,11 +42,11 @@ func (o *Options) PodSelector() string {
 }
 
 // Pick returns the labels of a Job that it keeps, or nil.
-func (o *Options) Pick(labels map[string]string) (picked Labels) {
+func (o *Options) Pick(labels map[string]string) (picked map[string]string) {
 	for _, key := range o.Labels {
 		if value, ok := labels[key]; ok {
 			if picked == nil {
-				picked = Labels{}
+				picked = map[string]string{}
 			}
 			picked[key] = value
 		}
@@ -54,13 +54,14 @@ func (o *Options) Pick(labels map[string]string) (picked Labels) {
 	return picked
 }
 
-// Labels are some labels of a Job.
-type Labels map[string]string
+// Picked returns the labels that an adapter.Job keeps. Package adapter sets it: an author with one
+// cluster does not see them.
+var Picked func(job any) map[string]string
 
 // A Client is the client of another cluster. NewTracker and Apply ask for what it has beside.
 type Client interface {
 	Hub() Options
-	Labels() []Labels // of the first Jobs that a plan creates, one for each
+	Labels() []map[string]string // of the first Jobs that a plan creates, one for each
 }
 
 // OptionsOf returns the options of a tracker with the client.
@@ -72,7 +73,7 @@ func OptionsOf(client any) (o Options) {
 }
 
 // A Queue has the labels of the next Jobs.
-type Queue []Labels
+type Queue []map[string]string
 
 // LabelsOf returns the labels of the Jobs that a client creates.
 func LabelsOf(client any) Queue {
@@ -83,7 +84,7 @@ func LabelsOf(client any) Queue {
 }
 
 // Next removes and returns the labels of the next Job, or nil.
-func (q *Queue) Next() (first Labels) {
+func (q *Queue) Next() (first map[string]string) {
 	if len(*q) > 0 {
 		first, *q = (*q)[0], (*q)[1:]
 	}
