@@ -26,6 +26,8 @@ func newDispatcher(t require.TestingT, s *server, most int64) *writer {
 	target.Keyed, target.History = true, keepNone
 	target.Policy.Bounds.Max = most
 	target.Job.Spec.Template.Spec.ServiceAccountName = "runner"
+	target.Job.Labels = map[string]string{"scaledjob.github.io/pool": "linux", "team": "ci"}
+	target.Job.Spec.Template.Labels = target.Job.Labels
 	w := newWriter(t, s, target, Options{})
 	w.clock = noon.Add(late)
 	w.catchUp(t)
@@ -176,7 +178,7 @@ func TestItemsKeepOwnership(t *testing.T) {
 	s := newServer()
 	w := newDispatcher(t, s, 5)
 	item := Item{
-		Key: "a", Labels: map[string]string{LabelOwner: "another", hub.LabelHome: "another", "ci": "yes"},
+		Key: "a", Labels: map[string]string{LabelOwner: "another", hub.LabelHome: "another", "scaledjob.github.io/pool": "x", "ci": "yes"},
 		Template: &batchv1.JobTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "mail", OwnerReferences: []metav1.OwnerReference{{UID: "another"}}},
 			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -196,8 +198,8 @@ func TestItemsKeepOwnership(t *testing.T) {
 	require.Equal(t, "a", j.Annotations[AnnotationKey])
 	require.Equal(t, "runner", j.Spec.Template.Spec.ServiceAccountName)
 	require.Equal(t, "golang:1.26", j.Spec.Template.Spec.Containers[0].Image)
-	require.Equal(t, map[string]string{"ci": "yes"}, j.Spec.Template.Labels)
-	require.Equal(t, map[string]string{"ci": "yes", LabelOwner: string(ownerUID)}, j.Labels)
+	require.Equal(t, map[string]string{"ci": "yes", "scaledjob.github.io/pool": "linux"}, j.Spec.Template.Labels)
+	require.Equal(t, map[string]string{"ci": "yes", "scaledjob.github.io/pool": "linux", LabelOwner: string(ownerUID)}, j.Labels)
 
 	for i, patch := range []string{"{", "[]", `{"spec": 1}`, `{"spec": {"template": {"spec": {"containers": [{"name": []}]}}}}`, `{"spec": {"template": {"spec": {"$retainKeys": [{}]}}}}`} {
 		_, err = w.dispatch(Item{Key: fmt.Sprint(i), Patch: []byte(patch)})
