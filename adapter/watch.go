@@ -106,7 +106,7 @@ func (t *Tracker) show(object any, gone bool) {
 	switch o := object.(type) {
 	case *pods.Pod:
 		t.pods.Show(o, gone)
-		if j := t.jobs[o.Job.UID]; j != nil && j.Namespace == o.Job.Namespace {
+		if j := t.jobs[o.Job.UID]; j != nil {
 			t.recount(j, *j)
 		}
 	case *job:
