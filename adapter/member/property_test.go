@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes/fake"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
@@ -29,9 +31,11 @@ var faults = map[string]func(func() error) error{
 
 // There are never more Jobs than the maximum if the plans' memory is kept: whatever
 // becomes of creates, whichever members are away, however late their caches are, and
-// whenever Jobs finish and members are registered anew. Once all is well there are as
-// many Jobs as are asked for. The result reports whether a Job was ever in doubt.
-func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
+// whenever Jobs finish and members are registered anew. Each loss of a member's Jobs allows as
+// many again, but not on members that were never lost, and not to another owner. Once all is
+// well there are as many Jobs as are asked for. The results report whether a Job was ever in
+// doubt, and whether there were more Jobs than the maximum.
+func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 	w := newWorld(outer, slow)
 	var uids atomic.Int64
 	names := []string{"a", "b", "c"}
@@ -46,19 +50,24 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
 			w.all.Remove(name)
 		}
 	}()
-	total := func() (n int) {
+	total := func(but map[string]bool) (n, others int) {
 		for _, name := range names {
 			for _, j := range w.jobs(name) {
-				if len(j.Status.Conditions) == 0 {
+				switch first := j.Labels[adapter.LabelOwner] == string(owner); {
+				case len(j.Status.Conditions) > 0:
+				case !first:
+					others++
+				case !but[name]:
 					n++
 				}
 			}
 		}
-		return n
+		return n, others
 	}
-	name, fault := rapid.SampledFrom(names), rapid.SampledFrom(slices.Sorted(maps.Keys(faults)))
+	since, lost, losses := map[string]time.Time{}, map[string]bool{}, 0
+	name, fault := rapid.SampledFrom(names), rapid.SampledFrom(append(slices.Sorted(maps.Keys(faults)), "none", "none", "none"))
 	for _, name := range names {
-		w.sites[name] = newSite(name, &uids)
+		w.sites[name] = siteOf(fake.NewSimpleClientset(), name, &uids) // at most 60 Jobs
 		w.sites[name].blind.Store(rapid.Bool().Draw(t, "blind"))
 		w.sites[name].breaks(on("create", faults[fault.Draw(t, "fault of "+name)]))
 		w.add(name, slow)
@@ -66,22 +75,49 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
 	w.ready()
 	w.policy.Scaling.Bounds.Max = int64(rapid.IntRange(1, 12).Draw(t, "max"))
 	w.policy.History = history.Limits{Succeeded: history.Keep(1)}
+	w.policy.Failover.Duplication = rapid.SampledFrom([]jobs.Duplication{jobs.KeepAll, jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")
+	w.policy.Failover.LostAfter = rapid.SampledFrom([]time.Duration{0, 5 * time.Second}).Draw(t, "lost after")
 	w.demand = rapid.Int64Range(1, 20).Draw(t, "demand")
+	second, calm, checkpoint := anOwner("00000000-0000-4000-9000-000000000002"), w.policy, jobs.Checkpoint{}
+	second.Owner.Name, calm.Scaling.Bounds.Max, calm.Failover.LostAfter = "second", 3, 0
+	require.NoError(outer, w.all.Track(second, nil))
 	poll := func(t *rapid.T) {
 		if rapid.Bool().Draw(t, "no taints") {
 			w.checkpoint = withoutTaints(w.checkpoint)
 		}
 		w.poll()
+		seen := w.all.Observe(second.Owner.UID)
+		decided := jobs.Plan(calm, jobs.State{Metrics: demand(20), Clusters: seen.Clusters, Checkpoint: checkpoint, Now: time.Now()})
+		checkpoint = decided.Checkpoint
+		w.all.Apply(outer.Context(), seen, decided)
+	}
+	goes := func(t *rapid.T) {
+		n := name.Draw(t, "of")
+		if since[n].IsZero() {
+			since[n] = time.Now()
+		}
+		w.sites[n].breaks(away)
+		w.eventually("it is away", func() bool { return w.observe()[n].Reach != jobs.Reachable })
 	}
 	t.Repeat(map[string]func(*rapid.T){
 		"demand": func(t *rapid.T) { w.demand = rapid.Int64Range(0, 20).Draw(t, "demand") },
 		"fault": func(t *rapid.T) {
-			w.sites[name.Draw(t, "of")].breaks(on("create", faults[fault.Draw(t, "fault")]))
-		},
-		"away": func(t *rapid.T) {
 			n := name.Draw(t, "of")
-			w.sites[n].breaks(away)
-			w.eventually("it is away", func() bool { return w.observe()[n].Reach != jobs.Reachable })
+			delete(since, n)
+			w.sites[n].breaks(on("create", faults[fault.Draw(t, "fault")]))
+		},
+		"away": goes,
+		"lose": func(t *rapid.T) {
+			for _, n := range names {
+				w.sites[n].breaks(nil)
+			}
+			clear(since)
+			w.demand = 20
+			w.ready()
+			poll(t)
+			goes(t)
+			time.Sleep(8 * time.Second)
+			poll(t)
 		},
 		"restart": func(t *rapid.T) { w.add(name.Draw(t, "of"), slow) },
 		"poll":    poll,
@@ -89,14 +125,23 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
 		"finish":  func(t *rapid.T) { w.change(name.Draw(t, "of"), finishes) },
 		"wait":    func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second) },
 		"": func(t *rapid.T) {
-			if n := total(); n > int(w.policy.Scaling.Bounds.Max) {
-				t.Fatalf("%d Jobs, at most %d may be", n, w.policy.Scaling.Bounds.Max)
+			for n, began := range since {
+				if after := w.policy.Failover.LostAfter; after > 0 && time.Since(began) >= after {
+					since[n], lost[n], losses = time.Now().Add(time.Hour), true, losses+1 // once
+				}
+			}
+			most := int(w.policy.Scaling.Bounds.Max)
+			n, others := total(nil)
+			above = above || n > most
+			if never, _ := total(lost); n > most*(1+losses) || never > most || others > 3 {
+				t.Fatalf("%d Jobs, %d of them on members that were never lost, with a maximum of %d and %d losses; of another owner %d with a maximum of 3", n, never, most, losses, others)
 			}
 			for _, c := range w.observe() {
 				doubt = doubt || slices.ContainsFunc(c.Jobs, func(j jobs.Job) bool { return j.Unconfirmed })
 			}
 		},
 	})
+	w.policy.Failover.Duplication = jobs.KeepAll
 	time.Sleep(9 * time.Second) // until all creates have arrived
 	w.all.Taints = &taint.Durations{}
 	for _, n := range names {
@@ -106,28 +151,34 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt bool) {
 	}
 	w.checkpoint = jobs.Checkpoint{}
 	w.ready()
-	want := max(total(), int(min(w.demand, w.policy.Scaling.Bounds.Max)))
+	n, _ := total(nil)
+	want := max(n, int(min(w.demand, w.policy.Scaling.Bounds.Max)))
 	for range 25 {
 		w.poll()
 		w.checkpoint = jobs.Checkpoint{}
 		time.Sleep(time.Second)
 	}
-	if n := total(); n != want {
+	if n, _ := total(nil); n != want {
 		t.Fatalf("%d Jobs, not %d: %+v %+v", n, want, w.observe(), w.decided)
 	}
-	return doubt
+	return doubt, above
 }
 
 func TestNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		doubts, runs := 0, 0
+		doubts, aboves, runs := 0, 0, 0
 		rapid.Check(struct{ rapid.TB }{t}, func(rt *rapid.T) { // a bubble has no Deadline
 			runs++
-			if propNothingTwice(rt, t) {
+			doubt, above := propNothingTwice(rt, t)
+			if doubt {
 				doubts++
 			}
+			if above {
+				aboves++
+			}
 		})
-		t.Logf("Jobs in doubt in %d of %d runs", doubts, runs)
+		t.Logf("Jobs in doubt in %d of %d runs, above the maximum because of losses in %d", doubts, runs, aboves)
 		require.Greater(t, 10*doubts, runs)
+		require.Greater(t, 10*aboves, runs)
 	})
 }
