@@ -2,11 +2,8 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/scaledjob/scaledjob/field"
 )
 
 // takeUp is rule 4. Requests and completions are taken up as far as there is room; the others wait
@@ -61,9 +58,8 @@ func (d *decider) room(n int, prefix string, cancelled []string) int {
 
 // read reads the requests, in the order of the queue.
 func (d *decider) read(seen Observed) {
-	for i, r := range seen.Requests {
+	for _, r := range seen.Requests {
 		if r.ID == "" {
-			d.problems.Add(field.Error{Path: fmt.Sprintf("Requests[%d].ID", i), Found: "nothing", Fix: "an ID unlike that of any other request, such as a UID"})
 			continue
 		}
 		run := Run{Tag: RequestTag(d.spec.UID, r.ID), Request: r.ID, OnDemand: true, Status: Pending,
@@ -137,16 +133,9 @@ func (c *Connection) meet(u Upstream) {
 // forgetRequested forgets the oldest runs on demand that nobody lists, or whose requests are
 // answered: they ask for no run.
 func (d *decider) forgetRequested() {
-	excess := -remembered
-	for _, tag := range d.State.Requested {
-		if !d.unanswered(tag) {
-			excess++
-		}
-	}
+	excess := len(d.State.Requested) - remembered
 	d.State.Requested = slices.DeleteFunc(d.State.Requested, func(tag string) bool {
-		if !d.unanswered(tag) {
-			excess--
-		}
-		return !d.unanswered(tag) && excess >= 0
+		excess--
+		return excess >= 0 && !d.unanswered(tag)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
@@ -39,24 +38,24 @@ type Decision struct {
 	JobsUnknown bool
 	Suspended   bool // Spec.Suspended
 	Held        Hold // why runs that may start are left out: CatchingUp, StateFull, or empty
-	// Problems is the input that was ignored: a state of an unknown version, with which
-	// nothing is decided, and requests without an ID.
-	Problems []*field.Error
 }
 
 // Decide returns the state of a job's runs at a time, and the actions. No input makes
-// it panic, and equal inputs give equal decisions. The package comment has its rules.
+// it panic, and equal inputs give equal decisions. The package comment has its rules. With a state that
+// [State.Validate] rejects, nothing is decided.
 //
 // The cost is that of sorting the runs, requests and Jobs, and of comparing each adopted Job,
 // rejected create and cancelled tag with each run and request. With an interval as the schedule,
 // it does not depend on the number of missed occurrences (BenchmarkDecide).
 func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
-	if err := state.Validate(); err != nil {
-		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
+	if state.Validate() != nil {
+		return Decision{State: state.clone(), JobsUnknown: true}
 	}
 	d := newDecider(spec, state, seen, now)
 	d.connect()
 	d.renew()
+	maps.Copy(d.lost, d.State.MissedBy)
+	d.lost[dropped] = d.State.Dropped
 	d.State.Version, d.State.UID = stateVersion, cmp.Or(d.State.UID, d.spec.UID) // restore changes the UID
 	d.due = occurrences(d.spec.Schedule, d.State.Since)
 	d.read(seen)
@@ -83,8 +82,8 @@ func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
 // whose spec cannot be read: nothing becomes due, starts or is dropped by history. Jobs
 // of runs that the state does not have are ignored. NextCheck is the zero time.
 func Refresh(state State, seen Observed, now time.Time) Decision {
-	if err := state.Validate(); err != nil || state.fresh() {
-		return Decision{State: state.clone(), JobsUnknown: true, Problems: field.All(err)}
+	if state.Validate() != nil || state.fresh() {
+		return Decision{State: state.clone(), JobsUnknown: true}
 	}
 	d := newDecider(Spec{UID: state.UID}, state, seen, now)
 	d.due = interval.Occurrences{}
@@ -111,16 +110,15 @@ type decider struct {
 	changed   bool              // by the list of Jobs
 	rejected  bool              // a create, since the decision before
 	missed    Missed            // runs that this decision misses or drops
+	lost      Missed            // all runs that were missed or dropped
 	deletedBy map[string]string // Observed.DeletedBy
-	problems  field.Errors
 }
 
 func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, jobs: byTag(seen.Jobs), deletedBy: seen.DeletedBy, now: interval.Clamp(now), missed: Missed{}, answered: map[string]bool{}}
+	d := &decider{spec: spec, jobs: byTag(seen.Jobs), deletedBy: seen.DeletedBy, now: interval.Clamp(now), missed: Missed{}, lost: Missed{}, answered: map[string]bool{}}
 	d.State, d.JobsUnknown, d.Suspended = state.clone(), !seen.JobsKnown, spec.Suspended
 	d.spec.Created = cmp.Or(utc(spec.Created), d.now)
-	d.spec.MaxWaiting = cmp.Or(max(0, spec.MaxWaiting), DefaultMaxWaiting)
-	d.spec.MaxCatchUp = cmp.Or(max(0, spec.MaxCatchUp), DefaultMaxCatchUp)
+	d.spec.MaxWaiting, d.spec.MaxCatchUp = cmp.Or(max(0, spec.MaxWaiting), 1000), cmp.Or(max(0, spec.MaxCatchUp), 10)
 	if d.restore(seen); d.JobsUnknown {
 		d.jobs = nil
 	}
@@ -196,7 +194,6 @@ func (d *decider) decision(revision int64) Decision {
 	if d.changed {
 		d.State.JobsRevision = max(d.State.JobsRevision, revision)
 	}
-	d.Problems = field.All(d.problems.Err())
 	d.NextRun, _ = d.due.Next(latest(d.now, d.State.Handled))
 	d.NextCheck = earliest(d.NextRun, d.nextLate())
 	if d.JobsUnknown {

@@ -102,7 +102,7 @@ func oneAtATime(e *edge, _ schedule.Observed, d schedule.Decision) {
 
 // SkipOutdated leaves at most one scheduled run waiting. Requested runs always stay.
 func boundedWaiting(e *edge, _ schedule.Observed, d schedule.Decision) {
-	most := schedule.DefaultMaxWaiting
+	most := 1000
 	if e.spec.SkipOutdated || e.spec.Concurrency == schedule.Forbid || e.spec.Concurrency == schedule.Replace {
 		most = 1
 	}

@@ -15,6 +15,7 @@ func (d *decider) miss(why Cause, n int64) {
 		why = CreateRejected
 	}
 	d.missed[why] += n
+	d.lost[why] = plus(d.lost[why], n)
 }
 
 // becomeDue is rule 2. The Job of a scheduled run shows that the clock has been at its occurrence.

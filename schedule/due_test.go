@@ -70,7 +70,7 @@ func TestDefaultMaxWaiting(t *testing.T) {
 		s := minutely(t)
 		s.SkipOutdated, s.MaxWaiting = false, most
 		d := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1001))
-		require.EqualValues(t, schedule.DefaultMaxWaiting, d.State.PendingScheduled())
+		require.EqualValues(t, 1000, d.State.PendingScheduled())
 		require.EqualValues(t, 2, d.State.Dropped)
 	}
 }

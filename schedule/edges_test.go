@@ -446,10 +446,10 @@ func (e *edge) check(d schedule.Decision) {
 			catching++
 		}
 	}
-	if catching == schedule.DefaultMaxCatchUp {
+	if catching == 10 {
 		e.counts["catching up"]++
 	}
-	if catching > schedule.DefaultMaxCatchUp {
+	if catching > 10 {
 		e.fail("%d runs catch up", catching)
 	}
 	if e.chance(200) {
@@ -568,7 +568,7 @@ func TestEdgesNotice(t *testing.T) {
 		{"decide.go", "for _, r := range slices.Concat(d.State.Completed, d.State.Running) {\n\t\tif j := d.jobs[r.Tag]; j.Keeps {",
 			"for _, r := range d.State.Completed {\n\t\tif j := d.jobs[r.Tag]; j.Keeps && !j.Deleting && j.finished() {"},
 		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
-		{"stop.go", "s.MissedBy[why] = plus(s.MissedBy[why], n)", "s.MissedBy[why], s.Missed = plus(s.MissedBy[why], n), plus(s.Missed, n)"},
+		{"due.go", "d.lost[why] = plus(d.lost[why], n-1)", "d.lost[why] = plus(d.lost[why], n)"},
 		{"observe.go", "case !started[tag] && j.Created.IsZero():", "case !started[tag]:"},
 		{"due.go", "keep, others = 2, Outdated", "keep, others = 1, Outdated"},
 		{"stop.go", "failed = false", "failed = s.Blocked"},

@@ -55,11 +55,8 @@ func ExampleDecide() {
 	// next     2026-01-01T03:00:01Z
 }
 
-func ExampleValidateDependencies() {
-	fmt.Println(schedule.ValidateDependencies(map[string][]schedule.Dependency{
-		"load":    {{Job: "extract", Outcome: schedule.Succeeded}},
-		"extract": {{Job: "report", Outcome: schedule.Any}},
-		"report":  {{Job: "load", Outcome: schedule.Succeeded}},
-	}))
-	// Output: jobs come after one another: extract after report after load after extract
+func ExampleCycle() {
+	after := map[string][]string{"load": {"extract"}, "extract": {"report"}, "report": {"load"}}
+	fmt.Println(schedule.Cycle("load", func(job string) []string { return after[job] }))
+	// Output: [load extract report]
 }

@@ -30,7 +30,7 @@ func (d Decision) String() string {
 			line("waiting", fmt.Sprintf("%d more runs, from %s", len(s.Pending)-i, r.Due.Format(time.RFC3339)))
 			break
 		}
-		_, why := d.WaitOf(r)
+		_, why := d.waitOf(r)
 		switch {
 		case slices.Contains(d.Start, r):
 		case r.Tried.IsZero():
@@ -71,18 +71,18 @@ const (
 func (d Decision) Waits() (Hold, string) {
 	for _, r := range d.State.Pending {
 		if !slices.Contains(d.Start, r) && !(r.tried() && d.State.Tries < failing) {
-			return d.WaitOf(r)
+			return d.waitOf(r)
 		}
 	}
-	switch hold, why := d.WaitOf(Run{}); hold {
+	switch hold, why := d.waitOf(Run{}); hold {
 	case Unknown, Rejecting, IsBlocked, IsSuspended:
 		return hold, why
 	}
 	return NotHeld, ""
 }
 
-// WaitOf returns why a pending run does not start, and in words.
-func (d Decision) WaitOf(r Run) (Hold, string) {
+// waitOf returns why a pending run does not start, and in words.
+func (d Decision) waitOf(r Run) (Hold, string) {
 	s := &d.State
 	switch {
 	case d.JobsUnknown:

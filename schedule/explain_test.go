@@ -13,7 +13,7 @@ func TestString(t *testing.T) {
 	require.Equal(t, `due      0: 0 started, 0 pending, 0 missed, 0 dropped
 next     never`, schedule.Decision{}.String())
 
-	first, second := schedule.Run{Tag: "first", Tried: minute(1)}, schedule.Run{Tag: "second", OnDemand: true}
+	first, second := schedule.Run{Tag: "first", Status: schedule.Pending, Tried: minute(1)}, schedule.Run{Tag: "second", OnDemand: true}
 	d := schedule.Decision{
 		State: schedule.State{
 			Due: 10, Started: 4, Missed: 3, Dropped: 2,

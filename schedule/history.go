@@ -3,6 +3,7 @@ package schedule
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/history"
 )
@@ -83,7 +84,7 @@ func (d *decider) shed(bytes int) int {
 		return 0
 	}
 	shed := d.outdate(int(d.State.PendingScheduled() - n))
-	d.missed[dropped] += shed
+	d.miss(dropped, shed)
 	return int(shed) * entry
 }
 
@@ -92,11 +93,7 @@ func short(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	n := most - len("…")
-	for n > 0 && text[n]&0xC0 == 0x80 {
-		n--
-	}
-	return text[:n] + "…"
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // prune is rule 8.

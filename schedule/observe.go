@@ -100,19 +100,12 @@ func (d *decider) count(due time.Time) {
 		causes = slices.Concat([]Cause{TooLate}, causes)
 	}
 	for _, why := range causes {
-		switch {
-		case d.missed[why] > 0:
+		if d.lost[why] > 0 {
+			d.lost[why]--
 			d.missed[why]--
-		case s.MissedBy[why] > 0:
-			s.MissedBy[why], s.Missed = s.MissedBy[why]-1, s.Missed-1
-			maps.DeleteFunc(s.MissedBy, func(_ Cause, n int64) bool { return n == 0 })
-		case why == dropped && s.Dropped > 0:
-			s.Dropped--
-		default:
-			continue
+			s.Started = plus(s.Started, 1)
+			return
 		}
-		s.Started = plus(s.Started, 1)
-		return
 	}
 }
 

@@ -1,11 +1,8 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
@@ -41,10 +38,10 @@ type Spec struct {
 	Concurrency Concurrency
 
 	// MaxWaiting is the number of scheduled runs that may wait without SkipOutdated. 0
-	// means DefaultMaxWaiting; Validate rejects less.
+	// means 1,000; Validate rejects less.
 	MaxWaiting int
 	// MaxCatchUp is the number of scheduled runs that may be unfinished at any time although
-	// later runs were due when they started, as after an outage. 0 means DefaultMaxCatchUp;
+	// later runs were due when they started, as after an outage. 0 means 10;
 	// Validate rejects less.
 	MaxCatchUp int
 	// History limits the completed runs that the state keeps. The zero value keeps as many as
@@ -69,17 +66,11 @@ const (
 	Replace Concurrency = "Replace"
 )
 
-// Defaults of a Spec.
-const (
-	DefaultMaxWaiting = 1000
-	DefaultMaxCatchUp = 10
-)
-
 // DefaultSpec returns a spec with the defaults of a ScheduledJob: no schedule, outdated
 // runs are skipped, a failure does not block, runs may overlap, and history keeps 100
 // succeeded and 100 failed runs.
 func DefaultSpec() Spec {
-	return Spec{SkipOutdated: true, Concurrency: Allow, MaxWaiting: DefaultMaxWaiting, History: history.DefaultLimits()}
+	return Spec{SkipOutdated: true, Concurrency: Allow, History: history.DefaultLimits()}
 }
 
 // A Dependency requests a run each time a run of another job completes with the
@@ -122,49 +113,26 @@ func Validate(s Spec) error {
 	return e.Err()
 }
 
-// ValidateDependencies returns an error if jobs depend on each other in a cycle. The argument
-// holds the dependencies of each job by name; a missing job has none. The error joins a
-// [*CycleError] for each cycle found, at least one. Outcomes are ignored. Without cycles, the
-// cost is linear in the jobs and dependencies, apart from sorting.
-func ValidateDependencies(after map[string][]Dependency) error {
-	var path []string
-	var problems []error
-	place := map[string]int{} // of a job on the path, from 1; 0 before its visit, -1 after it
-	var visit func(string)
-	visit = func(job string) {
-		switch at := place[job]; {
-		case at > 0:
-			first := slices.Index(path, slices.Min(path[at-1:]))
-			problems = append(problems, &CycleError{slices.Concat(path[first:], path[at-1:first])})
-			return
-		case at < 0:
-			return
+// Cycle returns the jobs of a dependency cycle through a job, for which runs would cause runs forever:
+// each job depends on the next, and the last on the first, which is the job. It returns nil if there is
+// none. after returns the names of the jobs that a job depends on; it is called at most once for each job.
+func Cycle(job string, after func(job string) []string) []string {
+	visited := map[string]bool{}
+	var find func([]string) []string
+	find = func(path []string) []string {
+		for _, other := range after(path[len(path)-1]) {
+			if other == job {
+				return path
+			}
+			if visited[other] {
+				continue
+			}
+			visited[other] = true
+			if cycle := find(append(path, other)); cycle != nil {
+				return cycle
+			}
 		}
-		path = append(path, job)
-		place[job] = len(path)
-		var before []string
-		for _, d := range after[job] {
-			before = append(before, d.Job)
-		}
-		slices.Sort(before)
-		for _, other := range slices.Compact(before) {
-			visit(other)
-		}
-		path = path[:len(path)-1]
-		place[job] = -1
+		return nil
 	}
-	for _, job := range slices.Sorted(maps.Keys(after)) {
-		visit(job)
-	}
-	return errors.Join(problems...)
-}
-
-// A CycleError is a dependency cycle: runs would cause runs forever.
-type CycleError struct {
-	Jobs []string // each depends on the next, and the last on the first; the first has the smallest name
-}
-
-// Error names the jobs of the cycle, and the first job again at the end.
-func (e *CycleError) Error() string {
-	return "jobs come after one another: " + strings.Join(append(slices.Clone(e.Jobs), e.Jobs[0]), " after ")
+	return find([]string{job})
 }

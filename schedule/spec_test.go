@@ -46,22 +46,22 @@ func TestValidate(t *testing.T) {
 	require.Equal(t, "UID", problem.Path)
 }
 
-func TestValidateDependencies(t *testing.T) {
-	require.NoError(t, schedule.ValidateDependencies(nil))
-	require.NoError(t, schedule.ValidateDependencies(map[string][]schedule.Dependency{
-		"load": after("extract", "clean"), "clean": after("extract"), "report": after("load", "nobody knows")}))
-	for want, jobs := range map[string]map[string][]schedule.Dependency{
-		"a after a":         {"a": after("a")},
-		"b after f after b": {"b": after("f", "e"), "f": after("b")},
-		"b after c after b": {"a": after("c"), "c": after("b"), "b": after("c")},
-		"a after b after a\njobs come after one another: a after c after a": {"a": after("c", "b"), "b": after("a"), "c": after("a")},
+func TestCycle(t *testing.T) {
+	for _, tt := range []struct {
+		after map[string][]string
+		want  []string // of a
+	}{
+		{map[string][]string{}, nil},
+		{map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"d", "unknown"}}, nil},
+		{map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"b"}}, nil}, // a is outside of the cycle
+		{map[string][]string{"a": {"a"}}, []string{"a"}},
+		{map[string][]string{"a": {"e", "b"}, "b": {"c", "d"}, "d": {"a"}}, []string{"a", "b", "d"}},
 	} {
-		require.EqualError(t, schedule.ValidateDependencies(jobs), "jobs come after one another: "+want)
+		calls := map[string]int{}
+		require.Equal(t, tt.want, schedule.Cycle("a", func(job string) []string {
+			require.Equal(t, 0, calls[job], job)
+			calls[job]++
+			return tt.after[job]
+		}))
 	}
-	err := schedule.ValidateDependencies(map[string][]schedule.Dependency{
-		"d": after("c"), "c": after("b", "b"), "b": after("d", "a"), "a": nil, "x": after("y", "d"), "y": after("x")})
-	require.EqualError(t, err, "jobs come after one another: b after d after c after b\njobs come after one another: x after y after x")
-	var cycle *schedule.CycleError
-	require.ErrorAs(t, err, &cycle)
-	require.Equal(t, []string{"b", "d", "c"}, cycle.Jobs)
 }

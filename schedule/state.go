@@ -66,7 +66,7 @@ type State struct {
 }
 
 // PendingRuns are the runs that wait or whose Job is not observed yet. In JSON, scheduled runs without a create that wait behind
-// 20 others have their due times only.
+// 20 others have their due times only. A decision gives them the other fields again.
 type PendingRuns []Run
 
 const mostWhole = 20
@@ -85,17 +85,6 @@ func (p PendingRuns) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(list)
-}
-
-// UnmarshalJSON reads the list. Runs with nothing but a due time get the other fields.
-func (p *PendingRuns) UnmarshalJSON(data []byte) error {
-	err := json.Unmarshal(data, (*[]Run)(p))
-	for i, r := range *p {
-		if r == (Run{Due: r.Due}) {
-			(*p)[i] = Run{Status: Pending, Due: r.Due, Created: r.Due}
-		}
-	}
-	return err
 }
 
 // A Run is an execution of a job. The zero value means no run.
@@ -198,11 +187,10 @@ func (s State) Upstream(job, uid string) Upstream {
 // Validate returns a [*field.Error] if the state has a version that this package does
 // not know. [Decide] does nothing with such a state.
 func (s State) Validate() error {
-	var e field.Errors
-	if s.Version != stateVersion && (s.Version != 0 || !s.fresh()) {
-		e.Add(field.Error{Path: "version", Found: fmt.Sprint(s.Version), Fix: fmt.Sprintf("a state of version %d, which this release reads and writes", stateVersion)})
+	if s.Version == stateVersion || s.Version == 0 && s.fresh() {
+		return nil
 	}
-	return e.Err()
+	return &field.Error{Path: "version", Found: fmt.Sprint(s.Version), Fix: fmt.Sprintf("a state of version %d, which this release reads and writes", stateVersion)}
 }
 
 const stateVersion = 1
@@ -214,17 +202,25 @@ func (s State) fresh() bool { return s.Since.IsZero() && s.Handled.IsZero() }
 // not be stored.
 func (s State) Equal(o State) bool { return reflect.DeepEqual(s.clone(), o.clone()) }
 
-// clone copies the state, with its times in UTC and without empty lists.
+// clone copies the state, with its times in UTC, without empty lists, and with the fields that the JSON
+// of a waiting run leaves out.
 func (s State) clone() State {
 	s.Since, s.Handled, s.RetryAt, s.Last = utc(s.Since), utc(s.Handled), utc(s.RetryAt), s.Last.utc()
 	s.Pending, s.Running, s.Completed = copied(s.Pending), copied(s.Running), copied(s.Completed)
-	for _, runs := range [][]Run{s.Pending, s.Running, s.Completed} {
+	for status, runs := range map[Status][]Run{Pending: s.Pending, Running: s.Running, Completed: s.Completed} {
 		for i := range runs {
 			runs[i] = runs[i].utc()
+			runs[i].Status = status
 		}
 	}
 	for i := range s.Pending {
-		if r := &s.Pending[i]; r.Tag == "" {
+		r := &s.Pending[i]
+		r.Created = cmp.Or(r.Created, r.Due)
+		switch {
+		case r.Tag != "":
+		case r.OnDemand:
+			r.Tag = RequestTag(s.UID, r.Request)
+		default:
 			r.Tag = scheduledTag(s.UID, r.Due)
 		}
 	}

@@ -90,16 +90,6 @@ func TestStateJSONOfBacklog(t *testing.T) {
 	require.Empty(t, read.Pending[50].Tag)
 }
 
-// Only an entry with nothing but a due time gets the other fields.
-func TestPendingRunsJSON(t *testing.T) {
-	var runs schedule.PendingRuns
-	require.NoError(t, json.Unmarshal([]byte(`[{"dueAt": "2026-01-01T00:01:00Z"}, {"dueAt": "2026-01-01T00:02:00Z", "tag": "r", "onDemand": true}]`), &runs))
-	require.Equal(t, schedule.PendingRuns{
-		{Status: schedule.Pending, Due: minute(1), Created: minute(1)},
-		{Due: minute(2), Tag: "r", OnDemand: true},
-	}, runs)
-}
-
 // A run that is listed twice, as after an edit by hand, starts once.
 func TestRunListedTwice(t *testing.T) {
 	s := minutely(t)
@@ -116,4 +106,28 @@ func TestRunListedTwice(t *testing.T) {
 		state, seen.Jobs = d.State, nil
 		state.Tries, state.RetryAt = 0, time.Time{}
 	}
+}
+
+// A state that was edited by hand has no negative count, no run that starts twice beside its Job, and
+// requests with their own tags.
+func TestEditedByHand(t *testing.T) {
+	s := minutely(t)
+	s.SkipOutdated, s.Concurrency = false, schedule.Wait
+	state := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1)).State
+	state.Pending, state.MissedBy, state.Missed = nil, schedule.Missed{schedule.Outdated: 1}, 0
+	lost := schedule.Decide(s, schedule.State{}, none, minute(1)).Start[0]
+	d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost, schedule.Unfinished, minute(1))}}, minute(1))
+	require.Equal(t, int64(1), d.State.Started)
+	require.Zero(t, d.State.Missed)
+
+	state.Pending = schedule.PendingRuns{{OnDemand: true, Request: "id", Due: minute(1)}}
+	d = schedule.Decide(s, state, none, minute(1))
+	require.Equal(t, schedule.RequestTag(s.UID, "id"), d.Start[0].Tag)
+
+	d.State.Pending[0].Status = schedule.Running
+	d.State.RetryAt = time.Time{}
+	d.State.Pending = append(d.State.Pending, schedule.Run{Tag: "other", OnDemand: true, Due: minute(0)})
+	d = schedule.Decide(s, d.State, none, minute(2))
+	require.Len(t, d.Start, 1, "the other run waits")
+	require.Equal(t, int64(2), d.Start[0].Attempts)
 }

@@ -1,6 +1,9 @@
 package schedule
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // cancel is rule 5. A run whose Job may have been created is cancelled when the Job has
 // been observed.
@@ -12,7 +15,7 @@ func (d *decider) cancel(tags []string) {
 			return false
 		}
 		if !r.OnDemand {
-			d.missed[Cancelled]++
+			d.miss(Cancelled, 1)
 		}
 		r.Status, r.Stopped, r.Completed = Completed, cancelled, latest(d.now, s.Last.Completed)
 		s.Completed = append(s.Completed, r)
@@ -79,7 +82,7 @@ const (
 // Missed counts the missed runs by their causes. It has no counts of 0.
 type Missed map[Cause]int64
 
-// dropped is the cause of runs above MaxWaiting, in decider.missed and State.Missing.
+// dropped is the cause of runs above MaxWaiting, in decider.lost and State.Missing.
 const dropped Cause = "dropped"
 
 // lostCauses are the causes in the order in which they are reported.
@@ -90,22 +93,20 @@ var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled
 func (d *decider) tellLost() {
 	s := &d.State
 	for _, why := range lostCauses {
-		n := d.missed[why]
-		if n <= 0 {
+		if d.missed[why] <= 0 || why == Cancelled || slices.Contains(s.Missing, why) {
 			continue
 		}
-		e := Event{Reason: RunsMissed, Count: n, Cause: why}
+		e := Event{Reason: RunsMissed, Count: d.missed[why], Cause: why}
 		if why == dropped {
-			e.Reason, s.Dropped = RunsDropped, plus(s.Dropped, n)
-		} else {
-			if s.MissedBy == nil {
-				s.MissedBy = Missed{}
-			}
-			s.MissedBy[why], s.Missed = plus(s.MissedBy[why], n), plus(s.Missed, n)
+			e.Reason = RunsDropped
 		}
-		if why != Cancelled && !slices.Contains(s.Missing, why) {
-			s.Missing = append(s.Missing, why)
-			d.tell(e)
-		}
+		s.Missing = append(s.Missing, why)
+		d.tell(e)
 	}
+	s.Dropped, s.Missed = d.lost[dropped], 0
+	maps.DeleteFunc(d.lost, func(why Cause, n int64) bool { return why == dropped || n <= 0 })
+	for _, n := range d.lost {
+		s.Missed = plus(s.Missed, n)
+	}
+	s.MissedBy = d.lost
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,22 +45,30 @@ func (c *controller) missing(s *scheduledJob) error {
 	return problems.Err()
 }
 
-// cycle returns an error if the ScheduledJob is in a dependency cycle. Of cycles that
-// share jobs, it reports as many as it takes to break all.
+// cycle returns an error if the ScheduledJob is in a dependency cycle.
 func (c *controller) cycle(s *scheduledJob) error {
-	after, left := map[string][]schedule.Dependency{}, maxDependencies
-	if !c.follow(s, after, &left) {
-		return &field.Error{Path: "spec.after", Found: fmt.Sprintf("more than %d dependencies, with those of the ScheduledJobs before", maxDependencies), Fix: "fewer"}
-	}
-	joined, ok := schedule.ValidateDependencies(after).(interface{ Unwrap() []error })
-	if !ok {
-		return nil
-	}
-	for _, err := range joined.Unwrap() {
-		var e *schedule.CycleError
-		if errors.As(err, &e) && slices.Contains(e.Jobs, s.Name) {
-			return fmt.Errorf("spec.after: %w", e)
+	left := maxDependencies
+	jobs := schedule.Cycle(s.Name, func(job string) (names []string) {
+		before := s
+		if job != s.Name {
+			before = c.other(s, job)
 		}
+		if before == nil {
+			return nil
+		}
+		if left -= len(before.Spec.After); left < 0 {
+			return nil
+		}
+		for _, d := range before.Spec.After {
+			names = append(names, d.Job)
+		}
+		return names
+	})
+	switch {
+	case left < 0:
+		return &field.Error{Path: "spec.after", Found: fmt.Sprintf("more than %d dependencies, with those of the ScheduledJobs before", maxDependencies), Fix: "fewer"}
+	case jobs != nil:
+		return &field.Error{Path: "spec.after", Found: "a dependency cycle, " + strings.Join(append(jobs, s.Name), " after "), Fix: "dependencies without a cycle"}
 	}
 	return nil
 }
@@ -68,25 +76,6 @@ func (c *controller) cycle(s *scheduledJob) error {
 // maxDependencies is the most dependencies of a ScheduledJob, with those of the ScheduledJobs before:
 // each reconciliation follows them, in one of the slots that all tenants share.
 const maxDependencies = 2000
-
-// follow adds the dependencies of the ScheduledJob, and theirs. It reports whether they are as many as
-// are left at most.
-func (c *controller) follow(s *scheduledJob, after map[string][]schedule.Dependency, left *int) bool {
-	if _, ok := after[s.Name]; ok {
-		return true
-	}
-	after[s.Name] = nil
-	if *left -= len(s.Spec.After); *left < 0 {
-		return false
-	}
-	for _, d := range s.Spec.After {
-		after[s.Name] = append(after[s.Name], schedule.Dependency{Job: d.Job, Outcome: d.Outcome})
-		if other := c.other(s, d.Job); other != nil && !c.follow(other, after, left) {
-			return false
-		}
-	}
-	return true
-}
 
 // stored returns a ScheduledJob as it was stored last, nil if there is none.
 func (c *controller) stored(key cache.ObjectName) *scheduledJob {
