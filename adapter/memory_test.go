@@ -102,6 +102,15 @@ func TestPlanAfterAChange(t *testing.T) {
 	poll()
 	require.Less(t, testing.AllocsPerRun(50, poll), 500.0)
 	require.Less(t, fastest, time.Millisecond)
+	target.Owner.Name, target.Owner.UID = "idle", "idle"
+	require.NoError(t, w.Track(target))
+	fastest = time.Hour
+	for range 50 {
+		began := time.Now()
+		require.Positive(t, w.Plan("idle", queue, now).Create)
+		fastest = min(fastest, time.Since(began))
+	}
+	require.Less(t, fastest, 300*time.Microsecond, "an owner without Jobs beside 100,000 of another")
 }
 
 // One event about a Job.

@@ -165,6 +165,11 @@ func (t *Tracker) tally(j *job, n int32) {
 	if j.stray {
 		return
 	}
+	if called := j.called(); j.group() == 1 {
+		if t.unfinished[called] += n; t.unfinished[called] == 0 {
+			delete(t.unfinished, called)
+		}
+	}
 	o.phases[j.Phase] += n
 	o.ended = o.ended || j.ended()
 	if j.outdated {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -77,13 +76,15 @@ type Tracker struct {
 
 	jobFeeds, podFeeds feed.Group // none if nothing is watched
 
-	mu       sync.Mutex
-	term     *term.Term // when it was last asked for; nil is none
-	swept    time.Time  // when owners without anything were last forgotten
-	owners   map[types.UID]*owned
-	jobs     map[types.UID]*job
-	pods     pods.Table
-	changing map[*owned]bool // for which Options.Changed is to be called; nil outside of changes
+	mu     sync.Mutex
+	term   *term.Term // when it was last asked for; nil is none
+	swept  time.Time  // when owners without anything were last forgotten
+	owners map[types.UID]*owned
+	jobs   map[types.UID]*job
+	// unfinished counts Jobs by the names of owners in their controller references.
+	unfinished map[string]int32
+	pods       pods.Table
+	changing   map[*owned]bool // for which Options.Changed is to be called; nil outside of changes
 }
 
 // NewTracker returns a tracker that [Tracker.Run] starts. The client watches:
@@ -116,7 +117,7 @@ func newTracker(o Options) (*Tracker, error) {
 	}
 	t := &Tracker{
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),
-		owners: map[types.UID]*owned{}, jobs: map[types.UID]*job{}, pods: pods.Table{},
+		owners: map[types.UID]*owned{}, jobs: map[types.UID]*job{}, unfinished: map[string]int32{}, pods: pods.Table{},
 	}
 	return t, problems.Err()
 }
@@ -388,13 +389,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	if o.phases != [InFlight]int32{} || o.flying() > 0 {
 		return false
 	}
-	called := o.target.jobs.Owner.Called()
-	for _, other := range t.owners {
-		if other != o && slices.ContainsFunc(other.jobs, func(j *job) bool { return j.group() == 1 && j.called() == called }) {
-			return true
-		}
-	}
-	return false
+	return t.unfinished[o.target.jobs.Owner.Called()] > 0
 }
 
 // late is L, the time after which a request can no longer arrive.

@@ -313,17 +313,19 @@ func (c *Cluster) room(owner types.UID, each int) int64 {
 func (b *bound) room(owner types.UID, owners, expected int) (free, own int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	most, having := b.cluster.options.MaxJobs, map[types.UID]bool{owner: true}
+	most, sharing := b.cluster.options.MaxJobs, 0
 	for _, s := range b.in {
-		for uid, of := range s.owned {
-			if having[uid] = true; uid == owner {
-				own += of.Jobs
-			}
+		sharing += len(s.owned)
+		if of := s.owned[owner]; of != nil {
+			own += of.Jobs
 		}
+	}
+	if own == 0 {
+		sharing++
 	}
 	expected = max(own, expected)
 	if free = (most - b.total() + own - 2*expected) / owners; b.kind == pods {
-		free = max(free, most/len(having)-2*expected)
+		free = max(free, most/sharing-2*expected)
 	}
 	return free, own
 }
