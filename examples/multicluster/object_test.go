@@ -423,8 +423,11 @@ func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 		edit  func(*unstructured.Unstructured)
 		allow string
 		want  []string
+		was   *original // in the status, which a tenant may edit
 	}{
-		"the same": {edit: func(*unstructured.Unstructured) {}, want: []string{"shop/web"}},
+		"the same":           {edit: func(*unstructured.Unstructured) {}, want: []string{"shop/web"}},
+		"a status of others": {edit: func(*unstructured.Unstructured) {}, was: &original{Kind: "Deployment.apps", Namespace: "kube-system", Name: "coredns"}},
+		"a status of a kind": {edit: func(*unstructured.Unstructured) {}, was: &original{Kind: "StatefulSet.apps", Namespace: "shop", Name: "web"}},
 		"invalid": {edit: func(u *unstructured.Unstructured) {
 			must(unstructured.SetNestedField(u.Object, int64(-1), "spec", "scaledObjectSpec", "maxReplicaCount"))
 		}},
@@ -441,6 +444,9 @@ func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "shop", To: test.allow}}}}
 			f.on["a"].written = nil
 			test.edit(f.seen)
+			if test.was != nil {
+				f.status.Original["a"] = *test.was
+			}
 			f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 			f.object.read()
 			f.poll(t.Context())
