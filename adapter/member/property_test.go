@@ -123,6 +123,7 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 		"poll":    poll,
 		"again":   poll,
 		"finish":  func(t *rapid.T) { w.change(name.Draw(t, "of"), finishes) },
+		"run":     func(t *rapid.T) { w.change(name.Draw(t, "of"), runs) },
 		"wait":    func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second) },
 		"": func(t *rapid.T) {
 			for n, began := range since {
