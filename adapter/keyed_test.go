@@ -262,6 +262,22 @@ func TestAdopted(t *testing.T) {
 	require.Equal(t, Result{Created: 1}, result)
 }
 
+// A Job with the name of an item's Job and another key, such as after an edit by hand, is not the
+// item's: the whole key is compared.
+func TestKeyIsCompared(t *testing.T) {
+	s := newServer()
+	w := newDispatcher(t, s, 5)
+	_, err := w.dispatch(keys("a")...)
+	require.NoError(t, err)
+	j := s.all(t)[0]
+	s.change(t, &j, func(j *batchv1.Job) { j.Annotations[AnnotationKey] = "x" })
+	w = newDispatcher(t, s, 5)
+	result, err := w.dispatch(keys("a", "b")...)
+	require.NoError(t, err)
+	require.Equal(t, Result{Created: 1}, result, "of b")
+	require.Contains(t, new(w.planItems(keys("a", "b")...)).String(), `stillThere: 1 items stay listed though their objects have finished or are not ours, such as "a"`)
+}
+
 // Whatever is lost, late, refused or restarted, no item gets two Jobs, no more than the
 // maximum run, and each item is served in the end.
 func propItems(t *rapid.T, c *premise.Counts) {
