@@ -53,6 +53,22 @@ func TestManyRetries(t *testing.T) {
 	}
 }
 
+// An item whose attempt is raised while its object is unfinished waits for the object's end.
+func TestAttemptIsRaised(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s := slots.New(slots.Options{Keyed: true, Clean: true, Start: now})
+	first := slots.Object{Slot: slots.Slot{Key: "a", Number: 1}, UID: "1"}
+	s.Replace([]slots.Object{first}, now)
+	for _, finished := range []bool{false, true} {
+		first.Finished = finished
+		s.Show(first)
+		w := s.Ask()
+		w.Create, w.Max, w.Items = 5, 5, []slots.Slot{{Key: "a", Number: 2}}
+		s.Want(w, now)
+		require.Equal(t, finished, len(s.Next(now)) == 1)
+	}
+}
+
 // A list that breaks the contract of a source is not taken, or its items are skipped. The
 // decision has the rule.
 func TestSourceContract(t *testing.T) {
