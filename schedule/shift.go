@@ -54,12 +54,12 @@ func (u until) Count(in interval.Span) int64 {
 
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
 // with one schedule do not start together. The delay is whole seconds, ends before the next
-// occurrence of s, and depends only on the occurrence and the seed, such as the UID of the job.
+// occurrence of s, and depends only on the occurrence and the seed, such as the UID of the job. Without a seed there is none.
 // A run is due at the delayed time. A job whose jitter changes starts anew, by rule 1 of the package
 // comment: an occurrence before the change does not start again, and is left out if its delay has
 // not passed.
 func Jitter(s Schedule, most time.Duration, seed string) Schedule {
-	if s == nil || most <= 0 {
+	if s == nil || most <= 0 || seed == "" {
 		return s
 	}
 	return jitter{Schedule: s, most: most, seed: seed}

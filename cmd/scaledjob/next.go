@@ -274,6 +274,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	} else if err := printOccurrences(out, found); err != nil {
 		return err
 	}
+	fmt.Fprint(out, scheduled.Delayed(s))
 	if p := meta.FindStatusCondition(s.Status.Conditions, "Progressing"); s.Status.Reason != "" && p != nil {
 		fmt.Fprintf(out, "runs wait: %s: %s\n", s.Status.Reason, p.Message)
 	}

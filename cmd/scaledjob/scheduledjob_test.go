@@ -26,6 +26,14 @@ func TestScheduledJob(t *testing.T) {
 	_, without, said := call(t, "next "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
 	require.Equal(t, want, without, said)
 
+	// The delays of a jitter depend on the UID, which a file does not have.
+	delayed := written(t, "delayed.yaml", strings.Replace(scheduledManifest, "timeSpec:", "jitterSeconds: 600, timeSpec:", 1))
+	const note = "each run is delayed by less than 600 s, which depends on the UID in the cluster\n"
+	_, out, said = call(t, "next -f "+delayed+" -n 2 --from 2026-03-28T00:00:00Z", "")
+	require.Equal(t, want+note, out, said)
+	_, out, _ = call(t, "explain "+delayed, "")
+	require.Contains(t, out, note)
+
 	status, _, said = call(t, "next -f "+file+" -n 0", "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "--count 0: out of range; use 1 to 10000")

@@ -85,6 +85,15 @@ func Config(s *scheduledjob.ScheduledJob, created time.Time) (c scheduledjob.Con
 	return c, due, nil
 }
 
+// Delayed returns a line about the delays of a ScheduledJob whose occurrences have none, because it is not in a cluster;
+// else nothing.
+func Delayed(s *scheduledjob.ScheduledJob) string {
+	if of := s.Spec.Schedule; s.UID == "" && of != nil && of.JitterSeconds != nil {
+		return fmt.Sprintf("each run is delayed by less than %d s, which depends on the UID in the cluster\n", *of.JitterSeconds)
+	}
+	return ""
+}
+
 // Explain prints the schedule of a ScheduledJob, and its status: which runs are
 // active, which wait, and why.
 func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
@@ -107,7 +116,7 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 	}
 	report.Fit(out, 0)
 	hold, why := d.Waits()
-	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s\n", s.Name, text, c.Schedule.Concurrency, d)
+	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s%s\n", s.Name, text, c.Schedule.Concurrency, Delayed(s), d)
 	if err == nil && hold != schedule.NotHeld {
 		_, err = fmt.Fprintf(out, "reason   %s: %s\n", hold, why)
 	}
