@@ -179,12 +179,13 @@ func TestActWaits(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// Creates that hang in a namespace, more than there are slots, delay no other namespace.
-func TestSlowNamespaceDelaysNoOther(t *testing.T) {
+// ScheduledJobs whose creates hang, more than there are slots in one namespace and one in another, delay
+// no other ScheduledJob of another namespace or beside the one.
+func TestSlowDelaysNoOther(t *testing.T) {
 	created := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the client goes
-		if strings.Contains(r.URL.Path, "/namespaces/slow/") {
+		body, _ := io.ReadAll(r.Body) // or the server does not see that the client goes
+		if strings.Contains(string(body), "hangs") {
 			<-r.Context().Done()
 			return
 		}
@@ -209,18 +210,23 @@ func TestSlowNamespaceDelaysNoOther(t *testing.T) {
 		w.enqueue(cache.NewObjectName(namespace, name))
 	}
 	for i := range 20 {
-		add("slow", strconv.Itoa(i))
+		add("slow", "hangs"+strconv.Itoa(i))
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.act(ctx) }()
+	add("mixed", "hangs")
 	time.Sleep(100 * time.Millisecond) // the slow ones have the slots
-	add("fast", "job")
-	select {
-	case path := <-created:
-		require.Contains(t, path, "/namespaces/fast/")
-	case <-time.After(3 * fair.Patience):
-		require.Fail(t, "the slow namespace delays the other")
+	for _, namespace := range []string{"fast", "mixed"} {
+		add(namespace, "job")
+		late := time.After(3 * fair.Patience)
+		for path := ""; !strings.Contains(path, "/namespaces/"+namespace+"/"); {
+			select {
+			case path = <-created:
+			case <-late:
+				require.FailNow(t, "the slow ScheduledJobs delay another", namespace)
+			}
+		}
 	}
 	stop()
 	require.NoError(t, <-ended)
