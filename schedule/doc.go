@@ -98,6 +98,8 @@
 //
 //   - "restart of failing containers": pods are replaced, and containers are not restarted,
 //     because only replaced pods are counted for each index (MaxRestart of the adapter).
+//   - "execution time" and "execution count" as resources of containers: a pod has a deadline
+//     (ExecTimeout of the adapter), and the Job controller counts the restarts.
 //   - "the count of run for this job": scheduleCount counts the occurrences that became due.
 //     startedCount counts the scheduled runs that started, and succeededCount, failedCount and
 //     lostCount count all runs.
