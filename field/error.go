@@ -30,14 +30,15 @@ func (e *Error) Error() string {
 
 // All returns each *Error of a tree of errors in the order of the text, or nil
 // if there is none. It follows both forms of Unwrap.
-func All(err error) []*Error {
-	var all []*Error
+func All(err error) []*Error { return appendAll(nil, err) }
+
+func appendAll(all []*Error, err error) []*Error {
 	switch tree := err.(type) {
 	case interface{ Unwrap() error }:
-		return All(tree.Unwrap())
+		return appendAll(all, tree.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, one := range tree.Unwrap() {
-			all = append(all, All(one)...)
+			all = appendAll(all, one)
 		}
 	default:
 		if e, ok := errors.AsType[*Error](err); ok {

@@ -227,6 +227,24 @@ func oddInputs(t *testing.T) (all [][]byte) {
 	return all
 }
 
+// No text of lint's rules and no pinned output has a type or a package of Go.
+func TestPinnedTexts(t *testing.T) {
+	files := 0
+	for _, pattern := range []string{"README.md", "testdata/golden/*.txt", "lint/RULES.md", "lint/testdata/findings.txt", "lint/testdata/template.txt", "lint/triggers/testdata/*.txt"} {
+		names, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			require.NoError(t, err)
+			files++
+			for line := range strings.Lines(string(data)) {
+				assert.NotRegexp(t, goWords, line, name)
+			}
+		}
+	}
+	require.Greater(t, files, 30)
+}
+
 // No input of any command panics, and no message has a type or a package of Go.
 func TestOddInputs(t *testing.T) {
 	inputs := oddInputs(t)

@@ -84,14 +84,14 @@ var groups = map[string][]string{
 	"scaledjob.github.io": {"ScheduledJob", "RunRequest"},
 }
 
-// misspelled reports a kind that its group does not have, and a group or version in place of one of groups.
+// misspelled reports a kind that its group does not have, and a group or version in place of one of groups, or none.
 // A ScaledJob and its companions have checks of their own.
 func (c *collector) misspelled(d *document) {
 	version, kind := d.text("apiVersion"), d.kind()
 	group, _, _ := strings.Cut(version, "/")
 	meant := group
-	for name := range groups {
-		if len(group) < 2*len(name) && triggers.Misspells(group, name) {
+	for name, kinds := range groups {
+		if version == "" && nearest(kind, kinds) != "" || len(group) < 2*len(name) && triggers.Misspells(group, name) {
 			meant = name
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
@@ -41,7 +42,7 @@ var largeFiles = []struct {
 	findings int
 	text     string
 }{
-	{"unknown fields", 20_000, fmt.Sprintf(head, "", "", "{type: sqs, metadata: {a: b}}") + many(20_000, "", "  unknown#: 1\n")},
+	{"unknown fields", 90_000, fmt.Sprintf(head, "", "", "{type: sqs, metadata: {a: b}}") + many(90_000, "", "  unknown#: 1\n")},
 	{"unknown fields in a line", 8_000, `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": {"name": "orders"}, "spec": {` + many(8_000, ",", `"unknown#":1`) + "}}"},
 	{"triggers in a line", 1_500, fmt.Sprintf(head, "", "", many(1_500, ", ", "{type: rabbitmq, metadata: {queueNam: q}}"))},
 	{"volumes", 0, fmt.Sprintf(head, ", volumeMounts: ["+many(1_500, ", ", "{name: v#, mountPath: /a#}")+"]",
@@ -54,6 +55,7 @@ var largeFiles = []struct {
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(1_500, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
 	{"ScaledJobs of one authentication", 5_000, many(300, "---\n", fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(5_000, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
+	{"keys of a trigger", 90_000, fmt.Sprintf(head, "", "", "{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: '1', "+many(90_000, ", ", "k#: a")+"}}")},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
 }
 
@@ -68,6 +70,18 @@ func TestCost(t *testing.T) {
 			require.GreaterOrEqual(t, len(r.Findings), tt.findings)
 		})
 	}
+}
+
+// The cost of other commands' errors grows with the size of a file, too.
+func TestCostOfProblems(t *testing.T) {
+	const n = 20_000
+	began := processorTime(t)
+	_, _, err := input.Source{Name: "a.yaml", Data: []byte(many(n, "", "---\nkind: ScaledJob\nmetadata: {name: [}\n"))}.Manifests()
+	require.Len(t, input.Problems(err), n)
+	var into struct{ Tests []struct{ Name *string } }
+	err = input.Decode(input.Source{Name: "a.yaml", Data: []byte("tests:\n" + many(n, "", "  - {name: , u#: 1}\n"))}, &into, func() error { return nil }, "test")
+	require.Len(t, input.Problems(err), 2*n)
+	require.Less(t, processorTime(t)-began, 8*time.Second)
 }
 
 func processorTime(t *testing.T) time.Duration {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,10 +25,14 @@ func Decode(s Source, into any, check func() error, help string) error {
 	if err != nil {
 		return err
 	}
-	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: d.misspelled, Form: form})
+	unknown, unfit := tree.Decode(d.root, into, field.Decoder{Unknown: d.misspelled, Form: form})
 	d.add(unknown...)
-	d.add(wrong...)
-	d.nulls(d.root, nil)
+	d.add(unfit...)
+	wrong := map[string]bool{}
+	for _, p := range d.problems {
+		wrong[p.path] = wrong[p.path] || p.err != nil
+	}
+	d.nulls(d.root, nil, wrong)
 	d.check(check())
 	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
 	var all []error
@@ -57,7 +62,7 @@ func (s Source) document(help string) (*document, error) {
 	for _, p := range tree.Split(string(s.Data)) {
 		for n, err := range p.Documents() {
 			if err != nil {
-				return nil, s.notYAML(0, fmt.Errorf("not YAML: %w", err))
+				return nil, s.notYAML(p.Broken(err))
 			}
 			root, twice, ok := tree.Resolve(n)
 			switch {
@@ -109,20 +114,20 @@ func (d *document) line(path string) int {
 }
 
 // nulls reports the fields without a value: in a test, one would be an expectation that nothing checks.
-func (d *document) nulls(n *yaml.Node, at tree.Path) {
+func (d *document) nulls(n *yaml.Node, at tree.Path, wrong map[string]bool) {
 	path := at.String()
-	if slices.ContainsFunc(d.problems, func(p located) bool { return p.err != nil && within(path, p.path) }) {
+	if wrong[path] {
 		return // of an unknown field
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		d.problems = append(d.problems, located{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
 	}
 	for key, value := range tree.Entries(n) {
-		d.nulls(value, at.With(key.Value))
+		d.nulls(value, at.With(key.Value), wrong)
 	}
 	if n.Kind == yaml.SequenceNode {
 		for i, item := range n.Content {
-			d.nulls(item, at.With(i))
+			d.nulls(item, at.With(i), wrong)
 		}
 	}
 }
@@ -145,25 +150,40 @@ func (d *document) misspelled(path string, names []string) string {
 // check adds the problems that a check found, other than those that follow from a wrong
 // value: they are about the field, a field in it, or a field that it is in.
 func (d *document) check(err error) {
-	wrong := d.problems
+	wrong, above := map[string]bool{}, map[string]bool{}
+	for _, p := range d.problems {
+		wrong[p.path] = true
+		for path := range prefixes(p.path) {
+			above[path] = true
+		}
+	}
 	for _, problem := range Problems(err) {
 		found, ok := errors.AsType[*field.Error](problem)
 		if !ok {
 			d.problems = append(d.problems, located{"", d.root.Line, problem})
 			continue
 		}
-		follows := func(p located) bool { return within(found.Path, p.path) || within(p.path, found.Path) }
-		if !slices.ContainsFunc(wrong, follows) {
+		follows := above[found.Path]
+		for path := range prefixes(found.Path) {
+			follows = follows || wrong[path]
+		}
+		if !follows {
 			d.problems = append(d.problems, located{found.Path, d.line(found.Path), problem})
 		}
 	}
 	d.problems = slices.DeleteFunc(d.problems, func(p located) bool { return p.err == nil })
 }
 
-// within reports whether a path is another or begins with it.
-func within(path, other string) bool {
-	rest, ok := strings.CutPrefix(path, other)
-	return ok && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+// prefixes are the paths of the fields that a field is in, and its own.
+func prefixes(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(path) {
+			if (i == 0 || path[i] == '.' || path[i] == '[') && !yield(path[:i]) {
+				return
+			}
+		}
+		yield(path)
+	}
 }
 
 // form returns the values of a type that reads itself, in the words of its error: what follows

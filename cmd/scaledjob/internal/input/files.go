@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -327,6 +328,7 @@ func (f *ManifestFlags) One(args []string, stdin io.Reader) (*ScaledJob, error) 
 // Manifests returns the ScaledJobs of a text that the API server would accept, and
 // the kinds of its other objects.
 func (s Source) Manifests() (found []*ScaledJob, others []string, problems error) {
+	notYAML := sync.OnceValue(func() []tree.Broken { return tree.NotYAML(s.Data) })
 	broken := 0
 	for _, o := range manifest.Objects(s.Data) {
 		switch {
@@ -334,8 +336,12 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 			clean(o.ScaledJob)
 			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
-			problems = errors.Join(problems, s.notYAML(broken, o.Err))
-			broken++
+			if all := notYAML(); broken < len(all) {
+				problems = errors.Join(problems, s.notYAML(all[broken]))
+				broken++
+				continue
+			}
+			fallthrough
 		case o.Err != nil:
 			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.Name, o.Err))
 		case o.Kind == "":
@@ -359,13 +365,9 @@ func clean(s *manifest.ScaledJob) {
 	}
 }
 
-// notYAML returns the error of the broken document with this index, at the line that lint
-// reports.
-func (s Source) notYAML(index int, err error) error {
-	if all := tree.NotYAML(s.Data); index < len(all) {
-		return fmt.Errorf("%s:%d: not YAML: %s", s.Name, all[index].Line, all[index].Problem)
-	}
-	return fmt.Errorf("%s: %w", s.Name, err)
+// notYAML returns the error of a broken document, at the line that lint reports.
+func (s Source) notYAML(b tree.Broken) error {
+	return fmt.Errorf("%s:%d: not YAML: %s", s.Name, b.Line, b.Problem)
 }
 
 // HasScaledJob reports whether a source has a ScaledJob of KEDA.

@@ -41,26 +41,24 @@ func Each(err error, wrap func(error) error) error {
 }
 
 // Problems returns the errors that were joined, and none of nil.
-func Problems(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if usage, ok := err.(UsageError); ok {
-		all := Problems(usage.error)
-		for i := range all {
-			all[i] = UsageError{all[i]}
+func Problems(err error) []error { return appendProblems(nil, err) }
+
+func appendProblems(all []error, err error) []error {
+	switch e := err.(type) {
+	case nil:
+		return all
+	case UsageError:
+		for _, one := range Problems(e.error) {
+			all = append(all, UsageError{one})
+		}
+		return all
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = appendProblems(all, one)
 		}
 		return all
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || strings.Count(err.Error(), "\n") == 0 {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, Problems(e)...)
-	}
-	return all
+	return append(all, err)
 }
 
 // NoArguments rejects arguments.

@@ -44,7 +44,7 @@ func Check(name, release string, in Input) []Problem {
 	if !ok {
 		return nil
 	}
-	c := checker{name: name, release: release, d: d, in: in}
+	c := checker{name: name, release: release, d: d, in: in, seen: map[Problem]bool{}}
 	c.unknown()
 	if d.Full {
 		for _, p := range d.Parameters {
@@ -61,11 +61,12 @@ type checker struct {
 	d             Declaration
 	in            Input
 	problems      []Problem
+	seen          map[Problem]bool // these
 }
 
 func (c *checker) add(p Problem) {
-	if !slices.Contains(c.problems, p) {
-		c.problems = append(c.problems, p)
+	if !c.seen[p] {
+		c.seen[p], c.problems = true, append(c.problems, p)
 	}
 }
 

@@ -10,21 +10,22 @@ func Nearest(got string, names []string) string {
 	if len(got) > longest || len(names) > most {
 		return ""
 	}
+	g := plain(got)
 	for _, name := range names {
-		if len(name) > longest {
-			continue
+		w := plain(name)
+		if len(name) > longest || max(len(g)-len(w), len(w)-len(g)) > letters(w) && !related(g, w) {
+			continue // without the cost of the distance
 		}
-		g, w := plain(got), plain(name)
-		if d := distance(g, w); near(g, w, d) && (best == "" || d < least) {
+		if d := distance(g, w); (misspells(g, w, d) || related(g, w)) && (best == "" || d < least) {
 			best, least = name, d
 		}
 	}
 	return best
 }
 
-func plain(name string) string {
-	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
-}
+func plain(name string) string { return signs.Replace(strings.ToLower(name)) }
+
+var signs = strings.NewReplacer("-", "", "_", "", ".", "")
 
 const long = 8 // letters of a name
 
@@ -34,30 +35,25 @@ func Misspells(got, want string) bool {
 	return misspells(g, w, distance(g, w))
 }
 
-func misspells(got, want string, letters int) bool {
-	return letters == 0 || len(want) > 4 && letters <= 1+len(want)/long || len(want) > 2 && len(want) <= 4 && letters <= 1 && len(got) > 2
+func misspells(got, want string, distance int) bool {
+	return distance == 0 || len(want) > 4 && distance <= letters(want) || len(want) > 2 && len(want) <= 4 && distance <= 1 && len(got) > 2
 }
 
-// near reports whether a name at this distance in letters is a misspelling, or has the same
-// start or end.
-func near(got, want string, letters int) bool {
-	if misspells(got, want, letters) {
-		return true
-	}
-	if len(got) < long || len(want) < long {
-		return false
-	}
-	return got[:long] == want[:long] || strings.HasSuffix(got, want) || strings.HasSuffix(want, got)
+// letters is the most by which a misspelling differs.
+func letters(want string) int { return 1 + len(want)/long }
+
+// related reports whether two long names have the same start or end.
+func related(got, want string) bool {
+	return len(got) >= long && len(want) >= long && (got[:long] == want[:long] || strings.HasSuffix(got, want) || strings.HasSuffix(want, got))
 }
 
 // distance is the number of letters to insert, delete, replace, or exchange with the next.
 func distance(a, b string) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		next := make([]int, len(b)+1)
 		next[0] = i + 1
 		for j := range len(b) {
 			replace := row[j]
@@ -69,7 +65,7 @@ func distance(a, b string) int {
 				next[j+1] = min(next[j+1], before[j-1]+1)
 			}
 		}
-		before, row = row, next
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }
