@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 //go:embed examples.txt
@@ -50,20 +48,3 @@ func (r Rule) URL() string {
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 }
-
-// page returns the text of RULES.md.
-func page() string {
-	var b strings.Builder
-	b.WriteString("# Rules of scaledjob lint\n\n`go test ./lint -update` writes this page. `scaledjob lint --explain RULE` prints one rule.\n\n")
-	for _, r := range Rules() {
-		fmt.Fprintf(&b, "- [%s](#%s)\n", r.ID, r.ID)
-	}
-	for _, r := range Rules() {
-		e := r.Example()
-		doc := strings.Join(report.Lines(capital(r.Severity.String())+": "+r.Doc+".", "", report.Columns), "\n")
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\nBad:\n\n```yaml\n%s```\n\nGood:\n\n```yaml\n%s```\n", r.ID, doc, e.Bad, e.Good)
-	}
-	return b.String()
-}
-
-func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

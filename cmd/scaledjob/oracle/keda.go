@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -18,7 +19,7 @@ func (q *question) unsupported() string {
 		needs = append(needs, q.profile.Supports(keda.PendingCount))
 	}
 	newest := ""
-	for _, err := range flat(errors.Join(needs...)) {
+	for _, err := range input.Problems(errors.Join(needs...)) {
 		var lacks *keda.UnsupportedError
 		if errors.As(err, &lacks) && (newest == "" || index(lacks.Since) > index(newest)) {
 			newest = lacks.Since
@@ -30,19 +31,6 @@ func (q *question) unsupported() string {
 // index returns the position of a release among all releases.
 func index(since string) int {
 	return slices.IndexFunc(keda.Releases(), func(r string) bool { return r == since || r == since+".0" })
-}
-
-// flat are the errors that have been joined.
-func flat(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, flat(e)...)
-	}
-	return all
 }
 
 // A question is a line that a release is to answer.
