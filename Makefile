@@ -198,6 +198,7 @@ snapshot:
 archives:
 	$(GORELEASER) release --clean --skip=publish
 	cd cmd/scaledjob && GOWORK=off $(CYCLONEDX) app -json -licenses -output $(CURDIR)/dist/scaledjob_sbom.cdx.json .
+	cd dist && sha256sum scaledjob_sbom.cdx.json >>checksums.txt # what is in it is attested
 
 # The steps of the Dockerfile without a container engine.
 image-check:
