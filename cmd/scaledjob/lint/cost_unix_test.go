@@ -56,6 +56,8 @@ var largeFiles = []struct {
 	{"ScaledJobs of one authentication", 5_000, many(300, "---\n", fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(5_000, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
 	{"keys of a trigger", 30_000, fmt.Sprintf(head, "", "", "{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: '1', "+many(30_000, ", ", "k#: a")+"}}")},
+	{"namespaces of a name", 3_000, many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
+		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
 }
 

@@ -35,9 +35,10 @@ func (d *document) within(l lookup) bool {
 // An index finds documents by the objects that they provide.
 type index struct {
 	named   map[[2]string][]*document  // by kind and name
+	at      map[lookup]int             // the first of these in a namespace
 	names   map[string][]string        // by kind
 	users   map[string]map[string]bool // types of triggers by the name of their authentication
-	given   map[lookup]string          // names by kind and namespace, in words
+	given   map[lookup]string          // names by kind and namespace, and namespaces by kind and name, in words
 	checked map[checked]bool
 	places  map[*document]map[string][]any // of parameters in authentications
 }
@@ -56,13 +57,17 @@ func (x *index) first(a authentication, with string) bool {
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[string][]string{}, map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{},
+	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{},
 		map[*document]map[string][]any{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
 			if x.named[key] == nil {
 				x.names[kind] = append(x.names[kind], name)
+			}
+			l := lookup{kind, d.text("metadata", "namespace"), name}
+			if _, ok := x.at[l]; !ok {
+				x.at[l] = len(x.named[key])
 			}
 			x.named[key] = append(x.named[key], d)
 		}
@@ -88,10 +93,18 @@ func indexOf(all documents) *index {
 // find returns the document that provides an object. If there is none, any reports
 // whether the files hold other objects of the kind.
 func (x *index) find(l lookup) (found *document, any bool) {
-	for _, d := range x.named[[2]string{l.kind, l.name}] {
-		if d.within(l) {
-			return d, true
+	all := x.named[[2]string{l.kind, l.name}]
+	first := len(all)
+	if l.namespace == "" {
+		first = 0
+	}
+	for _, namespace := range []string{l.namespace, ""} {
+		if i, ok := x.at[lookup{l.kind, namespace, l.name}]; ok {
+			first = min(first, i)
 		}
+	}
+	if first < len(all) {
+		return all[first], true
 	}
 	return nil, len(x.names[l.kind]) > 0
 }
@@ -135,11 +148,16 @@ func (d *document) holds(key string) (found, known bool) {
 // name in another namespace.
 func (x *index) want(l lookup) string {
 	if same := x.named[[2]string{l.kind, l.name}]; len(same) > 0 { // none is in the namespace
-		elsewhere := map[string]bool{}
-		for _, d := range same {
-			elsewhere[d.text("metadata", "namespace")] = true
+		list, ok := x.given[lookup{l.kind, "", l.name}]
+		if !ok {
+			elsewhere := map[string]bool{}
+			for _, d := range same {
+				elsewhere[d.text("metadata", "namespace")] = true
+			}
+			list = few(elsewhere)
+			x.given[lookup{l.kind, "", l.name}] = list
 		}
-		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, few(elsewhere))
+		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list)
 	}
 	if names := x.inNamespace(l); names != "" {
 		return fmt.Sprintf("Write a %s that is given: %s", l.kind, names)
