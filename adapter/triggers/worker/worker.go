@@ -280,8 +280,7 @@ func (w *worker) read(ctx context.Context, s *stream, t *trigger, r wire.Read) (
 // build resolves the trigger's parameters, checks them, and builds the scaler.
 func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.Limits) error {
 	t.secrets = redact.Secrets{}
-	spec, in := &t.object.Spec, &t.object.Spec.Triggers[0]
-	pod := &spec.JobTargetRef.Template
+	in := &t.object.Spec.Triggers[0]
 	for name, value := range in.Metadata {
 		if strings.Contains(value, "://") && strings.Contains(value, "@") {
 			t.secrets.Add(value)
@@ -289,36 +288,10 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 			t.secrets.AddPlain(value)
 		}
 	}
-	// First, because the reader then knows which objects and keys the authentication needs.
 	ofRead := &authentication.AuthClientSet{CoreV1Interface: tokens{read: ctx}}
-	auth, _, err := resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), in.AuthenticationRef, pod, t.object.Namespace, ofRead)
-	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
-	if err != nil {
+	env, auth, err := s.resolve(ctx, t, limits, ofRead)
+	if err := cmp.Or(err, s.refusal()); err != nil {
 		return err
-	}
-	for _, name := range s.managed {
-		if _, found := auth[name]; !found { // KEDA only logs it
-			return fmt.Errorf("the secret manager has no value of %s", name)
-		}
-	}
-	environment := func(container string) (map[string]string, error) {
-		return resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, container, t.object.Namespace, nil)
-	}
-	env, err := environment(spec.EnvSourceContainerName)
-	if err != nil {
-		return err
-	}
-	for _, e := range s.env {
-		of, err := environment(e.ContainerName)
-		if err != nil {
-			return err
-		}
-		if _, found := of[e.Name]; !found && !optional(pod.Spec.Containers, cmp.Or(e.ContainerName, pod.Spec.Containers[0].Name), e.Name) { // KEDA takes it for empty
-			return fmt.Errorf("found no variable %s, which the authentication refers to", e.Name)
-		}
-	}
-	if refused := s.refusal(); refused != nil {
-		return refused
 	}
 	all := parameters(in, env, auth, &t.secrets)
 	for _, hosts := range [][]string{limits.Hosts, s.limits.Hosts} {
@@ -339,6 +312,40 @@ func (w *worker) build(ctx context.Context, s *stream, t *trigger, limits wire.L
 		w.push(t, all[0])
 	}
 	return s.refusal()
+}
+
+// resolve returns the values of the trigger's environment and authentication. KEDA takes values that
+// a secret manager or a container does not have for empty.
+func (s *stream) resolve(ctx context.Context, t *trigger, limits wire.Limits, ofRead *authentication.AuthClientSet) (env, auth map[string]string, err error) {
+	spec, namespace := &t.object.Spec, t.object.Namespace
+	pod := &spec.JobTargetRef.Template
+	// First, because the reader then knows which objects and keys the authentication needs.
+	auth, _, err = resolver.ResolveAuthRefAndPodIdentity(ctx, reader{}, logr.Discard(), spec.Triggers[0].AuthenticationRef, pod, namespace, ofRead)
+	t.limits = wire.Limits{Hosts: limits.Hosts, Withhold: s.limits.Withhold}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range s.managed {
+		if _, found := auth[name]; !found {
+			return nil, nil, fmt.Errorf("the secret manager has no value of %s", name)
+		}
+	}
+	environment := func(container string) (map[string]string, error) {
+		return resolver.ResolveContainerEnv(ctx, reader{}, logr.Discard(), &pod.Spec, container, namespace, nil)
+	}
+	if env, err = environment(spec.EnvSourceContainerName); err != nil {
+		return nil, nil, err
+	}
+	for _, e := range s.env {
+		of, err := environment(e.ContainerName)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, found := of[e.Name]; !found && !optional(pod.Spec.Containers, cmp.Or(e.ContainerName, pod.Spec.Containers[0].Name), e.Name) {
+			return nil, nil, fmt.Errorf("found no variable %s, which the authentication refers to", e.Name)
+		}
+	}
+	return env, auth, nil
 }
 
 // optional reports whether a container may lack a variable.
