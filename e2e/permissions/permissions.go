@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
@@ -133,38 +132,4 @@ func permissions(rules []rbacv1.PolicyRule, namespace string) (all []permission)
 		}
 	}
 	return all
-}
-
-// Without returns the documents as often as their Roles and ClusterRoles grant a permission, each
-// time without that permission. The keys are verbs and resources, such as "list jobs".
-func Without(t testing.TB, documents string) map[string][]*unstructured.Unstructured {
-	t.Helper()
-	all := map[string][]*unstructured.Unstructured{}
-	for i, u := range manifest.Objects(t, documents) {
-		list, _, _ := unstructured.NestedSlice(u.Object, "rules") // others have none
-		for r, rule := range list {
-			rule := rule.(map[string]any)
-			for _, resource := range rule["resources"].([]any) {
-				for _, verb := range rule["verbs"].([]any) {
-					objects := manifest.Objects(t, documents)
-					rules, _, err := unstructured.NestedSlice(objects[i].Object, "rules")
-					require.NoError(t, err)
-					rules = append(rules, except(rule, "resources", resource), except(rule, "verbs", verb))
-					require.NoError(t, unstructured.SetNestedSlice(objects[i].Object, slices.Delete(rules, r, r+1), "rules"))
-					all[fmt.Sprint(verb, " ", resource)] = objects
-				}
-			}
-		}
-	}
-	return all
-}
-
-// except returns the rule without an entry of a list. A list without entries grants nothing.
-func except(rule map[string]any, list string, entry any) map[string]any {
-	rule = runtime.DeepCopyJSON(rule)
-	rule[list] = slices.DeleteFunc(rule[list].([]any), func(e any) bool { return e == entry })
-	if len(rule[list].([]any)) == 0 { // which the API server rejects
-		rule["resources"], rule["verbs"] = []any{"nothing"}, []any{"get"}
-	}
-	return rule
 }

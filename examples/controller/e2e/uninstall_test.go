@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os/exec"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/permissions"
 	"github.com/scaledjob/scaledjob/e2e/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
@@ -25,38 +25,37 @@ func TestUninstall(t *testing.T) {
 	client := c.Client(t)
 	for _, test := range []struct {
 		name  string
-		first func(t *testing.T, p *place)
+		first func(t *testing.T, namespace string)
 	}{
-		{"namespace", func(t *testing.T, p *place) {
-			require.NoError(t, client.CoreV1().Namespaces().Delete(t.Context(), p.namespace, metav1.DeleteOptions{}))
+		{"namespace", func(t *testing.T, namespace string) {
+			require.NoError(t, client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}))
 			require.Eventually(t, func() bool {
-				_, err := client.CoreV1().Namespaces().Get(t.Context(), p.namespace, metav1.GetOptions{})
+				_, err := client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 				return err != nil
 			}, time.Minute, 100*time.Millisecond)
 		}},
-		{"rbac", func(t *testing.T, p *place) {
-			require.NoError(t, client.RbacV1().Roles(p.namespace).Delete(t.Context(), "scaledjob-controller", metav1.DeleteOptions{}))
-			require.NoError(t, p.scaledJobs().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+		{"rbac", func(t *testing.T, namespace string) {
+			require.NoError(t, client.RbacV1().Roles(namespace).Delete(t.Context(), "scaledjob-controller", metav1.DeleteOptions{}))
+			require.NoError(t, scaledJobsOf(t, c, namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 		}},
-		{"crds", func(t *testing.T, p *place) {
+		{"crds", func(t *testing.T, namespace string) {
 			for _, u := range crds {
 				require.NoError(t, manifest.Client(t, c.Config(), u).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
 			}
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &place{t, c, "un-" + test.name}
-			p.prepare("", tenant)
-			access := c.UserKubeconfig(t, "system:serviceaccount:scaledjob-"+p.namespace+":scaledjob-controller")
-			run := process.Start(t, exec.Command(binary, "-kubeconfig", access, "-namespace", p.namespace, "-lease-namespace", "scaledjob-"+p.namespace,
-				"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-trigger-worker=/bin/false"))
+			namespace := "un-" + test.name
+			access, leases := permissions.Place(t, c, namespace, tenant)
+			prepare(t, c, namespace)
+			run := startIn(t, binary, access, namespace, leases)
 			jobs := func() int {
-				l, err := client.BatchV1().Jobs(p.namespace).List(t.Context(), metav1.ListOptions{})
+				l, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
 				require.NoError(t, err)
 				return len(l.Items)
 			}
 			require.Eventually(t, func() bool { return jobs() == 1 }, time.Minute, 100*time.Millisecond)
-			test.first(t, p)
+			test.first(t, namespace)
 			require.Eventually(t, func() bool { return jobs() == 0 }, time.Minute, 100*time.Millisecond)
 			run.Stop()
 			require.NotContains(t, run.Output(), "panic")

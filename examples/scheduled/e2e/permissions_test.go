@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/scaledjob/scaledjob/e2e/cluster"
+	"github.com/scaledjob/scaledjob/e2e/manifest"
+	"github.com/scaledjob/scaledjob/e2e/permissions"
+	"github.com/scaledjob/scaledjob/e2e/process"
+	"github.com/scaledjob/scaledjob/examples/internal/processtest"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+// unprivileged has a ScheduledJob that keeps no run, and a request for a run of it, whose pod fails.
+const unprivileged = `apiVersion: scaledjob.github.io/v1alpha1
+kind: ScheduledJob
+metadata: {name: job, namespace: %[1]s}
+spec:
+  schedule: {timeSpec: R//PT2S}
+  historyLimit: 0
+  maxRestart: 0
+  ttlSecondsAfterFinished: 3600
+  template:
+    metadata: {annotations: {test/exits: "3"}}
+    spec: {containers: [{name: c, image: example.com/c:1}]}
+---
+apiVersion: scaledjob.github.io/v1alpha1
+kind: RunRequest
+metadata: {name: now, namespace: %[1]s}
+spec: {job: job}
+`
+
+// Without one of the permissions of manifests/tenant, the controller names it in its log, or does not
+// need it on this API server.
+func TestWithoutPermission(t *testing.T) {
+	c := cluster.Start(t)
+	c.Kubelet(t, (&pods{}).run)
+	apply := func(t *testing.T, text string) { manifest.Apply(t, c.Config(), manifest.Objects(t, text)...) }
+	for _, name := range []string{"scheduledjobs", "runrequests"} {
+		apply(t, manifest.Read(t, "../manifests/crds/"+name+".yaml"))
+	}
+	client, err := dynamic.NewForConfig(c.Config())
+	require.NoError(t, err)
+	binary := process.Build(t, "..")
+	permissions.Program{
+		Documents: processtest.Permissions(t, "../manifests/tenant"),
+		Prepare: func(t *testing.T, namespace, _, permission string) {
+			apply(t, fmt.Sprintf(unprivileged, namespace))
+			if permission == "get jobs" { // needed if the name of a Job is another's
+				job, err := client.Resource(scheduledJobs).Namespace(namespace).Get(t.Context(), "job", metav1.GetOptions{})
+				require.NoError(t, err)
+				request, err := client.Resource(runRequests).Namespace(namespace).Get(t.Context(), "now", metav1.GetOptions{})
+				require.NoError(t, err)
+				apply(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: job-%s, namespace: %s}, spec: {suspend: true,
+template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`, schedule.RequestTag(string(job.GetUID()), string(request.GetUID())), namespace))
+			}
+		},
+		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
+			return process.Start(t, exec.Command(binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
+				"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-lease-duration=5s", "-request-ttl=0s"))
+		},
+	}.Told(t, c)
+}
