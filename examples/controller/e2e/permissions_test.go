@@ -49,7 +49,7 @@ func TestWithoutPermission(t *testing.T) {
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
 		Not:       []string{"get configmaps", "get triggerauthentications"}, // asked for by a worker, which this test does without: see TestPolicy in adapter/triggers
-		Works:     map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1"},
+		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1"},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			prepare(t, c, namespace)
 			if permission == "get jobs" { // needed if the name of a Job is another's

@@ -17,6 +17,7 @@ func TestMulticluster(t *testing.T) {
 		name string
 		run  func(*stand, *testing.T)
 	}{
+		{"without a permission", (*stand).lacks},
 		{"switches", (*stand).switches},
 		{"the documented manifests", (*stand).documented},
 		{"two controllers", (*stand).elects},

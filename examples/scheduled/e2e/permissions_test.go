@@ -17,13 +17,13 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// unprivileged has a ScheduledJob that keeps no run, and a request for a run of it, whose pod fails.
+// unprivileged has a ScheduledJob that keeps a run, and a request for a run of it, whose pod fails.
 const unprivileged = `apiVersion: scaledjob.github.io/v1alpha1
 kind: ScheduledJob
 metadata: {name: job, namespace: %[1]s}
 spec:
   schedule: {timeSpec: R//PT2S}
-  historyLimit: 0
+  historyLimit: 1
   maxRestart: 0
   ttlSecondsAfterFinished: 3600
   template:
@@ -50,6 +50,14 @@ func TestWithoutPermission(t *testing.T) {
 	binary := process.Build(t, "..")
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
+		Says: map[string]string{
+			"list scheduledjobs": "RunStarted", "list runrequests": "RunStarted", "list jobs": "RunStarted", "list podtemplates": "RunStarted",
+			"delete runrequests": "cannot set an ownerRef on a resource you can't delete",
+		},
+		Not: []string{
+			"get namespaces", "list events", "delete pods", // for Jobs that others delete: see endedEarly
+			"patch events", // for an event that repeats
+		},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			apply(t, fmt.Sprintf(unprivileged, namespace))
 			if permission == "get jobs" { // needed if the name of a Job is another's
