@@ -56,6 +56,13 @@ var largeFiles = []struct {
 	{"ScaledJobs of one authentication", 5_000, many(300, "---\n", fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(5_000, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
 	{"keys of a trigger", 30_000, fmt.Sprintf(head, "", "", "{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: '1', "+many(30_000, ", ", "k#: a")+"}}")},
+	{"sources of variables", 0, fmt.Sprintf(head, ", envFrom: ["+many(3_000, ", ", "{configMapRef: {name: c#}}")+"]", "",
+		many(3_000, ", ", "{type: rabbitmq, metadata: {hostFromEnv: E#, queueName: q, mode: QueueLength, value: '1'}}")) +
+		many(3_000, "", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c#, namespace: shop}\ndata: {E#: amqp://a}\n")},
+	{"variables of one authentication", 4_000, many(500, "---\n", strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}"), "orders", "orders#")) +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(4_000, ", ", "{parameter: host#, name: E#}") + "]}\n"},
+	{"namespaces of names", 3_000, many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#}\n") + many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#, namespace: n#}\n") + "---\n" +
+		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: t, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"namespaces of a name", 3_000, many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
 // documents holds the documents of all files.
@@ -26,17 +28,14 @@ var makers = map[string][]struct {
 // it may be set when the manifest is applied.
 type lookup struct{ kind, namespace, name string }
 
-// within reports whether the document's object is in the namespace of the lookup.
-func (d *document) within(l lookup) bool {
-	namespace := d.text("metadata", "namespace")
-	return namespace == l.namespace || namespace == "" || l.namespace == ""
-}
-
 // An index finds documents by the objects that they provide.
 type index struct {
 	named   map[[2]string][]*document  // by kind and name
 	at      map[lookup]int             // the first of these in a namespace
 	names   map[string][]string        // by kind
+	inside  map[lookup][]string        // by kind and namespace
+	owners  map[string][]*document     // Secrets and ConfigMaps by key
+	present map[*document][]variable   // of authentications, as far as no ScaledJob was found to lack them
 	users   map[string]map[string]bool // types of triggers by the name of their authentication
 	given   map[lookup]string          // names by kind and namespace, and namespaces by kind and name, in words
 	checked map[checked]bool
@@ -57,8 +56,8 @@ func (x *index) first(a authentication, with string) bool {
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{},
-		map[*document]map[string][]any{}}
+	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document][]variable{},
+		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -68,11 +67,19 @@ func indexOf(all documents) *index {
 			l := lookup{kind, d.text("metadata", "namespace"), name}
 			if _, ok := x.at[l]; !ok {
 				x.at[l] = len(x.named[key])
+				if in := (lookup{kind: kind, namespace: l.namespace}); name != "" {
+					x.inside[in] = append(x.inside[in], name)
+				}
 			}
 			x.named[key] = append(x.named[key], d)
 		}
 	}
 	for _, d := range all {
+		for _, field := range keyFields {
+			for key := range tree.Entries(d.node(field)) {
+				x.owners[key.Value] = append(x.owners[key.Value], d)
+			}
+		}
 		add(d, d.kind())
 		for made := range makers {
 			if made != d.kind() {
@@ -86,6 +93,9 @@ func indexOf(all documents) *index {
 			}
 			x.users[ref][name] = true
 		}
+	}
+	for _, names := range x.inside {
+		slices.Sort(names)
 	}
 	return x
 }
@@ -136,9 +146,12 @@ func (d *document) foreign() bool {
 	return ok && strings.Contains(group, ".") && slices.Contains(ofKubernetes, d.kind())
 }
 
+// keyFields are the fields with the keys of a Secret or ConfigMap.
+var keyFields = []string{"data", "stringData", "binaryData"}
+
 // holds reports whether a Secret or ConfigMap has a key, and whether its keys are known.
 func (d *document) holds(key string) (found, known bool) {
-	for _, field := range []string{"data", "stringData", "binaryData"} {
+	for _, field := range keyFields {
 		found = found || d.node(field, key) != nil
 	}
 	return found, d.kind() == "Secret" || d.kind() == "ConfigMap"
@@ -154,7 +167,7 @@ func (x *index) want(l lookup) string {
 			for _, d := range same {
 				elsewhere[d.text("metadata", "namespace")] = true
 			}
-			list = few(elsewhere)
+			list = few(slices.Sorted(maps.Keys(elsewhere)), 0)
 			x.given[lookup{l.kind, "", l.name}] = list
 		}
 		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list)
@@ -170,24 +183,28 @@ func (x *index) inNamespace(l lookup) string {
 	l.name = ""
 	list, ok := x.given[l]
 	if !ok {
-		names, in := map[string]bool{}, func(d *document) bool { return d.within(l) }
-		for _, name := range x.names[l.kind] {
-			if name != "" && slices.ContainsFunc(x.named[[2]string{l.kind, name}], in) {
-				names[name] = true
-			}
+		everywhere := x.inside[lookup{kind: l.kind}] // without a namespace
+		own := slices.DeleteFunc(slices.Clone(x.inside[l]), func(name string) bool {
+			_, too := x.at[lookup{l.kind, "", name}]
+			return too
+		})
+		if l.namespace == "" { // any
+			everywhere, own = nil, slices.DeleteFunc(slices.Clone(x.names[l.kind]), func(name string) bool { return name == "" })
 		}
-		list = few(names)
+		first := append(own, everywhere[:min(most, len(everywhere))]...)
+		slices.Sort(first)
+		list = few(first, len(everywhere)+len(own)-len(first))
 		x.given[l] = list
 	}
 	return list
 }
 
-// few lists the first names of a set.
-func few(set map[string]bool) string {
-	const most = 10
-	all := slices.Sorted(maps.Keys(set))
+const most = 10 // names in a list
+
+// few lists the first of some names, which more names follow.
+func few(all []string, more int) string {
 	if len(all) > most {
-		return fmt.Sprintf("%s and %d others", strings.Join(all[:most], ", "), len(all)-most)
+		return fmt.Sprintf("%s and %d others", strings.Join(all[:most], ", "), len(all)-most+more)
 	}
 	return strings.Join(all, ", ")
 }

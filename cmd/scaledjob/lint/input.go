@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/base64"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,30 +52,72 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 		from := env.ValueFrom
 		return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
 	}
-	complete = true
-	for _, from := range container.EnvFrom {
-		kind, of := "", ""
-		switch {
-		case from.ConfigMapRef != nil:
-			kind, of = "ConfigMap", from.ConfigMapRef.Name
-		case from.SecretRef != nil:
-			kind, of = "Secret", from.SecretRef.Name
-		default:
+	sources := j.sources()
+	first := len(container.EnvFrom)
+	var key string
+	for length := range sources.lengths {
+		if length > len(name) {
 			continue
 		}
-		d, _ := j.all.find(j.lookup(kind, of))
-		if d == nil {
-			complete = false
-			continue
+		// The shorter list has to be read.
+		of, owners := sources.of[name[:length]], j.all.owners[name[length:]]
+		if len(of) < len(owners) {
+			owners = slices.Collect(maps.Keys(of))
 		}
-		key, ok := strings.CutPrefix(name, from.Prefix)
-		found, known := d.holds(key)
-		complete = complete && known
-		if ok && known && found {
-			return j.keyValue(kind, j.manifest.Namespace, of, key), true, true
+		for _, d := range owners {
+			if i, ok := of[d]; ok && i < first {
+				if found, _ := d.holds(name[length:]); found {
+					first, key = i, name[length:]
+				}
+			}
 		}
 	}
-	return maybe, false, complete
+	if first == len(container.EnvFrom) {
+		return maybe, false, sources.complete
+	}
+	from, _ := j.source(&container.EnvFrom[first])
+	return j.keyValue(from.kind, from.namespace, from.name, key), true, true
+}
+
+// sources are the documents of a container's envFrom.
+type sources struct {
+	of       map[string]map[*document]int // the place in envFrom, by the prefix
+	lengths  map[int]bool                 // of the prefixes
+	complete bool                         // all documents are given
+}
+
+// findSources returns the sources of the container that KEDA reads.
+func (j *job) findSources() sources {
+	all := sources{map[string]map[*document]int{}, map[int]bool{}, true}
+	envFrom := j.envSource().EnvFrom
+	for i := range slices.Backward(envFrom) {
+		l, ok := j.source(&envFrom[i])
+		if !ok {
+			continue
+		}
+		d, _ := j.all.find(l)
+		if d == nil || d.kind() != l.kind {
+			all.complete = false
+			continue
+		}
+		prefix := envFrom[i].Prefix
+		if all.of[prefix] == nil {
+			all.of[prefix] = map[*document]int{}
+		}
+		all.of[prefix][d], all.lengths[len(prefix)] = i, true
+	}
+	return all
+}
+
+// source returns the object of an item of envFrom, if it has one.
+func (j *job) source(from *corev1.EnvFromSource) (lookup, bool) {
+	switch {
+	case from.ConfigMapRef != nil:
+		return j.lookup("ConfigMap", from.ConfigMapRef.Name), true
+	case from.SecretRef != nil:
+		return j.lookup("Secret", from.SecretRef.Name), true
+	}
+	return lookup{}, false
 }
 
 // findVariables returns the variables of the container that KEDA reads, the first of each name.

@@ -30,6 +30,7 @@ type job struct {
 	references      func() []reference
 	metadata        func() []*metadataProblem
 	variablesOf     func() map[string]*corev1.EnvVar // the container that KEDA reads
+	sources         func() sources                   // of that container
 }
 
 func (c *collector) check(d *document, all *index) {
@@ -37,6 +38,7 @@ func (c *collector) check(d *document, all *index) {
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
+	j.sources = sync.OnceValue(j.findSources)
 	j.config, j.problems = configOf(s)
 	if j.template = s.Spec.JobTargetRef; j.template == nil {
 		j.template = new(batchv1.JobSpec)

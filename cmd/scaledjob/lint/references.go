@@ -218,30 +218,22 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	}
 }
 
-// A variable is a reference to a variable of the container.
+// A variable is a reference to a variable of a container: the one that KEDA reads, or the one with a name.
 type variable struct {
-	name string
-	at   place
+	container, name string
+	at              func() place
 }
 
-// variables returns the variables that triggers and their authentications use.
-func (j *job) variables() []variable {
-	var all []variable
-	for i, t := range j.spec.Triggers {
-		for key, name := range t.Metadata {
-			if strings.HasSuffix(key, "FromEnv") && name != "" {
-				all = append(all, variable{name, j.trigger(i, "metadata", key)})
-			}
-		}
-	}
-	for _, d := range j.authenticationDocuments() {
+// variables returns the variables of an authentication that no ScaledJob was found to lack.
+func (x *index) variables(d *document) []variable {
+	if _, ok := x.present[d]; !ok {
+		x.present[d] = nil
 		for i := range d.length("spec", "env") {
-			if container := d.text("spec", "env", i, "containerName"); container == "" || j.envSource() != nil && container == j.envSource().Name {
-				all = append(all, variable{d.text("spec", "env", i, "name"), d.at("spec", "env", i, "name")})
-			}
+			x.present[d] = append(x.present[d], variable{d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name"),
+				func() place { return d.at("spec", "env", i, "name") }})
 		}
 	}
-	return all
+	return x.present[d]
 }
 
 func missingEnvironment(j *job) {
@@ -249,16 +241,29 @@ func missingEnvironment(j *job) {
 	if container == nil {
 		return
 	}
-	for _, v := range j.variables() {
+	lacks := func(v variable) bool {
 		_, provided, complete := j.variable(v.name)
 		switch {
 		case provided:
 		case complete:
-			j.find(v.at, "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
+			j.find(v.at(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
 		default:
-			j.note(v.at, "Check that one of the envFrom has the variable, or lint its manifest too",
+			j.note(v.at(), "Check that one of the envFrom has the variable, or lint its manifest too",
 				effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 		}
+		return !provided
+	}
+	for i, t := range j.spec.Triggers {
+		for key, name := range t.Metadata {
+			if strings.HasSuffix(key, "FromEnv") && name != "" {
+				lacks(variable{name: name, at: func() place { return j.trigger(i, "metadata", key) }})
+			}
+		}
+	}
+	for _, d := range j.authenticationDocuments() {
+		j.all.present[d] = slices.DeleteFunc(j.all.variables(d), func(v variable) bool {
+			return (v.container == "" || v.container == container.Name) && lacks(v)
+		})
 	}
 }
 
