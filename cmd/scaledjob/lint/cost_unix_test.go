@@ -61,7 +61,7 @@ var largeFiles = []struct {
 		many(3_000, "", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c#, namespace: shop}\ndata: {E#: amqp://a}\n")},
 	{"variables of one authentication", 4_000, many(500, "---\n", strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}"), "orders", "orders#")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(4_000, ", ", "{parameter: host#, name: E#}") + "]}\n"},
-	{"namespaces of names", 3_000, many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#}\n") + many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#, namespace: n#}\n") + "---\n" +
+	{"namespaces of names", 3_000, many(1_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#}\n") + many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#, namespace: n#}\n") + "---\n" +
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: t, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"namespaces of a name", 3_000, many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
