@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,8 @@ func Each(err error, wrap func(error) error) error {
 // Problems returns the errors that were joined, and none of nil.
 func Problems(err error) []error { return appendProblems(nil, err) }
 
+var join = reflect.TypeOf(errors.Join(ErrFound))
+
 func appendProblems(all []error, err error) []error {
 	switch e := err.(type) {
 	case nil:
@@ -53,6 +56,9 @@ func appendProblems(all []error, err error) []error {
 		}
 		return all
 	case interface{ Unwrap() []error }:
+		if reflect.TypeOf(err) != join { // a text with several %w is one problem
+			break
+		}
 		for _, one := range e.Unwrap() {
 			all = appendProblems(all, one)
 		}
