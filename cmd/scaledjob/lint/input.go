@@ -53,7 +53,7 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 		return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
 	}
 	sources := j.sources()
-	first := len(container.EnvFrom)
+	last := -1 // of the sources with the variable: it overwrites the others
 	var key string
 	for length := range sources.lengths {
 		if length > len(name) {
@@ -65,39 +65,42 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 			owners = slices.Collect(maps.Keys(of))
 		}
 		for _, d := range owners {
-			if i, ok := of[d]; ok && i < first {
+			if i, ok := of[d]; ok && i > last {
 				if found, _ := d.holds(name[length:]); found {
-					first, key = i, name[length:]
+					last, key = i, name[length:]
 				}
 			}
 		}
 	}
-	if first == len(container.EnvFrom) {
-		return maybe, false, sources.complete
+	switch {
+	case last < 0:
+		return maybe, false, sources.absent < 0
+	case sources.absent > last:
+		return maybe, true, true
 	}
-	from, _ := j.source(&container.EnvFrom[first])
+	from, _ := j.source(&container.EnvFrom[last])
 	return j.keyValue(from.kind, from.namespace, from.name, key), true, true
 }
 
 // sources are the documents of a container's envFrom.
 type sources struct {
-	of       map[string]map[*document]int // the place in envFrom, by the prefix
-	lengths  map[int]bool                 // of the prefixes
-	complete bool                         // all documents are given
+	of      map[string]map[*document]int // the last place in envFrom, by the prefix
+	lengths map[int]bool                 // of the prefixes
+	absent  int                          // the last place of a document that is not given; -1 if all are
 }
 
 // findSources returns the sources of the container that KEDA reads.
 func (j *job) findSources() sources {
-	all := sources{map[string]map[*document]int{}, map[int]bool{}, true}
+	all := sources{map[string]map[*document]int{}, map[int]bool{}, -1}
 	envFrom := j.envSource().EnvFrom
-	for i := range slices.Backward(envFrom) {
+	for i := range envFrom {
 		l, ok := j.source(&envFrom[i])
 		if !ok {
 			continue
 		}
 		d, _ := j.all.find(l)
 		if d == nil || d.kind() != l.kind {
-			all.complete = false
+			all.absent = i
 			continue
 		}
 		prefix := envFrom[i].Prefix
@@ -120,13 +123,13 @@ func (j *job) source(from *corev1.EnvFromSource) (lookup, bool) {
 	return lookup{}, false
 }
 
-// findVariables returns the variables of the container that KEDA reads, the first of each name.
+// findVariables returns the variables of the container that KEDA reads. The last of a name overwrites the others.
 func (j *job) findVariables() map[string]*corev1.EnvVar {
 	all, container := map[string]*corev1.EnvVar{}, j.envSource()
 	if container == nil {
 		return all
 	}
-	for i := range slices.Backward(container.Env) {
+	for i := range container.Env {
 		all[container.Env[i].Name] = &container.Env[i]
 	}
 	return all

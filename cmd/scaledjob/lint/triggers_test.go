@@ -114,6 +114,33 @@ metadata: {name: sealed}
 	}
 }
 
+// Of a variable that several sources have, the last one counts, as KEDA reads it: a source that is not
+// given may have another value.
+func TestLastSource(t *testing.T) {
+	const documents = `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: bad}
+data: {HOST: rabbit}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: good}
+data: {HOST: "amqp://rabbit:5672"}
+`
+	from := func(names ...string) string {
+		return "envFrom: [{configMapRef: {name: " + strings.Join(names, "}}, {configMapRef: {name: ") + "}}]"
+	}
+	for env, wrong := range map[string]bool{
+		from("bad"): true, from("good"): false, from("good", "bad"): true, from("bad", "good"): false, from("bad", "absent"): false, from("absent", "bad"): true,
+		"env: [{name: HOST, value: rabbit}], " + from("good"): true,
+	} {
+		text := withTrigger("", `{type: rabbitmq, metadata: {queueName: a, hostFromEnv: HOST}}`) + documents
+		text = strings.Replace(text, "            image:", "            "+strings.ReplaceAll(env, "], ", "]\n            ")+"\n            image:", 1)
+		require.Equal(t, wrong, has(checkText(text), "trigger-rejected"), "%s: %v", env, brief(checkText(text).Findings))
+	}
+}
+
 // Releases before 2.15 accept pod identities that newer releases reject.
 func TestRemovedPodIdentity(t *testing.T) {
 	for _, provider := range []string{"azure", "aws-kiam"} {
