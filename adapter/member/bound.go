@@ -193,7 +193,7 @@ func (b *bound) check() error {
 	for _, s := range b.in {
 		read += s.read
 	}
-	if b.total() <= most && (read <= foreign*most || b.kind == pods && read <= allPods) {
+	if b.total() <= most && (read/foreign <= most || b.kind == pods && read <= allPods) {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)

@@ -3,6 +3,7 @@ package member_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -111,6 +112,17 @@ func TestTooManyJobs(t *testing.T) {
 	}
 	w.eventually("it is unreachable", func() bool { return w.observe()["a"].Reach != jobs.Reachable })
 	require.ErrorContains(t, w.all.Problems()["a"], "more than 3 Jobs")
+
+	// The arithmetic of the bounds does not overflow.
+	w = newWorld(t, member.Options{MaxJobs: math.MaxInt, Pods: true}, "a").ready()
+	w.demand = 5
+	noErrors(t, w.poll())
+	w.shown(5)
+	require.Equal(t, jobs.Reachable, w.observe()["a"].Reach)
+	for _, cleanup := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
+		require.NoError(t, cleanup.Err)
+		require.Equal(t, 5, cleanup.Left)
+	}
 }
 
 // The pods of Jobs with several at once fit into their owner's share, also of Jobs that have none yet.

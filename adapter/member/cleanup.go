@@ -89,7 +89,7 @@ func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}
-		if len(page.Items)+500*pages > c.options.MaxJobs+1000 {
+		if len(page.Items)+500*(pages-2) > c.options.MaxJobs {
 			return fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs)
 		}
 		take(slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil }))

@@ -11,7 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
 )
 
-// unprivileged has an object of each kind, and one with each kind of target.
+// unprivileged is a DistributedScaledJob, and the UIDs of the members.
 const unprivileged = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: multicluster-members, namespace: %[2]s}
@@ -26,26 +26,19 @@ spec:
     minReplicaCount: 1
     jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}
     triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]
----
+`
+
+// unprivilegedObject is one of a target.
+const unprivilegedObject = `---
 apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
-metadata: {name: web, namespace: %[1]s}
+metadata: {name: %[1]s, namespace: %[2]s}
 spec:
   memberClusters: [{name: member-cluster-1}]
   scaledObjectSpec:
     pollingInterval: 1
-    scaleTargetRef: {name: web, envSourceContainerName: c}
+    scaleTargetRef: {apiVersion: apps/v1, kind: %[3]s, name: %[1]s, envSourceContainerName: c}
     advanced: {restoreToOriginalReplicaCount: true}
-    triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]
----
-apiVersion: keda.kedify.io/v1alpha1
-kind: DistributedScaledObject
-metadata: {name: db, namespace: %[1]s}
-spec:
-  memberClusters: [{name: member-cluster-1}]
-  scaledObjectSpec:
-    pollingInterval: 1
-    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db, envSourceContainerName: c}
     triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]
 `
 
@@ -64,7 +57,8 @@ func (s *stand) lacks(t *testing.T) {
 			"patch events", // for an event that repeats
 		},
 		Prepare: func(t *testing.T, namespace, leases, _ string) {
-			s.apply(t, namespace, fmt.Sprintf(unprivileged, namespace, leases))
+			s.apply(t, namespace, fmt.Sprintf(unprivileged, namespace, leases)+fmt.Sprintf(unprivilegedObject, "web", namespace, "Deployment")+
+				fmt.Sprintf(unprivilegedObject, "db", namespace, "StatefulSet"))
 		},
 		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
 			command := exec.Command(s.binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,

@@ -69,7 +69,6 @@ func parseRegistration(data []byte) (r Registration, err error) {
 		}
 	}
 	problems.AtLeast("registration.maxJobs", int64(r.MaxJobs), 0)
-	problems.AtMost("registration.maxJobs", int64(r.MaxJobs), 2_000_000) // more than an API server can store
 	problems.AtLeast("registration.maxBytes", r.MaxBytes, 0)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
