@@ -27,8 +27,11 @@ var (
 	destinations = regexp.MustCompile(`(?i)(host|addr|url|uri|endpoint|server|broker|bootstrap|domain|proxy|partner)`)
 	// A parameter with such a name has destinations and other values, each as name=value or in a DSN.
 	connections = regexp.MustCompile(`(?i)connection(string)?$`)
+	// A parameter with such a name leads nowhere: it is a name at the server, a part of a request, or a
+	// switch, whatever else its name or value looks like.
+	harmless = regexp.MustCompile(`(?i)^(vhostname|brokername|(session)?browser(name|version)|domain(id)?|resourceuri|endpointparams|tlsservername|useclusteragentproxy|aggregatefromkubeserviceendpoints|query|scopes?)$`)
 	// KEDA makes an address of such a parameter and a suffix or prefix of its own.
-	labels    = regexp.MustCompile(`(?i)^((storage)?accountname|(eventhub|datadog)?namespace|datadogmetricsservice|awsregion|ports?)$`)
+	labels    = regexp.MustCompile(`(?i)^((storage)?accountname|(eventhub|datadog|azure-servicebus )namespace|datadogmetricsservice|awsregion|ports?)$`)
 	label     = regexp.MustCompile(`^[A-Za-z0-9_, -]*$`)
 	forbidden = regexp.MustCompile(`(?i)^\s*(metadata.*|x-aws-.*|x-google-metadata.*|host)\s*$`)
 )
@@ -48,8 +51,8 @@ func Parameters(kind string, all []Parameter, hosts []string) error {
 		if hosts == nil {
 			continue
 		}
-		for _, host := range Hosts(p) {
-			if !Match(host, hosts) {
+		for _, host := range destinationsOf(kind, p) {
+			if !match(host, hosts) {
 				return fmt.Errorf("parameter %s: found a host to which the credentials may not go; the administrator may allow it where they are allowed", p.Name)
 			}
 		}
@@ -90,11 +93,13 @@ func header(p Parameter) error {
 	return nil
 }
 
-// Hosts returns the hosts that a parameter names, without ports: of each URL, and, if its name is
+// destinationsOf returns the hosts that a parameter names, without ports: of each URL, and, if its name is
 // that of a destination, of each address in a list. A value of which the host is not known has the
 // host "", which no list of hosts has.
-func Hosts(p Parameter) (all []string) {
+func destinationsOf(kind string, p Parameter) (all []string) {
 	switch {
+	case harmless.MatchString(p.Name):
+		return nil
 	case strings.EqualFold(p.Name, "cloudID"):
 		return []string{cloud(p.Value)}
 	case strings.EqualFold(p.Name, "restAPITemplate"): // only its path may be made later
@@ -103,7 +108,7 @@ func Hosts(p Parameter) (all []string) {
 			return []string{""}
 		}
 		return []string{u.Hostname()}
-	case labels.MatchString(p.Name) && !label.MatchString(strings.TrimSpace(p.Value)):
+	case (labels.MatchString(p.Name) || labels.MatchString(kind+" "+p.Name)) && !label.MatchString(strings.TrimSpace(p.Value)):
 		return []string{""}
 	}
 	isDestination, isConnection := destinations.MatchString(p.Name), connections.MatchString(p.Name)
@@ -170,8 +175,8 @@ func cloud(id string) string {
 	return u.Hostname()
 }
 
-// Match reports whether a host is one of hosts. One that begins with "*." stands for all below it.
-func Match(host string, hosts []string) bool {
+// match reports whether a host is one of hosts. One that begins with "*." stands for all below it.
+func match(host string, hosts []string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host != "" && slices.ContainsFunc(hosts, func(allowed string) bool {
 		if u, err := url.Parse(allowed); err == nil && u.Host != "" {

@@ -51,7 +51,7 @@ func TestParameters(t *testing.T) {
 func TestHosts(t *testing.T) {
 	hosts := []string{"queue.example", "*.amazonaws.com", "https://vault.example:8200"}
 	for _, c := range []struct {
-		name, value string
+		name, value string // "kind name", if a kind has a rule of its own
 		allowed     bool
 	}{
 		{"host", "amqp://u:p@queue.example:5672/v", true},
@@ -103,14 +103,33 @@ func TestHosts(t *testing.T) {
 		{"accountName", "account1", true},
 		{"accountName", "evil.example/", false},
 		{"storageAccountName", "evil.example#", false},
-		{"namespace", "evil.example/?", false},
-		{"namespace", "orders-1", true},
+		{"azure-servicebus namespace", "evil.example/?", false},
+		{"azure-servicebus namespace", "orders-1", true},
+		{"aws-cloudwatch namespace", "AWS/SQS", true},
+		{"temporal namespace", "orders.a1b2c", true},
 		{"eventHubNamespace", `evil.example\`, false},
 		{"awsRegion", "evil.example:1/", false},
 		{"awsRegion", "eu-west-1", true},
 		{"datadogNamespace", "evil.example", false},
+		// These have the names of destinations, and are none.
+		{"vhostName", "orders", true},
+		{"brokerName", "orders", true},
+		{"browserVersion", "120.0", true},
+		{"Domain", "account1", true},
+		{"DomainID", "0a1b", true},
+		{"resourceURI", "Microsoft.ServiceBus/namespaces/orders", true},
+		{"endpointParams", "audience=https://orders.example", true},
+		{"tlsServerName", "orders.internal", true},
+		{"useClusterAgentProxy", "true", true},
+		{"aggregateFromKubeServiceEndpoints", "True", true},
+		{"query", `up{instance="https://a.example"}`, true},
+		{"scopes", "https://graph.example/.default", true},
 	} {
-		err := Parameters("a", []Parameter{{c.name, c.value}}, hosts)
+		kind, name, found := strings.Cut(c.name, " ")
+		if !found {
+			kind, name = "", kind
+		}
+		err := Parameters(kind, []Parameter{{name, c.value}}, hosts)
 		require.Equal(t, c.allowed, err == nil, "%s: %s: %v", c.name, c.value, err)
 	}
 }
