@@ -55,7 +55,8 @@
 // # Tests
 //
 // TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, and TestParameters and TestHosts in internal/check try each refusal.
-// In worker, TestPlantedPasswords, TestAbsentVariableIsUnreadable and TestLocalAddressesAreRefused try a tenant's input,
+// In worker, TestPlantedPasswords, TestAbsentVariableIsUnreadable, TestLocalAddressesAreRefused and
+// TestAddresses try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
 // TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
 // TestOwnersAreSpread are about workers, TestFloodOfAsks about a worker that is not KEDA's,

@@ -188,8 +188,40 @@ var metadata = func() map[netip.Addr]bool {
 	return all
 }()
 
-// nat64 has the IPv4 addresses in its last four bytes.
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+// Each address below one of the prefixes stands for IPv4 addresses.
+var (
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48") // with prefixes of any length, as in RFC 6052
+	compatible = netip.MustParsePrefix("::/96")
+	translated = netip.MustParsePrefix("::ffff:0:0:0/96")
+	sixToFour  = netip.MustParsePrefix("2002::/16")
+	teredo     = netip.MustParsePrefix("2001::/32")
+)
+
+// embedded returns the IPv4 addresses to which a translator or a tunnel may send what is sent to an
+// IPv6 address.
+func embedded(ip netip.Addr) (all []netip.Addr) {
+	a := ip.As16()
+	at := func(i, j, k, l int) { all = append(all, netip.AddrFrom4([4]byte{a[i], a[j], a[k], a[l]})) }
+	switch {
+	case nat64.Contains(ip), compatible.Contains(ip), translated.Contains(ip), a[8]&^2 == 0 && a[9] == 0 && a[10] == 0x5e && a[11] == 0xfe: // ISATAP
+		at(12, 13, 14, 15)
+	case localNAT64.Contains(ip):
+		at(6, 7, 9, 10)
+		at(7, 9, 10, 11)
+		at(9, 10, 11, 12)
+		at(12, 13, 14, 15)
+	case sixToFour.Contains(ip):
+		at(2, 3, 4, 5)
+	case teredo.Contains(ip):
+		at(4, 5, 6, 7)
+		for i := 12; i < 16; i++ {
+			a[i] ^= 0xff
+		}
+		at(12, 13, 14, 15)
+	}
+	return all
+}
 
 // rule returns a function that reports whether the process may connect to a sockaddr.
 func (c *confinement) rule() (func([]byte) bool, error) {
@@ -207,6 +239,9 @@ func (c *confinement) rule() (func([]byte) bool, error) {
 		}
 	}
 	resolvers := nameservers()
+	local := func(ip netip.Addr) bool {
+		return own[ip] || metadata[ip] || ip.IsLoopback() || ip.IsLinkLocalUnicast()
+	}
 	return func(name []byte) bool {
 		if len(name) < 2 {
 			return false
@@ -218,14 +253,12 @@ func (c *confinement) rule() (func([]byte) bool, error) {
 		case family == unix.AF_INET && len(name) >= 8:
 			ip = netip.AddrFrom4([4]byte(name[4:8]))
 		case family == unix.AF_INET6 && len(name) >= 24:
-			if ip = netip.AddrFrom16([16]byte(name[8:24])).Unmap(); nat64.Contains(ip) {
-				ip = netip.AddrFrom4([4]byte(name[20:24]))
-			}
+			ip = netip.AddrFrom16([16]byte(name[8:24])).Unmap()
 		default:
 			return false // Unix sockets among them
 		}
 		port := binary.BigEndian.Uint16(name[2:4])
-		return allowed[ip] || port == 53 && resolvers[ip] || !own[ip] && !metadata[ip] && ip.IsGlobalUnicast()
+		return allowed[ip] || port == 53 && resolvers[ip] || ip.IsGlobalUnicast() && !local(ip) && !slices.ContainsFunc(embedded(ip), local)
 	}, nil
 }
 
