@@ -3,6 +3,7 @@ package scheduledjob
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,8 +38,8 @@ type Observation struct {
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
 // It reads from the API server what the cache does not have: the failed pods of Jobs that have
 // just failed, whether missing Jobs exist and which of their pods are left, and all Jobs if the
-// state is newer than the cache or of another ScheduledJob. After an error, the Jobs are not
-// known, and the observation can be used.
+// state is newer than the cache or of another ScheduledJob. The error joins what could not be read.
+// The observation can be used with it: its JobsKnown is false if a decision needs what is missing.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
 	o := Observation{term: t.Terms.Term(), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
 	for _, j := range jobs {
@@ -61,20 +62,26 @@ func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.J
 	}
 	if err == nil {
 		o.JobsKnown, o.Jobs = true, Observe(s.UID, o.Cached, append(pods, o.Left...))
+		err = t.deletedBy(ctx, s, &o)
 	}
-	o.Ending = t.ending(ctx, o.Cached)
-	return o, err
+	return o, errors.Join(err, t.ending(ctx, &o))
 }
 
-// ending reports whether the namespace of unfinished Jobs without an active pod is being deleted.
-func (t *Tracker) ending(ctx context.Context, jobs []batchv1.Job) bool {
-	for i := range jobs {
-		if j := &jobs[i]; unfinished(j) && j.Status.Active == 0 && j.DeletionTimestamp == nil && t.Now().Sub(j.CreationTimestamp.Time) > inactive {
+// ending finds out whether the namespace of unfinished Jobs without an active pod is being deleted.
+func (t *Tracker) ending(ctx context.Context, o *Observation) error {
+	for i := range o.Cached {
+		if j := &o.Cached[i]; unfinished(j) && j.Status.Active == 0 && j.DeletionTimestamp == nil && t.Now().Sub(j.CreationTimestamp.Time) > inactive {
 			n, err := t.Client.CoreV1().Namespaces().Get(ctx, j.Namespace, metav1.GetOptions{})
-			return err == nil && n.DeletionTimestamp != nil
+			switch {
+			case err == nil:
+				o.Ending = n.DeletionTimestamp != nil
+			case !apierrors.IsNotFound(err):
+				return fmt.Errorf("read whether the namespace of Job %s is being deleted: %w", j.Name, err)
+			}
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
 // inactive is the age of a Job without an active pod at which its namespace is read.
@@ -131,19 +138,8 @@ func (t *Tracker) failedPods(ctx context.Context, s *ScheduledJob, jobs []batchv
 // one exists: the cache of the controller before was ahead of this one. Otherwise the run is
 // active as long as its pods.
 func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) error {
-	listed := map[string]bool{}
-	for _, j := range o.Cached {
-		listed[j.Labels[LabelTag]] = true
-		if by := j.Annotations[AnnotationDeletedBy]; by != "" {
-			o.DeletedBy[j.Labels[LabelTag]] = by
-		}
-	}
-	for _, r := range s.Status.Running {
-		if listed[r.Tag] {
-			continue
-		}
-		name := adapter.JobName(s.Name, r.Tag)
-		there, err := t.Client.BatchV1().Jobs(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+	for _, r := range gone(s, o) {
+		there, err := t.Client.BatchV1().Jobs(s.Namespace).Get(ctx, adapter.JobName(s.Name, r.Tag), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
@@ -156,30 +152,46 @@ func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) 
 			return fmt.Errorf("list the pods of run %s: %w", r.Tag, err)
 		}
 		o.Left = append(o.Left, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return over(&p) })...)
-		if by := cmp.Or(r.DeletedBy, t.deletedBy(ctx, s.Namespace, name)); by != "" {
-			o.DeletedBy[r.Tag] = by
-		}
 	}
 	return nil
+}
+
+// gone returns the active runs whose Jobs are not in the list.
+func gone(s *ScheduledJob, o *Observation) []schedule.Run {
+	return slices.DeleteFunc(slices.Clone(s.Status.Running), func(r schedule.Run) bool {
+		return slices.ContainsFunc(o.Cached, func(j batchv1.Job) bool { return j.Labels[LabelTag] == r.Tag })
+	})
 }
 
 // AnnotationDeletedBy is the annotation of a Job with the name of the client that deletes it.
 // Clients or admission policies may set it; it is shown in the status of a lost run.
 const AnnotationDeletedBy = "scaledjob.github.io/deleted-by"
 
-// deletedBy returns the client that reported the deletion of a Job in an event, if any.
-func (t *Tracker) deletedBy(ctx context.Context, namespace, job string) (by string) {
-	l, err := t.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(), Limit: 100,
-	})
-	if err != nil {
-		return "" // it is a hint only
-	}
-	for _, e := range l.Items {
-		reporter := cmp.Or(e.ReportingController, e.Source.Component)
-		if e.InvolvedObject.Name == job && reporter != "job-controller" && strings.Contains(strings.ToLower(e.Reason), "delet") {
-			by = reporter
+// deletedBy finds the clients that delete Jobs: by the annotation of a Job, and of a Job that is gone
+// by an event.
+func (t *Tracker) deletedBy(ctx context.Context, s *ScheduledJob, o *Observation) error {
+	for _, j := range o.Cached {
+		if by := j.Annotations[AnnotationDeletedBy]; by != "" {
+			o.DeletedBy[j.Labels[LabelTag]] = by
 		}
 	}
-	return by
+	for _, r := range gone(s, o) {
+		if r.DeletedBy != "" {
+			continue // the state has it
+		}
+		job := adapter.JobName(s.Name, r.Tag)
+		l, err := t.Client.CoreV1().Events(s.Namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.Set{"involvedObject.kind": "Job", "involvedObject.name": job}.String(), Limit: 100,
+		})
+		if err != nil {
+			return fmt.Errorf("list the events of Job %s, which may name who deleted it: %w", job, err)
+		}
+		for _, e := range l.Items {
+			reporter := cmp.Or(e.ReportingController, e.Source.Component)
+			if e.InvolvedObject.Name == job && reporter != "job-controller" && strings.Contains(strings.ToLower(e.Reason), "delet") {
+				o.DeletedBy[r.Tag] = reporter
+			}
+		}
+	}
+	return nil
 }

@@ -230,6 +230,26 @@ func TestPodsOfDeletedJobs(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Who deleted a Job, and whether a namespace is being deleted, may stay unread: the error says so, and
+// the Jobs are known.
+func TestUnread(t *testing.T) {
+	st := newStand()
+	st.s.Status.State = schedule.State{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
+	for verb, resource := range map[string]string{"list": "events", "get": "namespaces"} {
+		st.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New(resource + " cannot be read")
+		})
+	}
+	waits := st.job("waits")
+	waits.CreationTimestamp = metav1.NewTime(st.at.Add(-time.Minute))
+	seen, err := st.Observe(t.Context(), st.s, []batchv1.Job{*waits}, 0)
+	require.ErrorContains(t, err, "list the events of Job job-r, which may name who deleted it: events cannot be read")
+	require.ErrorContains(t, err, "read whether the namespace of Job job-waits is being deleted: namespaces cannot be read")
+	require.True(t, seen.JobsKnown)
+	require.False(t, seen.Ending)
+	require.Equal(t, schedule.Lost, schedule.Decide(schedule.Spec{UID: "u"}, st.s.Status.State, seen.Observed, st.at).State.Last.Outcome())
+}
+
 // The restarts are the failed pods that were replaced.
 func TestRestarts(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "1": 1, "1,3-5": 4, "x": 0, "5-3": 0} {

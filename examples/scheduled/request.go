@@ -191,10 +191,10 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 }
 
 // answer writes the status of the runs to their RunRequests. It deletes a RunRequest
-// that has been answered for long enough, and whose run history has dropped. If runs were
-// decided on, it also deletes a RunRequest whose run was dropped before an answer.
-// Otherwise the spec is invalid, and a RunRequest without a run says so. With the status of
-// another release, no RunRequest changes.
+// that has been answered for long enough, and whose run history has dropped, and one whose run was
+// dropped before an answer. decided is false if the spec is invalid.
+// Other RunRequests without a run say why, twenty more each time. With the status of another release,
+// no RunRequest changes.
 func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
 	if s.foreign != nil {
 		return nil
@@ -210,25 +210,35 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		dropped[tag] = true
 	}
 	var problems []error
+	told := 0
 	for _, r := range own {
 		is, there := runs[string(r.UID)]
 		answered := r.Status.Status == schedule.Completed
 		switch {
-		case r.waits && decided:
-		case r.Spec.Backfill != nil && decided && !answered:
+		case r.Spec.Backfill != nil && decided && !answered && !r.waits:
 			problems = append(problems, c.report(ctx, r, r.backfilled(runs, c.now())))
 		case there:
 			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:
 			problems = append(problems, c.remove(ctx, r))
-		case !answered && !decided:
+		case !answered && told < mostTold:
 			kept := r.Status // such as the runs of a backfill that are done
-			kept.Status, kept.Message = schedule.Pending, invalidJob
-			problems = append(problems, c.report(ctx, r, kept))
+			if kept.Status, kept.Message = schedule.Pending, othersFirst; !decided {
+				kept.Message = invalidJob
+			}
+			if kept != r.Status {
+				told++
+				problems = append(problems, c.report(ctx, r, kept))
+			}
 		}
 	}
 	return errors.Join(problems...)
 }
+
+// mostTold is the number of RunRequests that are told in one reconciliation why they have no run.
+const mostTold = 20
+
+const othersFirst = "earlier requests for the ScheduledJob come first"
 
 const invalidJob = "the spec of the ScheduledJob is invalid: see its condition Ready"
 

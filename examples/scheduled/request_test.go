@@ -165,7 +165,8 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 		return true, nil, errors.New("no")
 	})
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
-	require.Empty(t, w.did(), "it waits")
+	require.Equal(t, []string{"patch runrequests"}, w.did())
+	require.Equal(t, othersFirst, w.answerTo("now")["message"])
 	w.give(schedule.State{Requested: []string{schedule.RequestTag("u", "uid-now")}})
 	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
 	w.custom.ReactionChain = w.custom.ReactionChain[1:]
@@ -256,7 +257,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// Of many backfills twenty are looked at, the others wait, and all have their runs.
+// Of many backfills twenty are looked at, the others say that they wait, and all have their runs.
 func TestManyBackfills(t *testing.T) {
 	w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n")
 	name := func(i int) string { return fmt.Sprintf("back-%02d", i) }
@@ -264,9 +265,14 @@ func TestManyBackfills(t *testing.T) {
 	for i := range n {
 		w.request(name(i), "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-02T01:00:00Z"})
 	}
+	waited := map[int]bool{}
 	looked := func() (all int) {
 		for i := range n {
-			if w.answerTo(name(i))["status"] == "pending" || w.answerTo(name(i))["status"] == "running" {
+			switch is := w.answerTo(name(i)); {
+			case is["message"] == othersFirst:
+				require.Equal(t, "pending", is["status"])
+				waited[i] = true
+			case is["status"] == "pending" || is["status"] == "running":
 				all++
 			}
 		}
@@ -280,6 +286,7 @@ func TestManyBackfills(t *testing.T) {
 		require.LessOrEqual(t, looked(), mostBackfills)
 		w.finishes(batchv1.JobComplete)
 	}
+	require.Equal(t, map[int]bool{20: true, 21: true}, waited)
 	for i := range n {
 		is := w.answerTo(name(i))
 		require.Equal(t, []any{"completed", true, int64(1)}, []any{is["status"], is["success"], is["done"]}, i)

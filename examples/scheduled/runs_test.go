@@ -212,7 +212,7 @@ func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
 	require.NotContains(t, w.object(), "reason")
 }
 
-// Ten thousand requests wait where they are, and all run.
+// Ten thousand requests wait where they are. Twenty at a time are told that they wait.
 func TestManyRequests(t *testing.T) {
 	w := newWorld(t, "  allowConcurrentRun: false\n")
 	n := 10_000
@@ -227,7 +227,15 @@ func TestManyRequests(t *testing.T) {
 	}
 	require.NoError(t, w.requests.Replace(all, ""))
 	w.at(10)
+	told := 0
+	w.custom.PrependReactor("patch", "runrequests", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), othersFirst) {
+			told++
+		}
+		return false, nil, nil
+	})
 	w.reconcileAny(1)
+	require.Equal(t, mostTold, told)
 	data, err := json.Marshal(w.object())
 	require.NoError(t, err)
 	t.Log(len(data), "bytes")

@@ -55,14 +55,26 @@ func TestWithoutPermission(t *testing.T) {
 			"delete runrequests": "cannot set an ownerRef on a resource you can't delete",
 		},
 		Not: []string{
-			"get namespaces", "list events", "delete pods", // for Jobs that others delete: see endedEarly
 			"patch events", // for an event that repeats
 		},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			apply(t, fmt.Sprintf(unprivileged, namespace))
-			if permission == "get jobs" { // needed if the name of a Job is another's
-				job, err := client.Resource(scheduledJobs).Namespace(namespace).Get(t.Context(), "job", metav1.GetOptions{})
+			job, err := client.Resource(scheduledJobs).Namespace(namespace).Get(t.Context(), "job", metav1.GetOptions{})
+			require.NoError(t, err)
+			switch permission {
+			case "get namespaces": // needed if a Job has no pod
+				apply(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: waits, namespace: %s, labels: {jobTag: waits},
+ownerReferences: [{apiVersion: %s, kind: ScheduledJob, name: job, uid: %s, controller: true}]},
+spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`, namespace, job.GetAPIVersion(), job.GetUID()))
+			case "list events", "delete pods": // needed if others delete a Job, here without its pods
+				apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: left, namespace: %s, labels: {jobName: job, jobTag: gone},
+annotations: {test/pends: "yes"}}, spec: {containers: [{name: c, image: example.com/c}]}}`, namespace))
+				job.Object["status"] = map[string]any{"version": int64(1), "since": "2026-01-01T00:00:00Z", "handled": "2026-01-01T00:00:00Z", "runningExecutions": []any{
+					map[string]any{"tag": "gone", "onDemand": true, "status": "running", "dueAt": "2026-01-01T00:00:00Z", "createdAt": "2026-01-01T00:00:00Z", "success": false},
+				}, "scheduleCount": int64(0), "startedCount": int64(0), "missedCount": int64(0), "droppedCount": int64(0)}
+				_, err := client.Resource(scheduledJobs).Namespace(namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{})
 				require.NoError(t, err)
+			case "get jobs": // needed if the name of a Job is another's
 				request, err := client.Resource(runRequests).Namespace(namespace).Get(t.Context(), "now", metav1.GetOptions{})
 				require.NoError(t, err)
 				apply(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: job-%s, namespace: %s}, spec: {suspend: true,
