@@ -136,7 +136,7 @@ func (d *decider) holds(r Run) bool {
 	return !r.OnDemand && (d.State.Blocked || d.spec.Suspended)
 }
 
-// active reports whether a run has a Job, or may have one.
+// active reports whether a run has a Job, or may have it.
 func (d *decider) active() bool {
 	return len(d.State.Running) > 0 || slices.ContainsFunc(d.State.Pending, Run.tried) || len(d.Stop) > 0
 }

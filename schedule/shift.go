@@ -53,7 +53,7 @@ func (u until) Count(in interval.Span) int64 {
 }
 
 // Jitter returns the schedule with each occurrence later by less than a duration, so that jobs
-// with one schedule do not start together. The delay is whole seconds, ends before the next
+// with the same schedule do not start together. The delay is whole seconds, ends before the next
 // occurrence of s, and depends only on the occurrence and the seed, such as the UID of the job. Without a seed there is none.
 // A run is due at the delayed time. A job whose jitter changes starts anew, by rule 1 of the package
 // comment: an occurrence before the change does not start again, and is left out if its delay has
@@ -80,7 +80,7 @@ func (j jitter) From(since time.Time) Occurrences {
 	return j
 }
 
-// delay returns an occurrence, if there is one, with its delay.
+// delay returns an occurrence, if any, with its delay.
 func (j jitter) delay(t time.Time, ok bool) (time.Time, bool) {
 	if !ok {
 		return t, false

@@ -33,7 +33,7 @@ type State struct {
 	Dropped int64 `json:"droppedCount"`  // runs above MaxWaiting
 
 	MissedBy Missed `json:"missedBy,omitempty"` // Missed, by cause
-	// Missing holds the causes for which runs were missed since a scheduled run last started.
+	// Missing holds the causes of runs that were missed since a scheduled run last started.
 	Missing []Cause `json:"missing,omitempty"`
 
 	Pending   PendingRuns `json:"pendingExecutions,omitempty"`  // by due time, then tag

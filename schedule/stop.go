@@ -26,7 +26,7 @@ func (d *decider) cancel(tags []string) {
 	d.stop(is, cancelled)
 }
 
-// replace stops the active scheduled run if another one could start instead. While
+// replace stops the active scheduled run if another could start instead. While
 // creates fail, the active run stays.
 func (d *decider) replace() {
 	could := func(r Run) bool { return !r.OnDemand && !r.tried() && !d.holds(r) }
@@ -85,7 +85,7 @@ type Missed map[Cause]int64
 // dropped is the cause of runs above MaxWaiting, in decider.lost and State.Missing.
 const dropped Cause = "dropped"
 
-// lostCauses are the causes in the order in which they are reported.
+// lostCauses are the causes in the order of their reports.
 var lostCauses = []Cause{Outdated, TooLate, Forbidden, CreateRejected, Cancelled, dropped}
 
 // tellLost counts the runs that do not start. It reports a cause if no run was lost for it since a

@@ -11,7 +11,7 @@ import (
 //	newTerm     a create of an earlier term may still arrive
 //	pruned      a pruned object is still shown, or its delete is in doubt
 //	draining    the history waits for creates in doubt
-//	backedOff   the last creates had no effect, or the refused ones were as many as a poll may have
+//	backedOff   the last creates had no effect, or the refusals were as many as a poll may have
 //	blocked     the lowest free number is refused, and may not be set aside yet; or 64 numbers are
 //	inDoubt     creates that were not answered take capacity
 //	setAside    slots whose creates are refused are skipped
@@ -34,7 +34,7 @@ var gateTexts = map[string]string{
 	"backedOff": "the last creates failed",
 }
 
-// gates returns the rules because of which nothing at all is created now.
+// gates returns the rules that let nothing at all be created now.
 func (s *Set) gates(now time.Time) (rules []string) {
 	switch {
 	case s.reads == 0:
@@ -54,7 +54,7 @@ func (s *Set) gates(now time.Time) (rules []string) {
 	return rules
 }
 
-// Holds returns the reasons for which a poll now creates less than it asks for.
+// Holds returns the reasons why a poll now creates less than it asks for.
 func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
 	for _, rule := range s.gates(now) {
 		text := gateTexts[rule]

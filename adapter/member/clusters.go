@@ -130,7 +130,7 @@ func (all *Clusters) admit(c *Cluster) {
 	c.health.jury = &all.jury
 }
 
-// Remove removes the member of that name, if there is one. Plans that are being applied
+// Remove removes the member of that name, if any. Plans that are being applied
 // there go on.
 func (all *Clusters) Remove(name string) {
 	all.mu.Lock()

@@ -48,7 +48,7 @@ type Lease struct {
 	// for each start of a process, so that a term that follows a lost term need not wait
 	// until its own lease expires.
 	Identity string
-	// Duration is the time after which another process takes over from one that has
+	// Duration is the time after which another process takes over from a process that has
 	// died: 2 s or more, because the object holds whole seconds.
 	Duration time.Duration
 	Log      *slog.Logger
