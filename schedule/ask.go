@@ -98,16 +98,9 @@ func (d *decider) follow(upstreams []Upstream, room int) (runs []Run) {
 // answer returns the run for the n-th completion of an outcome.
 func (d *decider) answer(u Upstream, outcome Outcome, n int64) Run {
 	r := Run{Tag: completionTag(d.spec.UID, u, outcome, n), Due: d.now, OnDemand: true, Status: Pending, Created: d.now}
-	behind := *u.of(outcome) - n
-	for _, c := range slices.Backward(u.Recent) {
-		if c.Outcome() != outcome {
-			continue
-		}
-		if behind == 0 {
-			r.Request, r.Due = c.Tag, utc(c.Completed)
-			break
-		}
-		behind--
+	recent := slices.DeleteFunc(slices.Clone(u.Recent), func(r Run) bool { return r.Outcome() != outcome })
+	if i := int64(len(recent)) - 1 - (*u.of(outcome) - n); 0 <= i && i < int64(len(recent)) {
+		r.Request, r.Due = recent[i].Tag, utc(recent[i].Completed)
 	}
 	return r
 }

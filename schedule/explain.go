@@ -140,11 +140,7 @@ const (
 
 // Warning reports whether the event asks for attention.
 func (e Event) Warning() bool {
-	switch e.Reason {
-	case RunFailed, RunLost, RunsMissed, RunsDropped, Blocked, Restored:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{RunFailed, RunLost, RunsMissed, RunsDropped, Blocked, Restored}, e.Reason)
 }
 
 // String returns a message for people.

@@ -16,9 +16,6 @@ const (
 	startBelow = 50 << 10
 	usualRun   = 400
 	growth     = 150
-	// alwaysFit is the number of runs, tags and dependencies that fit, whatever they hold. A run takes
-	// at most about 700 bytes.
-	alwaysFit = 60
 )
 
 const (
@@ -31,16 +28,11 @@ const (
 	mostName       = 60  // bytes of the name of a client
 )
 
-// entries returns the number of runs, tags and dependencies in the lists of the state.
-func (s *State) entries() int {
-	return len(s.Pending) + len(s.Running) + len(s.Completed) + len(s.Requested) + len(s.PendingDeletion) + len(s.After)
-}
-
 // fits returns how many of n runs the state has room for when the active runs have grown.
 func (d *decider) fits(n int) int {
 	rest := d.State
 	rest.Completed = nil
-	if n <= 0 || n+rest.entries() <= alwaysFit {
+	if n <= 0 {
 		return n
 	}
 	grown := bytesOf(rest) + growth*(len(rest.Running)+len(d.candidates(Run.tried)))
@@ -56,11 +48,7 @@ func bytesOf(v any) int {
 // fit makes the state small enough. It drops the oldest completed runs, then the oldest scheduled
 // runs that wait behind others, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
-	s := &d.State
-	if s.entries() <= alwaysFit {
-		return
-	}
-	size := bytesOf(*s)
+	size := bytesOf(d.State)
 	dropRuns := func(all bool) {
 		d.drop(func(r Run) bool {
 			drops := size > maxState && (all || !d.unanswered(r.Tag))

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/schedule/interval"
@@ -52,10 +53,7 @@ type repeating struct {
 }
 
 func (r repeating) String() string {
-	if r.zone.String() == time.UTC.String() {
-		return r.interval.String()
-	}
-	return r.interval.String() + " " + r.zone.String()
+	return strings.TrimSuffix(r.interval.String()+" "+r.zone.String(), " UTC")
 }
 
 func (r repeating) From(since time.Time) Occurrences {

@@ -58,7 +58,7 @@ type Inputs struct {
 	// PodTemplate is the PodTemplate that templateRef names; nil if unknown. It is checked
 	// like a template in the ScheduledJob.
 	PodTemplate *corev1.PodTemplate
-	// Cron reads a cron expression for a zone, which is never nil. If Cron is nil, an
+	// Cron reads a cron expression for a zone, which is never nil: see [Cron]. If it is nil, an
 	// expression is an error.
 	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
 }

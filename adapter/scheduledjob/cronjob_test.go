@@ -89,15 +89,37 @@ func TestConcurrencyPolicy(t *testing.T) {
 
 // The program's parser reads a cron expression, in the zone of the schedule.
 func TestCron(t *testing.T) {
-	s := read(t, with("  schedule: {cron: '0 6 * * *', timeZone: Europe/Berlin}\n"))
-	c, err := s.Config(scheduledjob.Inputs{Cron: func(text string, zone *time.Location) (schedule.Schedule, error) {
-		return schedule.FromNext(fmt.Sprint(text, " ", zone), func(t time.Time) time.Time { return t.Add(1) }), nil
-	}})
+	var in *time.Location
+	inputs := scheduledjob.Inputs{Cron: scheduledjob.Cron(func(text string) (nexter, error) {
+		if text != " 0 6 * * *" {
+			return nil, errors.New("no minute")
+		}
+		return func(after time.Time) time.Time {
+			in = after.Location()
+			return after.Add(1)
+		}, nil
+	})}
+	config := func(text string) (scheduledjob.Config, error) {
+		return read(t, with(fmt.Sprintf("  schedule: {cron: %q, timeZone: Europe/Berlin}\n", text))).Config(inputs)
+	}
+	c, err := config(" 0 6 * * *")
 	require.NoError(t, err)
 	require.Equal(t, "0 6 * * * Europe/Berlin", c.Schedule.Schedule.String())
-	_, err = s.Config(scheduledjob.Inputs{Cron: func(string, *time.Location) (schedule.Schedule, error) { return nil, errors.New("no minute") }})
-	require.ErrorContains(t, err, `spec.schedule.cron: found "0 6 * * *": no minute; use five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`)
+	require.Equal(t, "Europe/Berlin", in.String())
+	for text, want := range map[string]string{
+		"x": "no minute", "TZ=UTC 0 6 * * *": "a zone belongs in the time zone of the schedule", "@every 1h": "@every has no fixed times; use an interval such as R//PT1H",
+	} {
+		_, err = config(text)
+		require.ErrorContains(t, err, fmt.Sprintf(`spec.schedule.cron: found %q: %s; use five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`, text, want))
+	}
+	s, err := inputs.Cron(" 0 6 * * *", nil)
+	require.NoError(t, err)
+	require.Equal(t, "0 6 * * * UTC", s.String())
 }
+
+type nexter func(time.Time) time.Time
+
+func (n nexter) Next(after time.Time) time.Time { return n(after) }
 
 // proposal is the example of the proposal, with its missing commas.
 const proposal = `{

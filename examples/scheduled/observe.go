@@ -25,7 +25,7 @@ func (c *controller) config(s *scheduledJob) (scheduledjob.Config, error) {
 	if ref := s.Spec.TemplateRef; ref != nil {
 		referred, _ = c.templates.PodTemplates(s.Namespace).Get(ref.Name) // nil if there is none
 	}
-	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: schedule.Cron(cron.ParseStandard)})
+	config, err := s.Config(scheduledjob.Inputs{PodTemplate: referred, Cron: scheduledjob.Cron(cron.ParseStandard)})
 	if referred != nil && referred.Template.Spec.Containers == nil { // it may have been too long: see slim
 		err = &field.Error{Path: "spec.templateRef.name", Found: strconv.Quote(referred.Name), Fix: fmt.Sprintf("a PodTemplate with containers, of at most %d bytes", longestSpec)}
 	}

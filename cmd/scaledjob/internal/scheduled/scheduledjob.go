@@ -23,7 +23,7 @@ import (
 )
 
 // Cron reads a cron expression in a zone as a CronJob does.
-var Cron = schedule.Cron(cron.ParseStandard)
+var Cron = scheduledjob.Cron(cron.ParseStandard)
 
 // IsCron reports whether a text is meant as a cron expression: it begins with @, or has
 // several words and does not look like an interval.
