@@ -184,8 +184,8 @@ func plainText(text string) string {
 	return text
 }
 
-// help writes the help of a command in at most 100 columns. Commands stay whole, to be copied. A
-// template of one's own would add 8 MB to the command: text/template keeps every method of every type.
+// help writes the help of a command in at most 100 columns. A template of one's own would add 8 MB to the
+// command: text/template keeps every method of every type.
 func help(c *cobra.Command, _ []string) {
 	out := c.OutOrStdout()
 	columns := min(report.Width(out), report.Columns)
@@ -197,10 +197,11 @@ func help(c *cobra.Command, _ []string) {
 	}
 	fmt.Fprintf(out, "%s\n\n", report.Prose(cmp.Or(c.Long, c.Short), columns))
 	for line := range strings.Lines(usage) {
-		if !strings.Contains(line, "scaledjob ") {
-			line = strings.Join(report.Fitted(line, columns), "\n")
+		fitted := report.Fitted(line, columns)
+		if strings.Contains(c.Example, strings.TrimSpace(line)) {
+			fitted = report.Command(line, columns)
 		}
-		_, _ = io.WriteString(out, line)
+		_, _ = io.WriteString(out, strings.Join(fitted, "\n"))
 	}
 }
 

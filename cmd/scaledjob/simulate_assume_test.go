@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -202,7 +204,7 @@ func TestMeasured(t *testing.T) {
 }
 
 // Every command prints lines of at most the columns of the terminal, and simulate of 100 if they are
-// not known. Commands to copy and lines of a single word may be longer.
+// not known. Lines of a single word may be longer, and below 80 columns the YAML and JSON of a help.
 func TestColumns(t *testing.T) {
 	long := strings.Repeat("long-name-", 9)
 	manifest := written(t, "long.yaml", strings.Replace(trigger("rabbitmq", `queueName: q, host: "amqp://h", value: "5", mode: QueueLength`, ""),
@@ -220,21 +222,31 @@ func TestColumns(t *testing.T) {
 		"explain testdata/accurate.yaml --jobs testdata/jobs.json --queue 8 --release 2.17,spec", "explain testdata/two.yaml --name both --queue rabbitmq=12,cache=unread",
 		"diff testdata/accurate.yaml --from 2.4 --to 2.21 --all", "diff testdata/two.yaml --name both --from spec", "test testdata/tests",
 		"next R/2026-10-25T00:30:00+02:00/PT1H --zone Europe/Berlin -n 3 --from 2026-10-25T00:00:00Z", "lint --rules", "lint --explain min-above-max",
-		"--help", "help explain", "help diff", "help lint", "help simulate", "help next", "help why", "help oracle",
+		"--help",
 	}
+	root := newRoot()
+	root.InitDefaultCompletionCmd()
+	var helps []string
+	for _, c := range root.Commands() {
+		helps = append(helps, "help "+c.Name())
+		for _, sub := range c.Commands() {
+			helps = append(helps, "help "+c.Name()+" "+sub.Name())
+		}
+	}
+	require.Greater(t, len(helps), 14)
 	for _, columns := range []int{0, 40, 60, 80} {
 		t.Setenv("COLUMNS", strconv.Itoa(columns))
-		commands, most := simulations, report.Columns
+		commands, most := slices.Concat(simulations, helps), report.Columns
 		if columns > 0 {
-			commands, most = append(others, simulations[0], simulations[4]), columns
+			commands, most = slices.Concat(others, helps, simulations[:1], simulations[4:]), columns
 		}
 		for _, command := range commands {
 			status, out, said := call(t, command, "")
 			require.NotEqual(t, trouble, status, said)
 			require.Greater(t, strings.Count(out, "\n"), 1)
 			for line := range strings.SplitSeq(out, "\n") {
-				if utf8.RuneCountInString(line) > most && !strings.Contains(line, "scaledjob ") {
-					require.NotContains(t, strings.TrimSpace(line), " ", "%s: %d columns", command, most)
+				if literal := strings.HasPrefix(command, "help ") && strings.Contains(line, ": "); utf8.RuneCountInString(line) > most && (most >= 80 || !literal) {
+					assert.NotContains(t, strings.TrimSpace(strings.TrimSuffix(line, ` \`)), " ", "%s: %d columns", command, most)
 				}
 			}
 		}

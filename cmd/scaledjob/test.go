@@ -36,7 +36,7 @@ The exit status is 1 if a test fails.
   releases: ["2.18", "2.21"]     # default: the newest KEDA
   tests:
     - name: a burst
-      queue: 40                  # or {redis: 40}, with a number for each trigger, or unread
+      queue: 40                  # or {redis: 40} for each trigger, or unread
       jobs: {running: 3, pending: 1}
       expect: {create: 7, rule: strategy}
     - name: old Jobs are deleted
@@ -44,7 +44,7 @@ The exit status is 1 if a test fails.
       dump: [jobs.json]          # as kubectl get jobs,pods -o json prints them
       expect: {create: 0, deleted: [orders-1, orders-2]}
     - name: items wait for at most two minutes
-      simulate: {arrivals: "poisson:0.2/s", service: "exp:30s", startup: 10s, duration: 1h}
+      simulate: {arrivals: "poisson:0.2/s", service: "exp:30s", duration: 1h}
       expect: {maxWaitP95: 2m, maxPeakJobs: 20, maxUndone: 0}`,
 		Example: `  scaledjob test orders.test.yaml
   scaledjob test tests/ -o json`,

@@ -34,6 +34,18 @@ func TestFitted(t *testing.T) {
 	}
 }
 
+// A command is broken so that a shell reads the same words.
+func TestCommand(t *testing.T) {
+	for line, want := range map[string][]string{
+		"  run a --b c d":            {"  run a --b c d"},
+		"  run aa --bb 'c d' --e f":  {"  run aa \\", "    --bb 'c d' \\", "    --e f\n"},
+		"  run --b --ccccc dddd eee": {"  run --b \\", "    --ccccc dddd \\", "    eee\n"},
+		"  # one two three four":     {"  # one two three", "  # four"},
+	} {
+		require.Equal(t, want, report.Command(line, 17))
+	}
+}
+
 // Paragraphs are broken again, except those with a space before them.
 func TestProse(t *testing.T) {
 	require.Equal(t, "one\ntwo\nthree\n\n  four five\n\nsix\n", report.Prose("one two\nthree\n\n  four five\n\nsix\n", 5))
