@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
@@ -126,13 +124,8 @@ func regionInvalid(j *job) {
 
 // variableAsValue finds the name of a variable where its value belongs.
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
-	container := j.envSource()
-	if container == nil {
-		return
-	}
 	for key, value := range t.Metadata {
-		named := slices.ContainsFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == strings.TrimSpace(value) })
-		j.when(named && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
+		j.when(j.variablesOf()[strings.TrimSpace(value)] != nil && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
 			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "it is the name of a variable of the container, and KEDA takes the name as the value")
 	}
 }

@@ -17,7 +17,25 @@ type collector struct {
 	object   string // of the ScaledJob that is being looked at
 	findings []Finding
 	ignored  int
+	compared int // letters of names
 }
+
+// near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
+func (c *collector) near(got string, names []string) string {
+	if c.compared > mostCompared {
+		return ""
+	}
+	letters := 0
+	for _, name := range names {
+		letters += len(name)
+	}
+	if c.compared += len(got) * letters; c.compared > mostCompared {
+		return ""
+	}
+	return nearest(got, names)
+}
+
+const mostCompared = 300_000_000
 
 // An effect is a consequence in the releases that meet a condition.
 type effect struct {
@@ -102,13 +120,20 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Er
 
 // noScaledJob adds a finding to each file about its content.
 func (c *collector) noScaledJob(files []File, all documents) {
+	found, first := map[string]bool{}, map[string]*document{}
+	for i := range c.findings {
+		found[c.findings[i].File] = true
+	}
+	for _, d := range slices.Backward(all) {
+		first[d.file] = d
+	}
 	for _, f := range files {
-		if slices.ContainsFunc(c.findings, func(found Finding) bool { return found.File == f.Name }) {
+		if found[f.Name] {
 			continue
 		}
 		at := place{file: f.Name, line: 1, column: 1, found: "no object"}
-		if i := slices.IndexFunc(all, func(d *document) bool { return d.file == f.Name }); i >= 0 {
-			if at = all[i].at("kind"); at.found == nothing {
+		if d := first[f.Name]; d != nil {
+			if at = d.at("kind"); at.found == nothing {
 				at.found = "an object without a kind"
 			}
 		}

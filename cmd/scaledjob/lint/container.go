@@ -81,18 +81,23 @@ func limitsBelowRequests(j *job, c container) {
 	}
 }
 
-func volumeUnknown(j *job, c container) {
-	var names []string
-	known := map[string]bool{}
+// findVolumes returns the names of the template's volumes, also as a set.
+func (j *job) findVolumes() (names []string, known map[string]bool) {
+	known = map[string]bool{}
 	for _, v := range j.template.Template.Spec.Volumes {
 		names, known[v.Name] = append(names, v.Name), true
 	}
+	return names, known
+}
+
+func volumeUnknown(j *job, c container) {
+	names, known := j.volumeNames()
 	for i, m := range c.VolumeMounts {
 		if known[m.Name] {
 			continue
 		}
 		fix := "Add it to volumes"
-		if near := nearest(m.Name, names); near != "" {
+		if near := j.near(m.Name, names); near != "" {
 			fix = "Write " + near
 		}
 		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name: " + rejected})

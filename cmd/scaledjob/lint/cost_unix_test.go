@@ -35,6 +35,12 @@ func many(n int, separator, format string) string {
 	return strings.Join(all, separator)
 }
 
+// nextFile separates files.
+const nextFile = "\x00"
+
+// long is the rest of a name.
+var long = strings.Repeat("x", 200)
+
 // Files in which each of n parts has to be found among n others. With a search from the start for each part, no
 // check keeps the bound.
 var largeFiles = []struct {
@@ -65,6 +71,17 @@ var largeFiles = []struct {
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: t, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"namespaces of a name", 3_000, many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
+	{"names beside similar names", 1, fmt.Sprintf(head, "", ", imagePullSecrets: ["+many(3_000, ", ", "{name: s#"+long+"}")+"]", "{type: cpu}") +
+		many(900, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s-"+long+"-#, namespace: shop}\n")},
+	{"mounts beside similar volumes", 3_000, fmt.Sprintf(head, ", volumeMounts: ["+many(3_000, ", ", "{name: v#"+long+", mountPath: /a#}")+"]",
+		", volumes: ["+many(900, ", ", "{name: v-"+long+"-#, emptyDir: {}}")+"]", "{type: cpu}")},
+	{"pending conditions", 10_000, strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: cpu}"), "  maxReplicaCount", "  scalingStrategy: {strategy: accurate, pendingPodConditions: ["+many(10_000, ", ", "c#, c#")+"]}\n  maxReplicaCount")},
+	{"lists beside lists", 0, strings.ReplaceAll(fmt.Sprintf(head, "", "", many(20_000, ", ", "{type: redis, metadata: {address: 'a:1', listName: 'q#:wait'}}")), "  maxReplicaCount", "  scalingStrategy: {multipleScalersCalculation: sum, strategy: accurate}\n  maxReplicaCount")},
+	{"files without a ScaledJob", 60_000, many(60_000, nextFile, "kind: Deployment\n")},
+	{"containers of one authentication", 3_000, many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "orders#")) +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(3_000, ", ", "{parameter: p#, name: E#, containerName: c#}") + "]}\n"},
+	{"notes about one authentication", 10_000, many(2_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}]", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}"), "orders", "orders#")) +
+		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(10_000, ", ", "{parameter: host#, name: E#}") + "]}\n"},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
 }
 
@@ -73,7 +90,11 @@ func TestCost(t *testing.T) {
 	for _, tt := range largeFiles {
 		t.Run(tt.name, func(t *testing.T) {
 			began := processorTime(t)
-			r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(tt.text)}})
+			var files []lint.File
+			for i, text := range strings.Split(tt.text, nextFile) {
+				files = append(files, lint.File{Name: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
+			}
+			r := lint.Check(files)
 			require.NoError(t, r.WriteText(io.Discard))
 			require.Less(t, processorTime(t)-began, 8*time.Second)
 			require.GreaterOrEqual(t, len(r.Findings), tt.findings)

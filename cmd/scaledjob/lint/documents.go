@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // documents holds the documents of all files.
@@ -35,11 +36,12 @@ type index struct {
 	names   map[string][]string        // by kind
 	inside  map[lookup][]string        // by kind and namespace
 	owners  map[string][]*document     // Secrets and ConfigMaps by key
-	present map[*document][]variable   // of authentications, as far as no ScaledJob was found to lack them
+	wanted  map[*document]*wanted      // variables of authentications
 	users   map[string]map[string]bool // types of triggers by the name of their authentication
 	given   map[lookup]string          // names by kind and namespace, and namespaces by kind and name, in words
 	checked map[checked]bool
 	places  map[*document]map[string][]any // of parameters in authentications
+	similar map[[2]string]string           // of a missing object, by kind and name
 }
 
 // A checked authentication was checked for a ScaledJob, with which the others share a value.
@@ -56,8 +58,8 @@ func (x *index) first(a authentication, with string) bool {
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document][]variable{},
-		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}}
+	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document]*wanted{},
+		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}, map[[2]string]string{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -88,6 +90,9 @@ func indexOf(all documents) *index {
 		}
 		for i := range d.length("spec", "triggers") {
 			ref, name := d.text("spec", "triggers", i, "authenticationRef", "name"), d.text("spec", "triggers", i, "type")
+			if !slices.Contains(triggers.Types(), name) {
+				name = "" // for all of them
+			}
 			if x.users[ref] == nil {
 				x.users[ref] = map[string]bool{}
 			}

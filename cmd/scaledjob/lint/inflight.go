@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -25,20 +24,28 @@ func (j *job) counts(trigger int, want triggers.Counting) condition {
 // bull reports whether the trigger is one of two Redis lists of a BullMQ queue, waiting and
 // active items, that are added up.
 func (j *job) bull(trigger int) bool {
-	list := func(i int) string {
-		t := j.spec.Triggers[i]
-		return t.Type + " " + t.Metadata["listName"]
-	}
 	if !j.compares("sum") {
 		return false
 	}
-	name, wait := strings.CutSuffix(list(trigger), ":wait")
+	list := listOf(&j.spec.Triggers[trigger])
+	name, wait := strings.CutSuffix(list, ":wait")
 	other := name + ":active"
 	if !wait {
-		name, wait = strings.CutSuffix(list(trigger), ":active")
+		name, wait = strings.CutSuffix(list, ":active")
 		other = name + ":wait"
 	}
-	return wait && slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return t.Type+" "+t.Metadata["listName"] == other })
+	return wait && j.lists()[other]
+}
+
+func listOf(t *manifest.ScaleTrigger) string { return t.Type + " " + t.Metadata["listName"] }
+
+// findLists returns the lists of all triggers.
+func (j *job) findLists() map[string]bool {
+	all := map[string]bool{}
+	for i := range j.spec.Triggers {
+		all[listOf(&j.spec.Triggers[i])] = true
+	}
+	return all
 }
 
 // metricUnknown reports triggers for which the manifest does not show this.

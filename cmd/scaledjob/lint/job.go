@@ -31,6 +31,8 @@ type job struct {
 	metadata        func() []*metadataProblem
 	variablesOf     func() map[string]*corev1.EnvVar // the container that KEDA reads
 	sources         func() sources                   // of that container
+	lists           func() map[string]bool           // of Redis, by type and name
+	volumeNames     func() ([]string, map[string]bool)
 }
 
 func (c *collector) check(d *document, all *index) {
@@ -38,7 +40,8 @@ func (c *collector) check(d *document, all *index) {
 	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
-	j.sources = sync.OnceValue(j.findSources)
+	j.sources, j.volumeNames = sync.OnceValue(j.findSources), sync.OnceValues(j.findVolumes)
+	j.lists = sync.OnceValue(j.findLists)
 	j.config, j.problems = configOf(s)
 	if j.template = s.Spec.JobTargetRef; j.template == nil {
 		j.template = new(batchv1.JobSpec)

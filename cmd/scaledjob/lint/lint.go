@@ -75,9 +75,10 @@ func (k Checker) Check(files []File) Report {
 	}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule))
+			cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Path, b.Path), strings.Compare(a.Found, b.Found),
+			cmp.Compare(b.Severity, a.Severity))
 	})
-	// A problem that two triggers share is found twice.
+	// A problem that two triggers or ScaledJobs share is found twice. The worst is kept.
 	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
 		return a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})

@@ -405,6 +405,29 @@ func TestAuthenticationInAnotherFile(t *testing.T) {
 	require.Equal(t, "orders", r.Findings[0].Object)
 }
 
+// Of one finding for several ScaledJobs, the worst is kept, in any order.
+func TestWorstOfAll(t *testing.T) {
+	one := func(name, envFrom string) string {
+		job := strings.Replace(strings.Replace(minimal, "name: orders", "name: "+name, 1), "orders:1\n", "orders:1\n"+envFrom, 1)
+		return job + "      authenticationRef: {name: shared}\n---\n"
+	}
+	const unknown, field = "            envFrom: [{secretRef: {name: elsewhere}}]\n", "            env: [{name: NOPE, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n"
+	const authentication = "apiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: shared}\nspec: {env: [{parameter: token, name: NOPE}]}\n"
+	for _, jobs := range [][]string{
+		{one("note", unknown), one("wrong", "")}, {one("note", unknown), one("second", unknown), one("wrong", field+unknown)},
+		{one("given", "            env: [{name: NOPE, value: x}]\n"), one("wrong", "")},
+	} {
+		for range 2 {
+			r := checkText(strings.Join(jobs, "") + authentication)
+			i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "missing-environment" })
+			require.Equal(t, lint.Error, r.Findings[i].Severity, jobs)
+			require.Equal(t, "wrong", r.Findings[i].Object)
+			require.False(t, slices.ContainsFunc(r.Findings[i+1:], func(f lint.Finding) bool { return f.Rule == "missing-environment" }))
+			slices.Reverse(jobs)
+		}
+	}
+}
+
 func TestIgnore(t *testing.T) {
 	for _, tt := range []struct {
 		name, lines string

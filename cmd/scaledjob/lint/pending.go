@@ -19,25 +19,25 @@ func (j *job) readsPending() bool {
 }
 
 // pendingWith returns the condition that a Job counts as pending although this number of
-// pods run and have all conditions.
-func (j *job) pendingWith(pods int) condition {
-	pod := keda.Pod{Phase: "Running"}
-	for _, name := range j.spec.ScalingStrategy.PendingPodConditions {
-		if !slices.ContainsFunc(pod.Conditions, func(c keda.Condition) bool { return c.Type == name }) {
-			pod.Conditions = append(pod.Conditions, keda.Condition{Type: name, Status: "True"})
-		}
+// pods run and have all of the conditions.
+func (j *job) pendingWith(pods int, names ...string) condition {
+	pod, model := keda.Pod{Phase: "Running"}, *j.model
+	model.Spec.ScalingStrategy.PendingPodConditions = names
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		pod.Conditions = append(pod.Conditions, keda.Condition{Type: name, Status: "True"})
 	}
 	jobs := []keda.Job{{Pods: slices.Repeat([]keda.Pod{pod}, pods)}}
-	return func(p keda.Profile) bool { return p.Count(j.model, jobs).Pending > 0 }
+	return func(p keda.Profile) bool { return p.Count(&model, jobs).Pending > 0 }
 }
 
 func pendingConditionDuplicate(j *job) {
-	names := j.spec.ScalingStrategy.PendingPodConditions
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+	seen := map[string]bool{}
+	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
+		if seen[name] {
 			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
-				effect{when: j.pendingWith(1), text: "no pod ever meets the list: every unfinished Job counts as pending"})
+				effect{when: j.pendingWith(1, name, name), text: "no pod ever meets the list: every unfinished Job counts as pending"})
 		}
+		seen[name] = true
 	}
 }
 
@@ -68,12 +68,12 @@ func pendingConditionsTooEarly(j *job) {
 }
 
 func pendingConditionsSeveralPods(j *job) {
-	n := j.template.Parallelism
-	if len(j.spec.ScalingStrategy.PendingPodConditions) == 0 || !j.readsPending() || n == nil || *n < 2 {
+	n, names := j.template.Parallelism, j.spec.ScalingStrategy.PendingPodConditions
+	if len(names) == 0 || !j.readsPending() || n == nil || *n < 2 {
 		return
 	}
 	j.find(j.at("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",
-		effect{when: both(j.pendingWith(2), not(j.pendingWith(1))),
+		effect{when: both(j.pendingWith(2, names[0]), not(j.pendingWith(1, names[0]))),
 			text: "KEDA adds up the true conditions of all pods and wants as many as the list has: a Job with two ready pods counts as pending"})
 }
 

@@ -224,16 +224,41 @@ type variable struct {
 	at              func() place
 }
 
-// variables returns the variables of an authentication that no ScaledJob was found to lack.
-func (x *index) variables(d *document) []variable {
-	if _, ok := x.present[d]; !ok {
-		x.present[d] = nil
+// wanted are the variables of an authentication, as far as no ScaledJob was found to lack them. Of noted ones, by
+// name, a document that is not given may have them for a ScaledJob. The places of containers are by their name.
+type wanted struct {
+	fresh      []variable
+	noted      map[string][]variable
+	containers map[string][]place
+}
+
+func (x *index) variables(d *document) *wanted {
+	if x.wanted[d] == nil {
+		x.wanted[d] = &wanted{noted: map[string][]variable{}, containers: map[string][]place{}}
 		for i := range d.length("spec", "env") {
-			x.present[d] = append(x.present[d], variable{d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name"),
+			if name := d.text("spec", "env", i, "containerName"); name != "" {
+				x.wanted[d].containers[name] = append(x.wanted[d].containers[name], d.at("spec", "env", i, "containerName"))
+			}
+			x.wanted[d].fresh = append(x.wanted[d].fresh, variable{d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name"),
 				func() place { return d.at("spec", "env", i, "name") }})
 		}
 	}
-	return x.present[d]
+	return x.wanted[d]
+}
+
+// unset reports a variable that the container does not have, or may not have, and returns the severity.
+func (j *job) unset(v variable, container *corev1.Container) Severity {
+	_, provided, complete := j.variable(v.name)
+	switch {
+	case provided || v.container != "" && v.container != container.Name:
+		return 0
+	case complete:
+		j.find(v.at(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
+		return Error
+	}
+	j.note(v.at(), "Check that one of the envFrom has the variable, or lint its manifest too",
+		effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
+	return Note
 }
 
 func missingEnvironment(j *job) {
@@ -241,28 +266,28 @@ func missingEnvironment(j *job) {
 	if container == nil {
 		return
 	}
-	lacks := func(v variable) bool {
-		_, provided, complete := j.variable(v.name)
-		switch {
-		case provided:
-		case complete:
-			j.find(v.at(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
-		default:
-			j.note(v.at(), "Check that one of the envFrom has the variable, or lint its manifest too",
-				effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
-		}
-		return !provided
-	}
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
 			if strings.HasSuffix(key, "FromEnv") && name != "" {
-				lacks(variable{name: name, at: func() place { return j.trigger(i, "metadata", key) }})
+				j.unset(variable{name: name, at: func() place { return j.trigger(i, "metadata", key) }}, container)
 			}
 		}
 	}
 	for _, d := range j.authenticationDocuments() {
-		j.all.present[d] = slices.DeleteFunc(j.all.variables(d), func(v variable) bool {
-			return (v.container == "" || v.container == container.Name) && lacks(v)
+		w := j.all.variables(d)
+		recheck := maps.Keys(j.variablesOf()) // the others have another note
+		if j.sources().absent < 0 {
+			recheck = maps.Keys(w.noted)
+		}
+		for name := range recheck {
+			w.noted[name] = slices.DeleteFunc(w.noted[name], func(v variable) bool { return j.unset(v, container) == Error })
+		}
+		w.fresh = slices.DeleteFunc(w.fresh, func(v variable) bool {
+			severity := j.unset(v, container)
+			if severity == Note {
+				w.noted[v.name] = append(w.noted[v.name], v)
+			}
+			return severity > 0
 		})
 	}
 }
@@ -336,10 +361,15 @@ func authenticationParameterUnknown(j *job) {
 // nameMisspelled finds the name of an object if a document has a similar name.
 func nameMisspelled(j *job) {
 	check := func(kind, name string, steps ...any) {
-		if name == "" || len(j.all.named[[2]string{kind, name}]) > 0 {
+		key := [2]string{kind, name}
+		if name == "" || len(j.all.named[key]) > 0 {
 			return
 		}
-		near := nearest(name, j.all.names[kind])
+		near, known := j.all.similar[key]
+		if !known {
+			near = j.near(name, j.all.names[kind])
+			j.all.similar[key] = near
+		}
 		j.when(near != "", j.at(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no document has this %s: pods start only after it exists", kind))
 	}
 	pod := &j.template.Template.Spec

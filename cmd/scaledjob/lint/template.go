@@ -79,15 +79,19 @@ func envContainerUnknown(j *job) {
 		j.when(problem.Path == "spec.envSourceContainerName", j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
 			"the template has no container of this name: KEDA never polls")
 	}
-	known := map[string]bool{"": true}
+	known := map[string]bool{}
 	for _, c := range j.template.Template.Spec.Containers {
 		known[c.Name] = true
 	}
 	for _, d := range j.authenticationDocuments() {
-		for i := range d.length("spec", "env") {
-			name := d.text("spec", "env", i, "containerName")
-			j.when(!known[name], d.at("spec", "env", i, "containerName"), "Write the name of a container in spec.jobTargetRef.template",
-				"the template has no container of this name: KEDA reads an empty value")
+		for name, places := range j.all.variables(d).containers {
+			if known[name] {
+				continue
+			}
+			for _, at := range places {
+				j.find(at, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name: KEDA reads an empty value"})
+			}
+			delete(j.all.variables(d).containers, name) // for other ScaledJobs it would be the same
 		}
 	}
 }

@@ -3,11 +3,11 @@ package triggers
 import "strings"
 
 // Nearest returns the name that got misspells, or "". Case and the signs - and _ do not
-// matter. A long text, or one of many names, misspells none.
+// matter. A long text misspells none.
 func Nearest(got string, names []string) string {
-	const longest, most = 253, 1000
+	const longest = 253
 	best, least := "", 0
-	if len(got) > longest || len(names) > most {
+	if len(got) > longest {
 		return ""
 	}
 	g := plain(got)
