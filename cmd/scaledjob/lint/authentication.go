@@ -112,12 +112,12 @@ func (c *collector) others(all documents) {
 	for _, d := range all {
 		version, kind := d.text("apiVersion"), d.kind()
 		c.misspelled(d)
+		if want := apiVersions[kind]; want != "" && version != want && !d.foreign() {
+			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
+		}
 		object := companions[kind]
 		if object == nil || d.foreign() {
 			continue
-		}
-		if want := apiVersions[kind]; version != "" && version != want {
-			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		if d.node(encrypted) == nil {
 			c.readInto(d, kind, object())
@@ -135,7 +135,8 @@ func (c *collector) others(all documents) {
 	}
 }
 
-// apiVersions are the versions of the companions.
+// apiVersions are the versions of the kinds that lint looks up.
 var apiVersions = map[string]string{
-	"Secret": "v1", "ConfigMap": "v1", "TriggerAuthentication": "keda.sh/v1alpha1", "ClusterTriggerAuthentication": "keda.sh/v1alpha1",
+	"ConfigMap": "v1", "PersistentVolumeClaim": "v1", "Secret": "v1", "ServiceAccount": "v1",
+	"TriggerAuthentication": "keda.sh/v1alpha1", "ClusterTriggerAuthentication": "keda.sh/v1alpha1",
 }

@@ -241,7 +241,7 @@ func TestOtherNamespace(t *testing.T) {
 	job = strings.Replace(job, "image: example.com/orders:1\n", "image: example.com/orders:1\n            envFrom: [{secretRef: {name: s}}]\n", 1)
 	job = strings.Replace(job, "type: prometheus\n", "type: prometheus\n      authenticationRef: {name: a}\n", 1)
 	document := func(kind, namespace, name string) string {
-		text := "---\nkind: " + kind + "\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
+		text := "---\napiVersion: " + map[bool]string{true: "v1", false: "keda.sh/v1alpha1"}[kind == "Secret"] + "\nkind: " + kind + "\nmetadata: {namespace: " + namespace + ", name: " + name + "}\n"
 		if kind == "TriggerAuthentication" {
 			text += "spec: {}\n"
 		}
@@ -355,7 +355,7 @@ func TestNoScaledJob(t *testing.T) {
 		require.Contains(t, r.Findings[0].Message(), "Give a file with a ScaledJob of keda.sh/v1alpha1")
 	}
 	require.Empty(t, lint.Check(nil).Findings)
-	two := lint.Check([]lint.File{{Name: "a", Data: []byte("kind: Secret")}, {Name: "b", Data: []byte(minimal)}})
+	two := lint.Check([]lint.File{{Name: "a", Data: []byte("apiVersion: v1\nkind: Secret")}, {Name: "b", Data: []byte(minimal)}})
 	require.Empty(t, two.Findings)
 	misspelled := checkText(strings.Replace(minimal, "ScaledJob", "scaledjob", 1))
 	require.Equal(t, []string{"2:7 wrong-kind"}, brief(misspelled.Findings))
@@ -366,7 +366,7 @@ func TestNoScaledJob(t *testing.T) {
 func TestReferencesAcrossFiles(t *testing.T) {
 	const (
 		envFrom   = "            envFrom:\n              - secretRef:\n                  name: orders\n"
-		secret    = "kind: Secret\nmetadata:\n  name: %s\n  namespace: %s\n"
+		secret    = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: %s\n  namespace: %s\n"
 		inShop    = "  namespace: shop\n"
 		inBilling = "billing"
 	)
@@ -377,11 +377,11 @@ func TestReferencesAcrossFiles(t *testing.T) {
 		want         lint.Severity
 	}{
 		{"given", fmt.Sprintf(secret, "orders", "shop"), 0},
-		{"given without a namespace", "kind: Secret\nmetadata: {name: orders}\n", 0},
+		{"given without a namespace", "apiVersion: v1\nkind: Secret\nmetadata: {name: orders}\n", 0},
 		{"in another namespace", fmt.Sprintf(secret, "orders", inBilling), lint.Warning},
 		{"of another name", fmt.Sprintf(secret, "invoices", "shop"), lint.Warning},
 		{"an external one", "kind: ExternalSecret\nmetadata: {name: x}\nspec: {target: {name: orders}}\n", 0},
-		{"none", "kind: ConfigMap\nmetadata: {name: orders}\n", lint.Note},
+		{"none", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: orders}\n", lint.Note},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := []lint.File{{Name: "a", Data: []byte(job)}, {Name: "b", Data: []byte(tt.secret)}}
@@ -397,10 +397,10 @@ func TestReferencesAcrossFiles(t *testing.T) {
 // What is wrong with a TriggerAuthentication is found where it is.
 func TestAuthenticationInAnotherFile(t *testing.T) {
 	job := minimal + "      authenticationRef: {name: orders}\n    - type: prometheus\n      metadata: {serverAddress: \"http://a\", query: a, threshold: \"5\"}\n      authenticationRef: {name: orders}\n"
-	const authentication = "kind: TriggerAuthentication\nmetadata: {name: orders}\nspec:\n  env:\n    - {parameter: token, name: NOPE}\n" +
-		"  secretTargetRef:\n    - {parameter: ca, name: orders, key: nope}\n---\nkind: Secret\nmetadata: {name: orders}\ndata: {key: eA==}\n"
+	const authentication = "apiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: orders}\nspec:\n  env:\n    - {parameter: token, name: NOPE}\n" +
+		"  secretTargetRef:\n    - {parameter: ca, name: orders, key: nope}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: orders}\ndata: {key: eA==}\n"
 	r := lint.Check([]lint.File{{Name: "a", Data: []byte(job)}, {Name: "b", Data: []byte(authentication)}})
-	require.Equal(t, []string{"5:32 missing-environment", "7:42 missing-key"}, brief(r.Findings))
+	require.Equal(t, []string{"6:32 missing-environment", "8:42 missing-key"}, brief(r.Findings))
 	require.Equal(t, "b", r.Findings[0].File)
 	require.Equal(t, "orders", r.Findings[0].Object)
 }

@@ -83,6 +83,7 @@ func has(r lint.Report, rule string) bool {
 // knows.
 func TestEnvironment(t *testing.T) {
 	const documents = `---
+apiVersion: v1
 kind: Secret
 metadata: {name: given}
 data: {HOST: eA==}
