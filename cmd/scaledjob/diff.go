@@ -37,7 +37,7 @@ The exit status is 1 if there are differences, or if the API server accepts the 
 
 Files and directories are compared, without templates and patches, which are counted; or
 ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A. Of several
-ScaledJobs, those that change are printed and listed.`,
+ScaledJobs, those that change are listed, and of those that change for the same reasons one is printed.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
 
   # every ScaledJob of a namespace
@@ -96,8 +96,9 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	var changed []string
-	compared := 0
+	var changed, kinds []string
+	compared, like := 0, map[string][]string{} // titles by change
+	examples := map[string]func(){}
 	for _, m := range manifests {
 		c, err := diff.Of(&d.QueueFlags, m, d.from.One(), d.to.One())
 		if err != nil {
@@ -115,10 +116,23 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			}
 			continue
 		}
-		if changes || len(manifests) == 1 { // of many only these are of interest
+		switch kind := c.Change(d.all); {
+		case len(manifests) == 1:
 			c.Print(out, d.all)
-			fmt.Fprint(out, strings.Repeat("\n", min(len(manifests)-1, 1)))
+		case changes && like[kind] == nil:
+			kinds, examples[kind] = append(kinds, kind), func() { c.Print(out, d.all) }
+			fallthrough
+		case changes: // of many only these are of interest
+			like[kind] = append(like[kind], d.title(m))
 		}
+	}
+	for _, kind := range kinds {
+		if n := len(like[kind]); n > 1 {
+			report.Fit(out, 0)
+			fmt.Fprintf(out, "%d ScaledJobs change for the same reasons: %s. The first of them:\n\n", n, strings.Join(like[kind], ", "))
+		}
+		examples[kind]()
+		fmt.Fprintln(out)
 	}
 	if compared > 1 && d.output.Text != "json" {
 		report.Fit(out, 0)

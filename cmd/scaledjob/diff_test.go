@@ -78,6 +78,27 @@ func TestDiffOfMetrics(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out, ": KEDA 2.20.2 and KEDA 2.21.0 create"), "the ScaledJob that does not change is not printed")
 }
 
+// Of ScaledJobs that change for the same reasons, one is printed. With all cases they have to be the same.
+func TestDiffGroups(t *testing.T) {
+	var all []string
+	for _, m := range []string{"a accurate 5", "b eager 5", "c accurate 5", "d accurate 7", "e default 5"} {
+		words := strings.Fields(m)
+		all = append(all, strings.NewReplacer("name: orders", "name: "+words[0], "  triggers", "  scalingStrategy: {strategy: "+words[1]+"}\n  maxReplicaCount: "+words[2]+"\n  triggers").Replace(hostileManifest))
+	}
+	for flags, want := range map[string]string{"": "3 ScaledJobs change for the same reasons: a (standard input), c (standard input), d (standard input). The first",
+		"--all": "2 ScaledJobs change for the same reasons: a (standard input), c (standard input). The first"} {
+		status, out, _ := callWith(t, "diff - --from 2.18 --to 2.21 "+flags, []byte(strings.Join(all, "---\n")))
+		require.Equal(t, found, status)
+		require.Contains(t, out, want)
+		require.Equal(t, strings.Count(out, "\nBecause:"), strings.Count(out, "create different numbers"))
+		require.Equal(t, 1, strings.Count(out, "a: KEDA 2.18.3 and"))
+		require.NotContains(t, out, "c: KEDA 2.18.3 and")
+		require.Equal(t, flags != "", strings.Contains(out, "d: KEDA 2.18.3 and"))
+	}
+	_, out, _ := callWith(t, "diff - --from 2.18 --to 2.21 -o json", []byte(strings.Join(all, "---\n")))
+	require.Equal(t, len(all), strings.Count(out, `"name":`))
+}
+
 // Of a directory with a chart, what is not rendered is left out and counted. A named file is not.
 func TestDiffChart(t *testing.T) {
 	dir := t.TempDir()

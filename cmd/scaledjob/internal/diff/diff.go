@@ -139,6 +139,20 @@ func (c *comparison) Print(out io.Writer, all bool) {
 		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
 		c.table(out, all)
 	}
+	c.reasons(out)
+}
+
+// Change is equal for ScaledJobs that change for the same reasons, and with all also in the same cases.
+func (c *comparison) Change(all bool) string {
+	var b strings.Builder
+	if all {
+		c.table(&b, true)
+	}
+	c.reasons(&b)
+	return b.String()
+}
+
+func (c *comparison) reasons(out io.Writer) {
 	if len(c.Because) == 0 && len(c.First) > 0 {
 		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
 	}
