@@ -29,6 +29,7 @@ import (
 type request struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
+		Job      string             `json:"job"`
 		Backfill *schedule.Backfill `json:"backfill"`
 	} `json:"spec"`
 	Status requestStatus `json:"status"`
@@ -115,60 +116,72 @@ func jobOf(u *unstructured.Unstructured) string {
 	return job
 }
 
-// requestsFor returns the RunRequests for a ScheduledJob that are not being deleted.
-func (c *controller) requestsFor(key cache.ObjectName) (all []*unstructured.Unstructured) {
+// requestsFor returns the RunRequests for a ScheduledJob that are not being deleted, the oldest first.
+func (c *controller) requestsFor(key cache.ObjectName) (all []*request) {
 	found, _ := c.requests.ByIndex(byJob, key.String()) // it has that index
 	for _, object := range found {
-		if u := object.(*unstructured.Unstructured); u.GetDeletionTimestamp() == nil {
-			all = append(all, u)
+		if r := requestOf(object.(*unstructured.Unstructured)); r.DeletionTimestamp == nil {
+			all = append(all, r)
 		}
 	}
+	slices.SortFunc(all, func(a, b *request) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
 	return all
 }
 
 // claim returns the RunRequests of the ScheduledJob, the oldest first, and makes it the owner of RunRequests
-// without one. A RunRequest of a deleted ScheduledJob with the same name is left out.
+// without one, of a hundred each time. A RunRequest of a deleted ScheduledJob with the same name is left out.
 func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
-	for _, u := range c.requestsFor(s.key()) {
-		switch ownedBy(u) {
+	claimed := 0
+	for _, r := range c.requestsFor(s.key()) {
+		switch r.owner() {
 		case "":
-			if problem := c.own(ctx, s, u); problem != nil {
+			if claimed == mostClaimed {
+				continue
+			}
+			if problem := c.own(ctx, s, r); problem != nil {
 				err = errors.Join(err, problem)
 				continue
 			}
+			claimed++
 		case s.UID:
 		default:
 			continue
 		}
-		own = append(own, requestOf(u))
+		own = append(own, r)
 	}
-	slices.SortFunc(own, func(a, b *request) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
-	})
 	return own, err
 }
 
-// ownedBy returns the UID of the ScheduledJob that owns a RunRequest for it, or "". Other
+// The most RunRequests of a ScheduledJob that get an owner in one reconciliation, and that are told why
+// they have no run. Each is a request, during which nothing else happens for the ScheduledJob.
+const (
+	mostClaimed = 100
+	mostTold    = 20
+)
+
+// owner returns the UID of the ScheduledJob that owns the RunRequest for it, or "". Other
 // owners may have created the RunRequest, such as a workflow or another ScheduledJob.
-func ownedBy(u *unstructured.Unstructured) types.UID {
-	for _, r := range u.GetOwnerReferences() {
-		if r.Kind == scheduledjob.GroupVersionKind.Kind && r.Name == jobOf(u) && strings.HasPrefix(r.APIVersion, scheduledjob.GroupVersionKind.Group+"/") {
-			return r.UID
+func (r *request) owner() types.UID {
+	for _, o := range r.OwnerReferences {
+		if o.Kind == scheduledjob.GroupVersionKind.Kind && o.Name == r.Spec.Job && strings.HasPrefix(o.APIVersion, scheduledjob.GroupVersionKind.Group+"/") {
+			return o.UID
 		}
 	}
 	return ""
 }
 
-func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.Unstructured) error {
+func (c *controller) own(ctx context.Context, s *scheduledJob, r *request) error {
 	owner := s.Owner()
-	if metav1.GetControllerOf(u) != nil {
+	if metav1.GetControllerOf(r) != nil {
 		owner.Controller = nil // it has a controller
 	}
-	err := c.patch(ctx, u, types.MergePatchType, map[string]any{"metadata": map[string]any{
-		"uid": u.GetUID(), "ownerReferences": append(u.GetOwnerReferences(), owner),
+	err := c.patch(ctx, r, types.MergePatchType, map[string]any{"metadata": map[string]any{
+		"uid": r.UID, "ownerReferences": append(slices.Clone(r.OwnerReferences), owner),
 	}})
 	if err != nil {
-		return fmt.Errorf("take on the RunRequest %s: %w", u.GetName(), err)
+		return fmt.Errorf("take on the RunRequest %s: %w", r.Name, err)
 	}
 	return nil
 }
@@ -178,11 +191,12 @@ func (c *controller) own(ctx context.Context, s *scheduledJob, u *unstructured.U
 func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) error {
 	unknown := (&field.Error{Path: "spec.job", Found: strconv.Quote(key.Name), Fix: "the name of a ScheduledJob of the namespace; none has this name"}).Error()
 	var problems []error
-	for _, u := range c.requestsFor(key) {
-		if r := requestOf(u); ownedBy(u) == "" && r.Status.Message != unknown {
+	for _, r := range c.requestsFor(key) {
+		if r.owner() == "" && r.Status.Message != unknown && len(problems) < mostTold {
 			err := c.report(ctx, r, requestStatus{Run: schedule.Run{Status: schedule.Pending}, Message: unknown})
 			if err == nil {
-				c.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown)
+				object := &corev1.ObjectReference{APIVersion: scheduledjob.GroupVersionKind.GroupVersion().String(), Kind: "RunRequest", Namespace: r.Namespace, Name: r.Name, UID: r.UID}
+				c.recorder.Eventf(object, nil, corev1.EventTypeWarning, reasonJobNotFound, reasonJobNotFound, "%s", unknown)
 			}
 			problems = append(problems, err)
 		}
@@ -234,9 +248,6 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 	}
 	return errors.Join(problems...)
 }
-
-// mostTold is the number of RunRequests that are told in one reconciliation why they have no run.
-const mostTold = 20
 
 const othersFirst = "earlier requests for the ScheduledJob come first"
 

@@ -146,8 +146,34 @@ func TestClaim(t *testing.T) {
 	own, err = w.claim(t.Context(), w.sees())
 	require.ErrorContains(t, err, "take on the RunRequest free: forbidden")
 	require.Len(t, own, 1)
+	require.Equal(t, "own", own[0].Name)
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "answer the RunRequest own: forbidden")
+}
+
+// Many requests without an owner are taken on a hundred at a time, the oldest first, and many for an unknown
+// job are told twenty at a time.
+func TestManyUnowned(t *testing.T) {
+	w := newWorld(t, "  maxRestart: 0\n")
+	for i := range mostClaimed + 1 {
+		w.request(fmt.Sprintf("r%03d", i), "job")
+		w.request(fmt.Sprintf("typo%03d", i), "typo")
+	}
+	w.seesRequests()
+	own, err := w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	require.Len(t, own, mostClaimed)
+	require.Equal(t, "r000", own[0].Name)
+	w.seesRequests()
+	own, err = w.claim(t.Context(), w.sees())
+	require.NoError(t, err)
+	require.Len(t, own, mostClaimed+1)
+	for n := mostTold; n <= 2*mostTold; n += mostTold {
+		w.seesRequests()
+		_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+		require.NoError(t, err)
+		require.Len(t, w.told(), mostTold)
+	}
 }
 
 // A request whose run was dropped before it was answered is deleted, unless the spec is
