@@ -17,11 +17,14 @@ const (
 	firstPause, longestPause = time.Minute, time.Hour
 	// manyDeaths is the number of deaths at which it no longer counts who was under way besides.
 	manyDeaths = 3
+	// ofNamespace is the number of deaths at which owners of a namespace were under way after which it is
+	// alone. An owner that has ended a worker alone counts for proof more.
+	ofNamespace, proof = 12, 4
 )
 
 // A blame remembers which owners were read while a worker ended. The key is an owner's
-// namespace and name: a new UID is not a new beginning. A namespace is a key as well: if three of
-// its owners have ended workers alone, all of them are read alone, so that new names are none either.
+// namespace and name: a new UID is not a new beginning. A namespace is a key as well, so that new
+// names are none either: all its owners may be read alone.
 type blame struct {
 	mu     sync.Mutex
 	owners map[string]*suspect
@@ -42,12 +45,20 @@ type suspect struct {
 func (b *blame) underWay(owners map[string]bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	points := map[string]int{} // of namespaces
 	for key := range owners {
 		s := b.suspect(key, now)
 		s.once = true
+		points[namespaceOf(key)] = 1
+		if len(owners) == 1 && s.term == 0 {
+			points[namespaceOf(key)] = proof
+		}
 		if s.deaths++; s.deaths >= manyDeaths || len(owners) == 1 {
 			s.isolate(now)
 		}
+	}
+	for namespace, n := range points {
+		b.suspect(namespace, now).count(n, now)
 	}
 }
 
@@ -70,10 +81,7 @@ func (b *blame) ended(key string, killed bool, now time.Time) {
 	}
 	s.isolate(now)
 	if s.pause == 0 {
-		of := b.suspect(namespaceOf(key), now)
-		if of.deaths++; of.deaths >= manyDeaths {
-			of.isolate(now)
-		}
+		b.suspect(namespaceOf(key), now).count(proof, now)
 	}
 	s.pause = min(max(2*s.pause, firstPause), longestPause)
 	s.paused = now.Add(s.pause)
@@ -117,6 +125,13 @@ func (b *blame) suspect(key string, now time.Time) *suspect {
 	}
 	s.last = now
 	return s
+}
+
+// count adds points to a namespace.
+func (s *suspect) count(points int, now time.Time) {
+	if s.deaths += points; s.deaths >= ofNamespace {
+		s.isolate(now)
+	}
 }
 
 // isolate keeps the owner alone for an hour, and for twice as long the next time.

@@ -8,6 +8,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A tenant that ends only workers that it shares, under new names, ends twelve of them. The owners of others are
+// then read alone at the most, and not for that.
+func TestHitAndRun(t *testing.T) {
+	var b blame
+	now, ended := time.Unix(0, 0), 0
+	for i := range 100 {
+		now = now.Add(10 * time.Second)
+		key := fmt.Sprint("a/", i)
+		if is, _ := b.alone(key, now); is {
+			continue
+		}
+		ended++
+		b.underWay(map[string]bool{key: true, fmt.Sprintf("b/%d", i%50): true}, now)
+		b.ended(key, false, now)
+	}
+	require.Equal(t, ofNamespace, ended)
+	_, err := b.alone("b/1", now)
+	require.NoError(t, err)
+	b = blame{}
+	for i := range 3 { // nobody else was under way
+		b.underWay(map[string]bool{fmt.Sprint("a/", i): true}, now)
+	}
+	is, _ := b.alone("a/3", now)
+	require.True(t, is)
+}
+
 // An owner that is deleted and created again, also under another name, has no new beginning, and
 // neither an owner of another namespace nor memory pays for its names.
 func TestNewNamesAreNoNewBeginning(t *testing.T) {

@@ -80,8 +80,12 @@ func (c *class) forget(owner string) {
 	c.mu.Unlock()
 	switch {
 	case idle:
-		if w := at.shard.release(nil); w != nil {
-			w.retire(c.pool.timeout + 2*grace)
+		switch w := at.shard.release(nil); {
+		case w == nil:
+		case c.pool.mayRetire():
+			w.retire()
+		default: // nobody waits for its reads
+			w.close()
 		}
 	case known:
 		at.shard.use(func(w *workerConn) { w.forget(owner) })
@@ -117,12 +121,11 @@ func (s *shard) release(w *workerConn) *workerConn {
 
 // get returns the shard's worker, and starts it if there is none.
 func (s *shard) get(ctx context.Context, c *class) (*workerConn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.worker != nil && s.worker.takes() {
-		return s.worker, nil
-	}
-	if wait := time.Until(s.started.Add(betweenStarts)); wait > 0 {
+	for {
+		w, wait, err := s.try(c)
+		if wait <= 0 {
+			return w, err
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -131,8 +134,19 @@ func (s *shard) get(ctx context.Context, c *class) (*workerConn, error) {
 			return nil, errClosed
 		}
 	}
+}
+
+// try returns the shard's worker, or the time after which it may be started.
+func (s *shard) try(c *class) (w *workerConn, wait time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.worker != nil && s.worker.takes() {
+		return s.worker, 0, nil
+	}
+	if wait = time.Until(s.started.Add(betweenStarts)); wait > 0 {
+		return nil, wait, nil
+	}
 	s.started = time.Now()
-	var err error
 	s.worker, err = c.pool.open(c.name, func(owners map[string]bool) { c.pool.blame.underWay(owners, time.Now()) })
-	return s.worker, err
+	return s.worker, 0, err
 }

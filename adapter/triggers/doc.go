@@ -16,9 +16,13 @@
 // An owner that was being read when a worker ended is read alone once. If it ends a worker alone, or
 // was under way at three ends, it is read alone for an hour, and for twice as long each time; and after
 // ending a worker of its own, it is not read for a minute, and for twice as long each time, up to an
-// hour. An owner that is created again is the same by its name, and after the third
-// owner of a namespace that has ended a worker alone, each within two hours of the last, all of them are read alone. A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
-// replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB.
+// hour. An owner that is created again is the same by its name. All owners of a namespace are read alone
+// after three of them have ended a worker alone, or after twelve ends with one of them under way, each
+// within two hours of the last.
+//
+// A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
+// replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB, but not before the
+// worker that was replaced last has ended.
 //
 // Owners are spread over several workers: each is filled to 500 triggers before another is started,
 // up to [Options].Workers. An owner stays with its worker. At most 128 triggers are read at the same
@@ -59,7 +63,8 @@
 // TestAddresses try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
 // TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
-// TestOwnersAreSpread are about workers, TestFloodOfAsks about a worker that is not KEDA's,
+// TestOwnersAreSpread are about workers, TestHitAndRun and TestReplacementsAreBounded about a tenant who wants
+// their ends, TestFloodOfAsks, TestFloodOfWakes and TestTextsOfAWorker about a worker that is not KEDA's,
 // TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller reads six
 // kinds of real servers.
 package triggers

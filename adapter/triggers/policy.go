@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
@@ -100,10 +101,11 @@ func (p *policy) serve(ctx context.Context, ask wire.Ask) wire.Answer {
 		}
 		err = fmt.Errorf("the objects that the trigger refers to have more than %d bytes", maxServed)
 	}
+	refused := redact.Line(err.Error()) // it may repeat the worker
 	if p.refused == nil {
-		p.refused = err
+		p.refused = errors.New(refused)
 	}
-	return wire.Answer{Refused: err.Error()}
+	return wire.Answer{Refused: refused}
 }
 
 func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {

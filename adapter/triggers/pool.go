@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
 
@@ -42,6 +43,7 @@ type pool struct {
 
 	mu      sync.Mutex
 	classes map[string]*class
+	retired time.Time // when a worker was retired last
 }
 
 func newPool(o *Options) *pool {
@@ -99,6 +101,7 @@ func (p *pool) read(ctx context.Context, w *workerConn, read wire.Read, s *strea
 			return err
 		}
 		result, err = w.wait(s, ctx.Done(), p.timeout+grace)
+		result.Error, result.Warning = redact.Line(result.Error), redact.Line(result.Warning)
 		return err
 	}
 	if w.alone { // the owner has had its turn
@@ -134,6 +137,9 @@ func (p *pool) check(name string, w *workerConn) {
 	if !hangs && load.Builds-load.Scalers <= maxBuilds && load.Memory-load.Start <= maxGrowth+perScaler*load.Scalers {
 		return
 	}
+	if !p.mayRetire() {
+		return
+	}
 	if hangs {
 		for _, s := range hanging {
 			p.blame.hangs(s.owner, time.Now())
@@ -142,7 +148,19 @@ func (p *pool) check(name string, w *workerConn) {
 	for _, s := range p.class(name).all() {
 		s.release(w)
 	}
-	w.retire(p.timeout + 2*grace)
+	w.retire()
+}
+
+// mayRetire reports whether a worker may be retired now: one that was retired before has ended. A tenant
+// may want to replace them in a row, which costs all owners their scalers, and memory.
+func (p *pool) mayRetire() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.retired) < p.timeout+2*grace {
+		return false
+	}
+	p.retired = time.Now()
+	return true
 }
 
 // all calls do for each class.

@@ -101,6 +101,9 @@ func (o *Owner) key() string { return o.Namespace + "/" + o.Name }
 // prefix begins the keys of the owner's triggers.
 func (o *Owner) prefix() string { return string(o.UID) + "/" }
 
+// prefixOf returns the prefix of a key.
+func prefixOf(key string) string { return key[:strings.LastIndex(key, "/")+1] }
+
 // names returns a name for each trigger, as the metrics have it.
 func (o *Owner) names() []string { return manifest.TriggerNames(o.Triggers) }
 
@@ -178,9 +181,9 @@ func New(o Options) (*Reader, error) {
 	}
 	r := &Reader{Options: o, pool: newPool(&o), classes: map[string]string{}, reads: map[types.UID]*reads{}}
 	r.pool.setup = r.setup
-	r.pool.wake = func(key string) {
-		if uid, _, ok := strings.Cut(key, "/"); ok && r.Wake != nil {
-			r.Wake(types.UID(uid))
+	r.pool.wake = func(prefix string) {
+		if r.Wake != nil {
+			r.Wake(types.UID(strings.TrimSuffix(prefix, "/")))
 		}
 	}
 	return r, nil

@@ -402,14 +402,18 @@ func TestSupervisorStartsNone(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// After many builds another worker takes over, and the reads under way end with the old one.
+// After many builds another worker takes over, and the reads under way end with the old one, which
+// does not wait for one that hangs.
 func TestReplacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var builds atomic.Int64
 		f := &fakeWorker{}
 		f.read = func(w *fakeConn, id uint64, r wire.Read) {
-			if r.Key == "slow/0" {
+			switch r.Key {
+			case "slow/0":
 				time.Sleep(5 * time.Second)
+			case "hangs/0":
+				time.Sleep(time.Hour)
 			}
 			w.result(id, wire.Result{Value: float64(w.n), Target: 1, Load: wire.Load{Builds: builds.Load(), Scalers: 500}})
 		}
@@ -419,6 +423,7 @@ func TestReplacement(t *testing.T) {
 			metrics, _ := r.Read(context.Background(), anOwner("slow", 1))
 			slow <- metrics[0].Value
 		}()
+		go r.Read(context.Background(), anOwner("hangs", 1))
 		synctest.Wait()
 		builds.Store(1500)
 		_, err := r.Read(context.Background(), anOwner("a", 1))
@@ -432,11 +437,55 @@ func TestReplacement(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2., metrics[0].Value)
 		require.Equal(t, 1., <-slow)
-		synctest.Wait()
+		time.Sleep(r.Timeout)
 		require.EqualValues(t, 1, f.open.Load())
 		r.Close()
-		synctest.Wait()
+		time.Sleep(time.Hour)
 	})
+}
+
+// However often a tenant's triggers make scalers be built, or its owners come and go while they are read,
+// one worker at the most runs besides, and workers are not replaced in a row.
+func TestReplacementsAreBounded(t *testing.T) {
+	for _, leave := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var most, builds atomic.Int64
+			f := &fakeWorker{}
+			f.read = func(w *fakeConn, id uint64, r wire.Read) {
+				most.Store(max(most.Load(), f.open.Load()))
+				if strings.HasPrefix(r.Key, "slow") {
+					time.Sleep(9 * time.Second)
+				}
+				w.result(id, wire.Result{Value: 7, Target: 1, Load: wire.Load{Builds: builds.Load()}})
+			}
+			const workers = 2
+			r := newFake(t, Options{Workers: workers}, f, nil)
+			var reading sync.WaitGroup
+			begin := time.Now()
+			for i := range 8 {
+				for k := range 20 { // more than one worker has
+					o := anOwner(fmt.Sprintf("%d-%d", i, k), 32)
+					if k > 15 {
+						o.UID = "slow" + o.UID
+					}
+					reading.Go(func() { _, _ = r.Read(t.Context(), o) })
+					if leave {
+						time.AfterFunc(2*betweenStarts, func() { r.Forget(o.UID) })
+					} else {
+						builds.Store(maxBuilds + 1)
+					}
+				}
+				time.Sleep(3 * betweenStarts)
+			}
+			reading.Wait()
+			require.LessOrEqual(t, most.Load(), int64(workers+1))
+			if !leave {
+				require.Less(t, len(f.classes()), workers+2+int(time.Since(begin)/r.Timeout))
+			}
+			r.Close()
+			synctest.Wait()
+		})
+	}
 }
 
 // Reads that wait for their turn while the worker is replaced are done by the next one.
@@ -806,32 +855,52 @@ func TestAddressesOfAuthentications(t *testing.T) {
 	}
 }
 
-// A worker that reports without end that a trigger is active wakes its owner one time after another,
-// and costs the reader nothing else.
+// A worker that reports without end that triggers are active wakes the owners that it reads, each once a
+// second at the most, and costs the reader nothing else.
 func TestFloodOfWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{read: func(w *fakeConn, id uint64, r wire.Read) {
+			for range 20 {
+				for i := range 50 {
+					for _, key := range []string{r.Key, "victim/0", "", strings.Repeat("x", i)} {
+						_ = w.Send(wire.Message{Wake: key})
+					}
+				}
+				time.Sleep(betweenWakes / 10)
+			}
+			w.result(id, wire.Result{})
+		}}
+		woken := map[types.UID]int{}
+		r := newFake(t, Options{Wake: func(uid types.UID) {
+			woken[uid]++ // no two at the same time
+			time.Sleep(time.Millisecond)
+		}}, f, nil)
+		before := goruntime.NumGoroutine()
+		_, err := r.Read(t.Context(), anOwner("a", 1))
+		require.NoError(t, err)
+		require.Less(t, goruntime.NumGoroutine(), before+50)
+		time.Sleep(time.Second)
+		require.Equal(t, map[types.UID]int{"a": 2}, woken)
+		r.Close()
+		synctest.Wait()
+	})
+}
+
+// What a worker writes is one line of bounded length.
+func TestTextsOfAWorker(t *testing.T) {
+	long := strings.Repeat("\x1b[31m\n", 10_000)
 	f := &fakeWorker{read: func(w *fakeConn, id uint64, r wire.Read) {
-		for i := range 10_000 {
-			_ = w.Send(wire.Message{Wake: r.Key + strings.Repeat("x", i%2)})
+		if r.Key == "asks/0" {
+			w.ask(id, wire.Ask{Kind: long})
 		}
-		_ = w.Send(wire.Message{Wake: "last/0"})
-		w.result(id, wire.Result{})
+		w.result(id, wire.Result{Error: long, Warning: long})
 	}}
-	var woken atomic.Int64
-	last, proceed := make(chan bool), make(chan bool)
-	r := newFake(t, Options{Wake: func(uid types.UID) {
-		woken.Add(1)
-		<-proceed
-		if uid == "last" {
-			close(last)
-		}
-	}}, f, nil)
-	before := goruntime.NumGoroutine()
-	_, err := r.Read(context.Background(), anOwner("a", 1))
-	require.NoError(t, err)
-	require.Less(t, goruntime.NumGoroutine(), before+50)
-	close(proceed)
-	<-last
-	require.LessOrEqual(t, woken.Load(), int64(4))
+	for _, name := range []string{"asks", "reads"} {
+		_, err := newFake(t, Options{}, f, nil).Read(t.Context(), anOwner(name, 1))
+		require.Less(t, len(err.Error()), 2048)
+		require.NotContains(t, err.Error(), "\n")
+		require.NotContains(t, err.Error(), "\x1b")
+	}
 }
 
 // A worker's message is bounded.

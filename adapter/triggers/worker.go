@@ -21,15 +21,16 @@ const (
 	maxAsks   = 256     // of a read
 	asksAtOn  = 8       // of a read at the same time
 	maxServed = 8 << 20 // bytes served to a read
-	maxWakes  = 1024    // triggers of a worker to be woken
-	maxKey    = 256     // bytes of a trigger's key
+	// betweenWakes is the least time between two wakes of an owner. A worker lets a second pass between
+	// those of a trigger.
+	betweenWakes = time.Second / 2
 )
 
 // A workerConn is a worker, as its reader has it.
 type workerConn struct {
 	conn   *wire.Conn
 	closer io.Closer
-	onWake func(key string)
+	onWake func(owner string)           // with the prefix of its keys
 	onEnd  func(owners map[string]bool) // with the owners under way, unless this process has ended it
 	alone  bool                         // it serves one owner
 
@@ -42,8 +43,9 @@ type workerConn struct {
 	closing  bool // by this process
 	probing  bool
 	closed   bool
-	wakes    map[string]bool // keys of triggers to be woken
-	waking   bool            // a goroutine wakes them
+	woken    map[string]time.Time // when the owners that it reads were woken last
+	wakes    map[string]bool      // owners to be woken
+	waking   bool                 // a goroutine wakes them
 }
 
 // A stream is a read. The reader has bound it to an owner.
@@ -61,7 +63,7 @@ type stream struct {
 func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), onEnd func(map[string]bool)) (*workerConn, error) {
 	w := &workerConn{
 		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
-		received: time.Now(), streams: map[uint64]*stream{}, wakes: map[string]bool{},
+		received: time.Now(), streams: map[uint64]*stream{}, woken: map[string]time.Time{}, wakes: map[string]bool{},
 	}
 	late := time.AfterFunc(takesWithin, func() { c.Close() })
 	defer late.Stop()
@@ -103,14 +105,10 @@ func (w *workerConn) receive() {
 			delete(w.streams, m.ID)
 			w.load = m.Result.Load
 			s.result <- *m.Result
-		case m.Wake != "" && len(m.Wake) <= maxKey && len(w.wakes) < maxWakes:
-			w.wakes[m.Wake] = true
-			if !w.waking {
-				w.waking = true
-				go w.wake()
-			}
+		case m.Wake != "":
+			w.wakesUp(prefixOf(m.Wake))
 		}
-		idle := w.retired && len(w.streams) == 0
+		idle := w.idle()
 		refused := ""
 		if m.Ask != nil {
 			refused = s.refuses()
@@ -127,22 +125,35 @@ func (w *workerConn) receive() {
 	}
 }
 
-// wake reports triggers that are active, one after another.
+// wakesUp lets an owner be woken that the worker has read, unless that was a moment ago.
+func (w *workerConn) wakesUp(owner string) {
+	last, reads := w.woken[owner]
+	if !reads || time.Since(last) < betweenWakes {
+		return
+	}
+	w.woken[owner], w.wakes[owner] = time.Now(), true
+	if !w.waking {
+		w.waking = true
+		go w.wake()
+	}
+}
+
+// wake reports owners with active triggers, one after another.
 func (w *workerConn) wake() {
 	for {
 		w.mu.Lock()
-		key, any := "", false
-		for key = range w.wakes {
+		owner, any := "", false
+		for owner = range w.wakes {
 			any = true
 			break
 		}
-		delete(w.wakes, key)
+		delete(w.wakes, owner)
 		w.waking = any
 		w.mu.Unlock()
 		if !any {
 			return
 		}
-		w.onWake(key)
+		w.onWake(owner)
 	}
 }
 
@@ -179,6 +190,9 @@ func (w *workerConn) begin(read wire.Read, s *stream) error {
 		w.mu.Unlock()
 		return errGone
 	}
+	if owner := prefixOf(s.key); w.woken[owner].IsZero() {
+		w.woken[owner] = time.Time{}
+	}
 	w.last++
 	id := w.last
 	w.streams[id] = s
@@ -210,8 +224,11 @@ func (w *workerConn) wait(s *stream, done <-chan struct{}, timeout time.Duration
 	s.late = true
 	probe := cause == errHangs && !w.received.After(s.begun) && !w.probing
 	w.probing = w.probing || probe
+	idle := w.idle()
 	w.mu.Unlock()
-	if probe {
+	if idle {
+		w.close()
+	} else if probe {
 		go w.probe()
 	}
 	return wire.Result{}, cause
@@ -268,25 +285,34 @@ func (w *workerConn) hangs(key string) bool {
 	return false
 }
 
-// retire lets the reads that are under way end, and closes the worker then, at the latest after
-// the time.
-func (w *workerConn) retire(after time.Duration) {
-	w.mu.Lock()
-	if w.retired {
-		w.mu.Unlock()
-		return
+// idle reports whether the worker takes no new reads, and nobody waits for one.
+func (w *workerConn) idle() bool {
+	if !w.retired {
+		return false
 	}
+	for _, s := range w.streams {
+		if !s.late {
+			return false
+		}
+	}
+	return true
+}
+
+// retire lets the reads that are waited for end, and closes the worker then.
+func (w *workerConn) retire() {
+	w.mu.Lock()
 	w.retired = true
-	idle := len(w.streams) == 0
+	idle := w.idle()
 	w.mu.Unlock()
 	if idle {
 		w.close()
-		return
 	}
-	time.AfterFunc(after, w.close)
 }
 
 func (w *workerConn) forget(prefix string) {
+	w.mu.Lock()
+	delete(w.woken, prefix)
+	w.mu.Unlock()
 	_ = w.send(wire.Message{Forget: prefix})
 }
 

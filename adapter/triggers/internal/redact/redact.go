@@ -154,7 +154,7 @@ func (s *Secrets) build() {
 // the secrets are long.
 func (s *Secrets) Text(text string) string {
 	if len(s.whole) == 0 {
-		return clean(text)
+		return Line(text)
 	}
 	if s.sum > longestSum || len(text) > longest {
 		return Withheld(text)
@@ -180,7 +180,7 @@ func (s *Secrets) Text(text string) string {
 	if decoded != lower && slices.ContainsFunc(s.forms, func(form string) bool { return strings.Contains(decoded, form) }) {
 		return Withheld(kept)
 	}
-	return clean(text)
+	return Line(text)
 }
 
 // replace replaces form, which is in lower case, in any case.
@@ -242,8 +242,8 @@ func Withheld(text string) string {
 	return "the text of the error is not shown, because it may contain a credential; it mentions: " + strings.Join(about, ", ")
 }
 
-// clean returns text in one line, printable and bounded.
-func clean(text string) string {
+// Line returns text in one line, printable and bounded.
+func Line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
