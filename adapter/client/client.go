@@ -100,8 +100,11 @@ func unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
+// binary sets protobuf, unless the config has a content type.
 func binary(config *rest.Config) *rest.Config {
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = config.ContentType + ",application/json"
+	if config.ContentType == "" {
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		config.AcceptContentTypes = config.ContentType + ",application/json"
+	}
 	return config
 }

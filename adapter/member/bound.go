@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -238,6 +239,7 @@ func (w *boundedWatch) run() {
 	defer close(w.events)
 	defer w.stop()
 	for e := range w.Interface.ResultChan() {
+		w.of.failed(w.namespace, e)
 		for _, e := range w.of.take(w.namespace, e) {
 			select {
 			case w.events <- e:
@@ -284,6 +286,22 @@ func (b *bound) takes(namespace string, e *watch.Event) bool {
 		return true
 	}
 	return shows
+}
+
+// failed takes over that an event was too large to read. client-go keeps only the text of the error.
+func (b *bound) failed(namespace string, e watch.Event) {
+	var why string
+	status, is := e.Object.(*metav1.Status)
+	if is {
+		_, why, is = strings.Cut(status.Message, errTooLarge.Error())
+	}
+	if !is {
+		return
+	}
+	err := fmt.Errorf("%w%s", errTooLarge, why)
+	if what, one := b.cluster.watchOf(b.kind, namespace); !one || !b.cluster.health.refuse(what, namespace, notRead(err)) {
+		b.cluster.exceed(err)
+	}
 }
 
 // has reports whether the last view of a namespace has objects of the owner.

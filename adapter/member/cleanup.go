@@ -83,13 +83,13 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 // the client of then.
 func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, of labels.Set, take func([]batchv1.Job)) error {
 	of[LabelHome] = c.options.Home
-	o := metav1.ListOptions{Limit: 500, LabelSelector: of.String()}
-	for pages := 1; ; pages++ {
+	o := metav1.ListOptions{Limit: pageSize, LabelSelector: of.String()}
+	for read := 0; ; {
 		page, err := client().Jobs(namespace).List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
 		}
-		if len(page.Items)+500*(pages-2) > c.options.MaxJobs {
+		if read += max(len(page.Items), pageSize/10); read-pageSize > c.options.MaxJobs {
 			return fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs)
 		}
 		take(slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil }))

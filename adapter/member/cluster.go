@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -122,11 +123,22 @@ func (c *Cluster) check(ctx context.Context) error {
 	for _, n := range c.namespaces() {
 		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
 			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
-		}); !apierrors.IsForbidden(err) {
+		}); errors.Is(err, errTooLarge) { // which may be a tenant's object, and is an answer
+			return nil
+		}
+		if !apierrors.IsForbidden(err) {
 			return err
 		}
 	}
 	return err // all are refused
+}
+
+// watchOf returns the name of the watch of a kind in a namespace, and whether it is one of several.
+func (c *Cluster) watchOf(kind, namespace string) (what string, one bool) {
+	if len(c.options.Namespaces) > 1 {
+		return "watch of " + kind + " in " + namespace, true
+	}
+	return "watch of " + kind, false
 }
 
 // watching returns a function that lists and watches for the tracker. It waits while
@@ -134,16 +146,19 @@ func (c *Cluster) check(ctx context.Context) error {
 // backing off. An answer that asks for another form of request is no failure. The refusal of
 // one of several namespaces is no failure of the member.
 func (c *Cluster) watching(kind, namespace string) do {
-	what, one := "watch of "+kind, len(c.options.Namespaces) > 1
-	if one {
-		what += " in " + namespace
-	}
+	what, one := c.watchOf(kind, namespace)
 	return func(ctx context.Context, verb string, call func(context.Context) error) error {
 		if err := c.health.wait(ctx); err != nil {
 			return err
 		}
+		if err := c.health.paused(what); err != nil {
+			return err
+		}
 		sent := time.Now()
 		err := call(ctx)
+		if one && errors.Is(err, errTooLarge) {
+			err = notRead(err)
+		}
 		failed := failure(verb, err).Call
 		if one && ctx.Err() == nil && c.health.refuse(what, namespace, err) {
 			return err

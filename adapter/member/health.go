@@ -33,6 +33,7 @@ type health struct {
 type refusal struct {
 	namespace string
 	since     time.Time
+	until     time.Time // it is not tried again before
 	err       error
 }
 
@@ -150,8 +151,22 @@ func (h *health) refuse(what, namespace string, err error) bool {
 	if before, again := h.refused[what]; again {
 		since = before.since
 	}
-	h.refused[what] = refusal{namespace, since, err}
+	until := time.Time{}
+	if errors.Is(err, errTooLarge) {
+		until = time.Now().Add(time.Minute)
+	}
+	h.refused[what] = refusal{namespace, since, until, err}
 	return true
+}
+
+// paused returns the refusal of a list or watch that is not tried again yet, or nil.
+func (h *health) paused(what string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.refused[what]; time.Now().Before(r.until) {
+		return r.err
+	}
+	return nil
 }
 
 // refusal returns why a namespace is not read, and since when; nil if it is.

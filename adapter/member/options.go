@@ -63,6 +63,9 @@ type Options struct {
 	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
 	// Jobs is unreachable for a minute; of more pods, the owner with the most loses the first. 0 means 200,000.
 	MaxJobs int
+	// MaxBytes is the most bytes of an answer to a client of Dial; 0 means 32 MiB. A watch may send 32
+	// times that in each minute.
+	MaxBytes int64
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
 	Terms *term.Holder
@@ -74,6 +77,7 @@ func (o Options) withDefaults() Options {
 	o.Interval = cmp.Or(max(0, o.Interval), 10*time.Second)
 	o.QPS = cmp.Or(o.QPS, 100)
 	o.MaxJobs = cmp.Or(max(0, o.MaxJobs), 200_000)
+	o.MaxBytes = cmp.Or(max(0, o.MaxBytes), maxBytes)
 	o.Burst = cmp.Or(max(0, o.Burst), max(1, int(2*o.QPS)))
 	return o
 }
@@ -105,23 +109,24 @@ type Clients struct {
 // Dial returns a member and its clients. It makes no request: the member may be
 // unreachable.
 func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
-	clients, err := dial(config, o.withDefaults().Timeout)
+	clients, err := dial(config, o.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("member %s: %w", name, err)
 	}
 	return New(name, clients, o)
 }
 
-func dial(config *rest.Config, timeout time.Duration) (c Clients, err error) {
+func dial(config *rest.Config, o Options) (c Clients, err error) {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return closed{next} })
-	connected, err := client.Connect(config, timeout, nil)
+	config.ContentType, config.AcceptContentTypes = jsonType, jsonType
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{closed{next}, o.MaxBytes} })
+	connected, err := client.Connect(config, o.Timeout, nil)
 	if err != nil {
 		return c, err
 	}
 	c.Requests, c.Watches = connected.Requests, connected.Watches
 	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter, config.Timeout = -1, nil, timeout
+	config.QPS, config.RateLimiter, config.Timeout = -1, nil, o.Timeout
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return c, err

@@ -122,7 +122,7 @@ func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Clu
 func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, seen *replicas.Cluster) error {
 	var ready int32
 	causes := causes{}
-	o := metav1.ListOptions{LabelSelector: selector, Limit: 500}
+	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	s := c.sender(ctx, time.Now())
 	for pages := 0; ready < seen.Replicas; pages++ {
 		if pages == maxPages {
@@ -130,7 +130,7 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 		}
 		var page *corev1.PodList
 		if err := s.send(ctx, func(ctx context.Context) (err error) {
-			page, err = c.clients.Requests.CoreV1().Pods(namespace).List(ctx, o)
+			page, err = smaller(ctx, o, c.clients.Requests.CoreV1().Pods(namespace).List)
 			return err
 		}); err != nil {
 			return fmt.Errorf("list pods of %s: %w", selector, err)
@@ -150,8 +150,8 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	return nil
 }
 
-// maxPages bounds the pages of a list, each of 500 objects.
-const maxPages = 200
+// maxPages bounds the pages of a list.
+const maxPages = 100_000 / pageSize
 
 // A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {

@@ -107,7 +107,7 @@ func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*ba
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
 	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
-		there, err := j.JobInterface.List(ctx, o)
+		there, err := smaller(ctx, o, j.JobInterface.List)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ type viaPods struct {
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
-		there, err := p.PodInterface.List(ctx, o)
+		there, err := smaller(ctx, o, p.PodInterface.List)
 		if err != nil {
 			return nil, err
 		}

@@ -233,7 +233,7 @@ func TestLongSpec(t *testing.T) {
 	_, meta, err := Read[DistributedScaledObject](&unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "work"}, "spec": map[string]any{"scaledObjectSpec": map[string]any{"triggers": triggers}}}})
 	t.Log("read within", time.Since(begin))
-	require.ErrorContains(t, err, "the spec has 1700035 bytes; use at most 262144")
+	require.ErrorContains(t, err, "the spec has 1700035 bytes; use at most 131072")
 	require.Equal(t, "work", meta.Name)
 }
 

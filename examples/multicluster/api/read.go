@@ -33,12 +33,13 @@ type Meta struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// longestSpec bounds the time of a read, for which other objects wait: a megabyte takes seconds.
-const longestSpec = 256 << 10
+// longestSpec bounds the time of a read, for which other objects wait: a megabyte takes seconds. The Job of
+// a member, with its managed fields, also stays within the values of an answer that package member reads.
+const longestSpec = 128 << 10
 
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
-// nothing else checks a Job template or a pod override before. So is a spec of more than 256 KiB.
+// nothing else checks a Job template or a pod override before. So is a spec of more than 128 KiB.
 func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
 	metadata, _ := u.Object["metadata"].(map[string]any)

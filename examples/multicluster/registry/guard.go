@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -99,52 +98,6 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		}{io.LimitReader(body, longest), body}
 	}
 	return response, nil
-}
-
-// watches is how many times the bytes of an answer a watch may send in each minute: it may begin
-// with all Jobs.
-const watches = 4
-
-// limit bounds the bytes of each answer of the member.
-func limit(config *rest.Config, most int64) {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &limited{next: next, most: most} })
-}
-
-type limited struct {
-	next http.RoundTripper
-	most int64
-}
-
-func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := l.next.RoundTrip(r)
-	if err == nil {
-		b := &limitedBody{ReadCloser: response.Body, most: l.most, begin: time.Now()}
-		if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-			b.watch, b.most = true, max(b.most, b.most*watches) // which may overflow
-		}
-		response.Body = b
-	}
-	return response, err
-}
-
-// A limitedBody fails after the most bytes that an answer may have.
-type limitedBody struct {
-	io.ReadCloser
-	most, read int64
-	watch      bool
-	begin      time.Time // of the present minute
-}
-
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.watch && time.Since(b.begin) > time.Minute {
-		b.begin, b.read = time.Now(), 0
-	}
-	if b.read > b.most {
-		return 0, fmt.Errorf("the answer of the member has more than %d bytes; if it should, raise maxBytes of its registration", b.most)
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), max(b.most, b.most+1))]) // which may overflow
-	b.read += int64(n)
-	return n, err
 }
 
 // in reports whether a secret is in the text.

@@ -44,11 +44,9 @@ func Parse(data map[string][]byte) []Member {
 		}
 		m := Member{Name: name, Kubeconfig: string(data[key]), Proof: data[keyOfJobs]}
 		m.Context, m.Config, m.Err = parse(data[key])
-		if m.Registration, m.Invalid = parseRegistration(data[name+registrationSuffix]); m.Invalid != nil {
+		m.Registration, m.Invalid = parseRegistration(data[name+registrationSuffix])
+		if m.Invalid = errors.Join(checkName(name), checkKey(m.Proof), m.Invalid); m.Invalid != nil {
 			m.Config, m.Err = nil, errors.Join(m.Err, m.Invalid)
-		}
-		if m.Config != nil {
-			limit(m.Config, cmp.Or(m.MaxBytes, 256<<20))
 		}
 		members = append(members, m)
 	}
@@ -167,6 +165,14 @@ func checkName(name string) error {
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("member %q: %s", name, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// checkKey returns an error if a key is short enough to be guessed.
+func checkKey(key []byte) error {
+	if len(key) > 0 && len(key) < shortest {
+		return &field.Error{Path: keyOfJobs, Found: fmt.Sprintf("%d bytes", len(key)), Fix: fmt.Sprintf("at least %d random bytes", shortest)}
 	}
 	return nil
 }

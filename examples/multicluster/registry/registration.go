@@ -29,8 +29,9 @@ type Registration struct {
 	Registered time.Time `json:"registered,omitzero"`
 	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
 	// answer of its API server. A member that exceeds them is unreachable.
-	MaxJobs  int   `json:"maxJobs,omitempty"`  // 0 means the default of member.Options
-	MaxBytes int64 `json:"maxBytes,omitempty"` // 0 means 256 MiB
+	// 0 means the default of member.Options.
+	MaxJobs  int   `json:"maxJobs,omitempty"`
+	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
 // An Allowance lets the objects of a namespace of the hub cluster act in a namespace of the
@@ -61,13 +62,16 @@ func parseRegistration(data []byte) (r Registration, err error) {
 	}
 	problems.Check(r.Namespaces == nil || len(r.Namespaces) > 0, "registration.namespaces", "[]", "at least one namespace, or leave it out for all")
 	for i, n := range r.Namespaces {
-		problems.Check(len(validation.IsDNS1123Label(n)) == 0, fmt.Sprintf("registration.namespaces[%d]", i), n, "the name of a namespace")
+		path := fmt.Sprintf("registration.namespaces[%d]", i)
+		problems.Check(len(validation.IsDNS1123Label(n)) == 0, path, n, "the name of a namespace")
+		problems.Check(!slices.Contains(r.Namespaces[:i], n), path, n, "each namespace once")
 	}
 	for i, a := range r.Allow {
 		for _, n := range []struct{ path, name string }{{"from", a.From}, {"to", a.To}} {
 			problems.Check(len(validation.IsDNS1123Label(n.name)) == 0, fmt.Sprintf("registration.allow[%d].%s", i, n.path), n.name, "the name of a namespace")
 		}
 	}
+	problems.Check(len(validation.IsValidLabelValue(r.UID)) == 0, "registration.uid", r.UID, "the UID of the member's namespace kube-system")
 	problems.AtLeast("registration.maxJobs", int64(r.MaxJobs), 0)
 	problems.AtLeast("registration.maxBytes", r.MaxBytes, 0)
 	if err := problems.Err(); err != nil {

@@ -3,13 +3,9 @@ package registry
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -149,8 +145,6 @@ func TestRegistration(t *testing.T) {
 	}
 	m := of("")
 	require.NoError(t, m.Err)
-	bytes := func(m Member) int64 { return m.Config.WrapTransport(nil).(*limited).most }
-	require.EqualValues(t, 256<<20, bytes(m))
 	require.True(t, m.Allows(Allowance{"team-a", "team-a"}))
 	for _, to := range []string{"kube-system", "team-b", ""} {
 		require.False(t, m.Allows(Allowance{"team-a", to}), to)
@@ -161,9 +155,11 @@ func TestRegistration(t *testing.T) {
 	require.False(t, m.Allows(Allowance{"team-b", "shop"}))
 	require.False(t, m.Allows(Allowance{"shop", "team-a"}))
 	require.Equal(t, 5, m.MaxJobs)
-	require.EqualValues(t, 6, bytes(m))
+	require.EqualValues(t, 6, m.MaxBytes)
 	for text, want := range map[string]string{
 		`{"alow": [], "maxJobs": "x"}`: "registration.maxJobs: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
+		`{"namespaces": ["a", "a"]}`:               `registration.namespaces[1]: found "a"; use each namespace once`,
+		`{"uid": "\u001b[31m"}`:                    `registration.uid: found "\x1b[31m"; use the UID of the member's namespace kube-system`,
 		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace, or leave it out for all`,
 		`{"allow": [{"from": "*", "to": "shop"}]}`: `registration.allow[0].from: found "*"; use the name of a namespace`,
 	} {
@@ -171,36 +167,13 @@ func TestRegistration(t *testing.T) {
 		require.ErrorContains(t, m.Err, want)
 		require.Nil(t, m.Config)
 	}
-}
-
-// An answer above the bound is an error, and a watch may send as much in each minute.
-func TestLimit(t *testing.T) {
-	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000))), most: 100}
-	data, err := io.ReadAll(io.LimitReader(b, 10_000))
-	require.ErrorContains(t, err, "the answer of the member has more than 100 bytes; if it should, raise maxBytes of its registration")
-	require.LessOrEqual(t, len(data), 1000)
-	data, err = io.ReadAll(&limitedBody{ReadCloser: io.NopCloser(strings.NewReader("all")), most: math.MaxInt64})
-	require.NoError(t, err)
-	require.Equal(t, "all", string(data))
-	of := func(query string) *limitedBody {
-		body := func(*http.Request) (*http.Response, error) {
-			return &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000)))}, nil
-		}
-		response, err := (&limited{next: roundTrip(body), most: 100}).RoundTrip(httptest.NewRequest(http.MethodGet, "/jobs?"+query, nil))
-		require.NoError(t, err)
-		return response.Body.(*limitedBody)
+	for _, name := range []string{"", ".", "A", "a_b", "a..b"} {
+		m := Parse(map[string][]byte{name + suffix: access(t, "a", "https://a")})[0]
+		require.ErrorContains(t, m.Err, fmt.Sprintf("member %q: ", name))
+		require.Nil(t, m.Config)
 	}
-	_, err = io.ReadFull(of("limit=500"), make([]byte, 102))
-	require.Error(t, err)
-	b = of("watch=true") // which may begin with all Jobs
-	_, err = io.ReadFull(b, make([]byte, 401))
-	require.NoError(t, err)
-	p := make([]byte, 1)
-	_, err = b.Read(p)
-	require.Error(t, err)
-	b.begin = b.begin.Add(-2 * time.Minute)
-	_, err = b.Read(p)
-	require.NoError(t, err)
+	data[keyOfJobs] = []byte("guess")
+	require.ErrorContains(t, of(`{"maxJobs": -1}`).Err, "jobs.key: found 5 bytes; use at least 16 random bytes\nregistration.maxJobs: found -1", "all at once")
 }
 
 // rejectMissing has the server reject the removal of a key that is not there, as an API
