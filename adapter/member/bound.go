@@ -28,21 +28,33 @@ type bound struct {
 	cluster *Cluster
 	kind    string // Jobs or pods
 
-	mu sync.Mutex
-	in map[string]*shown // by the namespace that is listed
+	mu    sync.Mutex
+	in    map[string]*shown // by the namespace that is listed
+	total int               // objects that are shown
+	ranks [][]*share        // shares by their number of objects
 }
 
 // A shown holds what the present list of a namespace, and its watch, have shown.
 type shown struct {
 	there map[uint64]entry // by the hash of namespace and name
-	owned map[types.UID]*Owned
+	owned map[types.UID]*share
 	read  int     // objects of the list; an empty page counts as a hundredth of the bound
 	lost  []entry // pods that are shown no longer, without an event yet
 }
 
+// A share holds the objects of an owner that are shown of a namespace.
+type share struct {
+	in        *shown
+	owner     types.UID
+	namespace string // of the owner
+	keys      []uint64
+	at        int // in its rank
+}
+
 // An entry is an object that is shown.
 type entry struct {
-	of              *Owned
+	of              *share
+	at              int // in the keys of its share
 	namespace, name string // of a pod, as the rest
 	uid, job        types.UID
 }
@@ -66,7 +78,13 @@ var seed = maphash.MakeSeed()
 
 // begin begins a list of a namespace.
 func (b *bound) begin(namespace string) {
-	b.in[namespace] = &shown{there: map[uint64]entry{}, owned: map[types.UID]*Owned{}}
+	if was := b.in[namespace]; was != nil {
+		for _, of := range was.owned {
+			b.total -= len(of.keys)
+			b.leave(of)
+		}
+	}
+	b.in[namespace] = &shown{there: map[uint64]entry{}, owned: map[types.UID]*share{}}
 }
 
 // of returns what is shown of a namespace.
@@ -101,66 +119,78 @@ func page[T any, P interface {
 // show takes over an object, and reports whether it is shown.
 func (b *bound) show(namespace string, object metav1.Object) bool {
 	s, key, labels := b.of(namespace), keyOf(object), object.GetLabels()
-	s.hide(key)
+	b.hide(s, key)
 	uid := types.UID(labels[adapter.LabelOwner])
 	of := s.owned[uid]
 	if of == nil {
-		of = &Owned{Owner: uid, Namespace: labels[LabelOwnerNamespace]}
+		of = &share{in: s, owner: uid, namespace: labels[LabelOwnerNamespace]}
 		s.owned[uid] = of
 	}
-	of.Jobs++
-	if b.kind != pods {
-		s.there[key] = entry{of: of}
-		return true
+	e := entry{of: of, at: len(of.keys)}
+	if b.kind == pods {
+		e.namespace, e.name, e.uid, e.job = object.GetNamespace(), object.GetName(), object.GetUID(), types.UID(labels[batchv1.ControllerUidLabel])
 	}
-	s.there[key] = entry{of, object.GetNamespace(), object.GetName(), object.GetUID(), types.UID(labels[batchv1.ControllerUidLabel])}
-	return b.total() <= b.cluster.options.MaxJobs || b.drop(s, key)
-}
-
-// total returns how many objects are shown.
-func (b *bound) total() (n int) {
-	for _, s := range b.in {
-		n += len(s.there)
-	}
-	return n
+	s.there[key] = e
+	b.change(of, append(of.keys, key))
+	return b.kind != pods || b.total <= b.cluster.options.MaxJobs || b.drop(s, key)
 }
 
 // drop takes a pod from the owner with the most, and reports whether the new pod is still shown.
 func (b *bound) drop(s *shown, added uint64) bool {
-	own := s.there[added].of
-	from, most := s, own
-	for _, s := range b.in {
-		for _, of := range s.owned {
-			if of.Jobs > most.Jobs {
-				from, most = s, of
-			}
-		}
+	for len(b.ranks[len(b.ranks)-1]) == 0 {
+		b.ranks = b.ranks[:len(b.ranks)-1] // once for each time that it grew
 	}
-	if most == own {
-		s.hide(added)
+	most := b.ranks[len(b.ranks)-1][0]
+	if own := s.there[added].of; len(own.keys) == len(most.keys) {
+		b.hide(s, added)
 		return false
 	}
-	for key, e := range from.there {
-		if e.of == most {
-			from.hide(key)
-			from.lost = append(from.lost, e)
-			break
-		}
-	}
+	key := most.keys[0]
+	most.in.lost = append(most.in.lost, most.in.there[key])
+	b.hide(most.in, key)
 	return true
 }
 
 // hide takes over that an object is gone, and reports whether it was there.
-func (s *shown) hide(key uint64) bool {
-	of := s.there[key].of
-	if of == nil {
+func (b *bound) hide(s *shown, key uint64) bool {
+	e, is := s.there[key]
+	if !is {
 		return false
 	}
-	if of.Jobs--; of.Jobs == 0 {
-		delete(s.owned, of.Owner)
-	}
+	last := len(e.of.keys) - 1
+	moved := s.there[e.of.keys[last]]
+	moved.at = e.at
+	s.there[e.of.keys[last]], e.of.keys[e.at] = moved, e.of.keys[last]
 	delete(s.there, key)
+	if b.change(e.of, e.of.keys[:last]); last == 0 {
+		delete(s.owned, e.of.owner)
+	}
 	return true
+}
+
+// change gives a share other keys, and thereby another rank.
+func (b *bound) change(of *share, keys []uint64) {
+	b.leave(of)
+	b.total += len(keys) - len(of.keys)
+	of.keys = keys
+	for len(b.ranks) <= len(keys) {
+		b.ranks = append(b.ranks, nil)
+	}
+	of.at = len(b.ranks[len(keys)])
+	if len(keys) > 0 {
+		b.ranks[len(keys)] = append(b.ranks[len(keys)], of)
+	}
+}
+
+// leave takes a share from its rank.
+func (b *bound) leave(of *share) {
+	if len(of.keys) > 0 {
+		rank := b.ranks[len(of.keys)]
+		last := rank[len(rank)-1]
+		rank[of.at], last.at = last, of.at
+		rank[len(rank)-1] = nil
+		b.ranks[len(of.keys)] = rank[:len(rank)-1]
+	}
 }
 
 // isLong reports whether an object has a name, a UID, a version or a label that no API server accepts. A
@@ -194,7 +224,7 @@ func (b *bound) check() error {
 	for _, s := range b.in {
 		read += s.read
 	}
-	if b.total() <= most && (read/foreign <= most || b.kind == pods && read <= allPods) {
+	if b.total <= most && (read/foreign <= most || b.kind == pods && read <= allPods) {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
@@ -278,7 +308,7 @@ func (b *bound) takes(namespace string, e *watch.Event) bool {
 		e.Type = watch.Deleted
 	}
 	if e.Type == watch.Deleted {
-		return b.of(namespace).hide(keyOf(object))
+		return b.hide(b.of(namespace), keyOf(object))
 	}
 	shows := b.show(namespace, object)
 	if err := b.check(); err != nil {
@@ -335,14 +365,14 @@ func (b *bound) room(owner types.UID, owners, expected int) (free, own int) {
 	for _, s := range b.in {
 		sharing += len(s.owned)
 		if of := s.owned[owner]; of != nil {
-			own += of.Jobs
+			own += len(of.keys)
 		}
 	}
 	if own == 0 {
 		sharing++
 	}
 	expected = max(own, expected)
-	if free = (most - b.total() + own - 2*expected) / owners; b.kind == pods {
+	if free = (most - b.total + own - 2*expected) / owners; b.kind == pods {
 		free = max(free, most/sharing-2*expected)
 	}
 	return free, own
@@ -357,7 +387,7 @@ func (all *Clusters) Owners() map[string][]Owned {
 		c.jobs.mu.Lock()
 		for _, s := range c.jobs.in {
 			for uid, of := range s.owned {
-				sums[uid] = Owned{uid, of.Namespace, sums[uid].Jobs + of.Jobs}
+				sums[uid] = Owned{uid, of.namespace, sums[uid].Jobs + len(of.keys)}
 			}
 		}
 		c.jobs.mu.Unlock()

@@ -118,6 +118,14 @@ func propShareOfPods(t *rapid.T) (shared bool) {
 		}
 	}
 	require.Len(t, there, min(len(all), c.options.MaxJobs))
+	ranked := 0 // drop looks at the last rank only
+	for n, rank := range b.ranks {
+		for at, of := range rank {
+			require.Equal(t, []int{n, at}, []int{len(of.keys), of.at})
+			ranked += n
+		}
+	}
+	require.Equal(t, []int{len(there), len(there)}, []int{ranked, b.total})
 	if slices.Contains(lists, "mail") {
 		return false // an owner in two lists has two shares
 	}
@@ -144,4 +152,23 @@ func TestShareOfPods(t *testing.T) {
 		}
 	})
 	require.Greater(t, 40*shared, runs)
+}
+
+// A pod above the bound beside n owners with a pod each, and one with two.
+func BenchmarkDrop(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			pod := func(i, owner int) *corev1.Pod {
+				return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint(i), Labels: map[string]string{adapter.LabelOwner: fmt.Sprint(owner)}}}
+			}
+			all := &bound{cluster: &Cluster{options: Options{MaxJobs: n}}, kind: pods, in: map[string]*shown{}}
+			for i := range n {
+				all.show("shop", pod(i, i))
+			}
+			for i := n; b.Loop(); i++ {
+				all.show("shop", pod(i, i))
+			}
+			require.Equal(b, n, all.total)
+		})
+	}
 }
