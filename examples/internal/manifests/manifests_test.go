@@ -124,6 +124,9 @@ func TestLeastPrivilege(t *testing.T) {
 // Pods pass the policy restricted, which their namespace has. NetworkPolicies select them, and
 // keep them from link-local addresses.
 func TestRestricted(t *testing.T) {
+	data, err := os.ReadFile("../../redis-operator/config/prometheus/networkpolicy.yaml")
+	require.NoError(t, err)
+	metrics := as[networkingv1.NetworkPolicy](t, objects(t, string(data))[0]).Spec.Ingress[0].From[0].NamespaceSelector
 	for name, s := range all {
 		for variant, objects := range map[string][]*unstructured.Unstructured{"tenant": s.one(t), "cluster": s.every(t)} {
 			t.Run(name+" "+variant, func(t *testing.T) {
@@ -144,6 +147,11 @@ func TestRestricted(t *testing.T) {
 						p := as[networkingv1.NetworkPolicy](t, u)
 						require.Equal(t, pods, p.Spec.PodSelector.MatchLabels)
 						require.Len(t, p.Spec.PolicyTypes, 2)
+						for _, in := range p.Spec.Ingress {
+							for _, from := range in.From {
+								require.Equal(t, metrics, from.NamespaceSelector)
+							}
+						}
 						require.Equal(t, []string{"169.254.0.0/16", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32"}, p.Spec.Egress[0].To[0].IPBlock.Except)
 						except := []string{"fe80::/10", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "fd00:100::100:200/128"}
 						for _, cidr := range p.Spec.Egress[0].To[0].IPBlock.Except { // through NAT64; all other IPv4 is reached through it
