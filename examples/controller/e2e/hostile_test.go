@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/e2e/cluster"
 	"github.com/scaledjob/scaledjob/e2e/manifest"
@@ -271,7 +272,7 @@ metadata: {name: keda}
 apiVersion: v1
 kind: Secret
 metadata: {name: kedify-agent-multicluster-kubeconfigs, namespace: keda}
-data: {member.kubeconfig: %s, jobs.key: a2V5}
+data: {member.kubeconfig: %s, jobs.key: dGhlIGtleSBvZiB0aGlzIGh1Yg==}
 `
 
 // The attacker reaches every field of the resources but those of pods, of which he has some.
@@ -340,6 +341,43 @@ func TestHostileTenant(t *testing.T) {
 	if *hostile == 0 {
 		t.Skip("takes minutes: make hostile")
 	}
+	c, all := besideVictim(t)
+	before, client := victimHas(t, c), c.Client(t)
+	a := newAttacker(t, c)
+	ctx, stop := context.WithTimeout(t.Context(), *hostile)
+	defer stop()
+	for checked := time.Now(); ctx.Err() == nil; {
+		a.act(ctx)
+		if time.Since(checked) > 5*time.Second {
+			checked = time.Now()
+			require.Equal(t, before, victimHas(t, c), "the victim's Jobs")
+		}
+	}
+	// The victim is served: its Jobs are replaced when they are deleted.
+	require.NoError(t, client.BatchV1().Jobs("victim").DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)},
+		metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"}))
+	require.Eventually(t, func() bool {
+		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"})
+		return err == nil && len(l.Items) == 3 && !containsDeleted(l.Items)
+	}, time.Minute, 100*time.Millisecond)
+	for _, p := range all {
+		healthy(t, p)
+		p.Stop()
+	}
+	t.Logf("%d requests, of which the API server accepted %d", a.sent, a.accepted)
+	require.Greater(t, a.accepted, a.sent/20)
+}
+
+// healthy checks that a controller has kept its memory and has not panicked.
+func healthy(t *testing.T, p *process.Process) {
+	mb := peak(t, p.Command.Process.Pid)
+	t.Logf("%s: %d MB at most", filepath.Base(p.Command.Path), mb)
+	require.Less(t, mb, mostMemory)
+	require.NotContains(t, p.Output(), "panic")
+}
+
+// besideVictim starts a control plane with the controllers, of which each has done what the victim asks for.
+func besideVictim(t *testing.T) (*cluster.Cluster, []*process.Process) {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
 		if p.Namespace == "victim" {
@@ -360,49 +398,26 @@ func TestHostileTenant(t *testing.T) {
 		start("../../redis-operator", "-poll=1s", "-retry=1s"),
 		start("../../multicluster", "-dsj", "-dso", "-sync-period=1s", "-probe-interval=1s", "-trigger-worker=/bin/false"),
 	}
-	client := c.Client(t)
-	jobs := func() (names []string) {
-		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		for _, j := range l.Items {
-			names = append(names, j.Name+" "+string(j.UID))
-		}
-		web, err := client.AppsV1().Deployments("victim").Get(t.Context(), "web", metav1.GetOptions{})
-		require.NoError(t, err)
-		return append(names, fmt.Sprint("replicas ", *web.Spec.Replicas))
-	}
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		now := jobs()
+		now := victimHas(t, c)
 		require.Len(t, now, 5+2+4+1)
 		require.Equal(t, "replicas 3", now[len(now)-1])
 	}, time.Minute, 100*time.Millisecond, "the victim's Jobs and replicas")
-	before := jobs()
-	a := newAttacker(t, c)
-	ctx, stop := context.WithTimeout(t.Context(), *hostile)
-	defer stop()
-	for checked := time.Now(); ctx.Err() == nil; {
-		a.act(ctx)
-		if time.Since(checked) > 5*time.Second {
-			checked = time.Now()
-			require.Equal(t, before, jobs(), "the victim's Jobs")
-		}
+	return c, all
+}
+
+// victimHas returns the victim's Jobs and replicas.
+func victimHas(t require.TestingT, c *cluster.Cluster) (names []string) {
+	client, err := kubernetes.NewForConfig(c.Config())
+	require.NoError(t, err)
+	l, err := client.BatchV1().Jobs("victim").List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, j := range l.Items {
+		names = append(names, j.Name+" "+string(j.UID))
 	}
-	// The victim is served: its Jobs are replaced when they are deleted.
-	require.NoError(t, client.BatchV1().Jobs("victim").DeleteCollection(t.Context(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)},
-		metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"}))
-	require.Eventually(t, func() bool {
-		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"})
-		return err == nil && len(l.Items) == 3 && !containsDeleted(l.Items)
-	}, time.Minute, 100*time.Millisecond)
-	for _, p := range all {
-		mb := peak(t, p.Command.Process.Pid)
-		t.Logf("%s: %d MB at most", filepath.Base(p.Command.Path), mb)
-		require.Less(t, mb, mostMemory)
-		require.NotContains(t, p.Output(), "panic")
-		p.Stop()
-	}
-	t.Logf("%d requests, of which the API server accepted %d", a.sent, a.accepted)
-	require.Greater(t, a.accepted, a.sent/20)
+	web, err := client.AppsV1().Deployments("victim").Get(context.Background(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	return append(names, fmt.Sprint("replicas ", *web.Spec.Replicas))
 }
 
 func containsDeleted(jobs []batchv1.Job) bool {
