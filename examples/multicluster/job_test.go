@@ -168,7 +168,11 @@ func TestTargetNamespace(t *testing.T) {
 	require.Contains(t, ready(), denied)
 	b.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "team-b", To: "kube-system"}}}}
 	require.Zero(t, created(), "another namespace's allowance")
-	b.members.registrations["a"] = registry.Registration{Allow: []registry.Allowance{{From: "shop", To: "kube-system"}}}
+	allowed := []registry.Allowance{{From: "shop", To: "kube-system"}}
+	b.members.registrations["a"] = registry.Registration{Allow: allowed, Namespaces: []string{"shop"}}
+	require.Zero(t, created())
+	require.Contains(t, ready(), `spec.memberClusters[a]: found the namespace "kube-system"; use one for which the hub has permissions on the member: shop`)
+	b.members.registrations["a"] = registry.Registration{Allow: allowed}
 	require.Eventually(t, func() bool { return created() == 3 }, 10*time.Second, 10*time.Millisecond)
 	require.Contains(t, ready(), "True Ready")
 	b.members.registrations = nil
