@@ -54,7 +54,7 @@ type share struct {
 // An entry is an object that is shown.
 type entry struct {
 	of              *share
-	at              int // in the keys of its share
+	at              int    // in the keys of its share
 	namespace, name string // of a pod, as the rest
 	uid, job        types.UID
 }

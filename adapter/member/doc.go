@@ -108,7 +108,7 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestSizesOfValues
+//	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestManyLargeAnswers, TestSizesOfValues
 //	no owner uses up what the others have                                 TestShareOfBound, TestShareOfPods, TestParallelPods
 //	pods of others' Jobs do not count                                     TestPods, TestForgedPods
 //	a poll does not wait for a slow member                                TestSlowMember

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,9 @@ const (
 	// counts as itemValues more, because it is that much larger than any part of an object.
 	maxValues  = 100_000
 	itemValues = 4
+	// freeValues is how many values an answer may have that is read at any time. A member's larger answers
+	// are read and decoded one after another.
+	freeValues = 1000
 	// pageSize is the most objects that a page is asked for. Pages of larger objects have fewer.
 	pageSize = 100
 	// watches is how many times the bytes of an answer a watch may send in each minute: it may begin
@@ -43,16 +47,23 @@ func notRead(err error) error {
 // smaller lists a page of at most pageSize objects, and of fewer while the answer is too large.
 func smaller[L any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	for o.Limit = min(o.Limit, pageSize); ; o.Limit /= 10 {
-		if there, err := list(ctx, o); o.Limit < 10 || !errors.Is(err, errTooLarge) {
+		decoded := make(chan struct{})
+		there, err := list(context.WithValue(ctx, decodedKey{}, decoded), o)
+		close(decoded)
+		if o.Limit < 10 || !errors.Is(err, errTooLarge) {
 			return there, err
 		}
 	}
 }
 
+// decodedKey is the key of a context for a channel that is closed when the answer is decoded.
+type decodedKey struct{}
+
 // A limited bounds the answers of a member.
 type limited struct {
 	next http.RoundTripper
 	most int64
+	slot chan struct{} // has an item while an answer of more than freeValues is read and decoded
 }
 
 // RoundTrip sends the request.
@@ -61,7 +72,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &limitedBody{ReadCloser: response.Body, most: l.most, begin: time.Now()}
+	b := &limitedBody{ReadCloser: response.Body, ctx: r.Context(), most: l.most, slot: l.slot, begin: time.Now()}
 	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
 		b.watch, b.most = true, max(b.most, b.most*watches) // which may overflow
 	}
@@ -80,35 +91,99 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 // A limitedBody fails after the most bytes or values that an answer may have.
 type limitedBody struct {
 	io.ReadCloser
+	ctx        context.Context
 	most, read int64
 	watch      bool
 	begin      time.Time // of the present minute
 	values
+
+	slot          chan struct{}
+	mu            sync.Mutex
+	holds, closed bool // the slot; the answer
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.watch && time.Since(b.begin) > time.Minute {
 		b.begin, b.read = time.Now(), 0
 	}
-	n, err := b.ReadCloser.Read(p)
-	if b.read += int64(n); b.read > b.most {
-		return 0, fmt.Errorf("%w: it has more than %d bytes; if it should, raise maxBytes of its registration", errTooLarge, b.most)
+	if b.watch && b.n <= freeValues { // the documents before were decoded
+		b.release()
 	}
-	if !b.count(p[:n]) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	few := b.count(p[:n])
+	switch {
+	case b.read > b.most:
+		b.release() // it is not decoded
+		return 0, fmt.Errorf("%w: it has more than %d bytes; if it should, raise maxBytes of its registration", errTooLarge, b.most)
+	case !few:
+		b.release()
 		return 0, fmt.Errorf("%w: it has more than %d values", errTooLarge, maxValues)
+	case b.peak > freeValues:
+		if err := b.hold(); err != nil {
+			return 0, err
+		}
 	}
 	return n, err
+}
+
+// hold waits for the slot, unless the answer holds it.
+func (b *limitedBody) hold() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holds || b.closed {
+		return nil
+	}
+	b.mu.Unlock()
+	var err error
+	select {
+	case b.slot <- struct{}{}:
+	case <-b.ctx.Done():
+		err = b.ctx.Err()
+	}
+	if b.mu.Lock(); err == nil && b.closed {
+		<-b.slot
+	} else {
+		b.holds = err == nil
+	}
+	return err
+}
+
+func (b *limitedBody) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holds {
+		b.holds = false
+		<-b.slot
+	}
+}
+
+// Close ends the answer. Only now it is decoded, unless it is a watch.
+func (b *limitedBody) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	if decoded, is := b.ctx.Value(decodedKey{}).(chan struct{}); is {
+		go func() { <-decoded; b.release() }()
+	} else if b.watch {
+		b.release()
+	} else {
+		time.AfterFunc(time.Second, b.release)
+	}
+	return b.ReadCloser.Close()
 }
 
 // values counts the objects, lists and elements of a JSON document, by the characters that begin and
 // separate them. The next document of a watch begins at 0.
 type values struct {
-	n, depth      int
+	n, peak       int // of this document, and of the largest in the last part
+	depth         int
 	text, escaped bool // within a text, after a backslash
 }
 
 // count takes over a part of the documents, and reports whether each is within the bound.
 func (v *values) count(part []byte) bool {
+	v.peak = 0
 	for _, b := range part {
 		switch {
 		case v.escaped:
@@ -125,10 +200,11 @@ func (v *values) count(part []byte) bool {
 			v.n++
 			v.depth++
 		case b == '}', b == ']':
-			if v.depth--; v.depth <= 0 && v.n <= maxValues {
-				*v = values{}
+			if v.depth--; v.depth <= 0 {
+				v.peak, v.n, v.depth = max(v.peak, v.n), 0, 0
 			}
 		}
 	}
-	return v.n <= maxValues
+	v.peak = max(v.peak, v.n)
+	return v.peak <= maxValues
 }

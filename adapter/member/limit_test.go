@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -250,6 +252,59 @@ func TestLargestAnswers(t *testing.T) {
 		require.Less(t, most, uint64(256<<20), name)
 		t.Logf("%s: %d KiB take %d MiB", name, len(text)>>10, most>>20)
 	}
+}
+
+// A member's large answers are decoded one after another, however many requests and watches there are.
+func TestManyLargeAnswers(t *testing.T) {
+	text := large(`{"kind":"Job","apiVersion":"batch/v1","spec":{"template":{"spec":{"containers":[`, "{}", "]}}}}", maxValues/2-10)
+	var sent atomic.Int64
+	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
+		switch q := r.URL.Query(); {
+		case q.Get("sendInitialEvents") != "":
+			say(w, 200, strings.Repeat(`{"type":"ADDED","object":`+text+"}", 3))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case strings.HasSuffix(r.URL.Path, "/jobs/a"), q.Get("limit") == "100":
+			say(w, 200, text)
+		default:
+			return false
+		}
+		sent.Add(1)
+		return true
+	}})
+	t.Cleanup(api.Close)
+	t.Cleanup(api.CloseClientConnections)
+	var namespaces []string
+	for i := range 10 {
+		namespaces = append(namespaces, fmt.Sprint("n", i))
+	}
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Namespaces: namespaces, Pods: true, Timeout: time.Minute})
+	require.NoError(t, err)
+	most := heapWhile(func() {
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() { _, _ = c.clients.Requests.BatchV1().Jobs("n").Get(t.Context(), "a", metav1.GetOptions{}) })
+		}
+		for _, n := range namespaces {
+			group.Go(func() {
+				w, err := c.clients.Watches.BatchV1().Jobs(n).Watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)})
+				if err != nil {
+					return
+				}
+				defer w.Stop()
+				for range 3 {
+					<-w.ResultChan()
+				}
+			})
+			group.Go(func() {
+				_, _ = smaller(t.Context(), metav1.ListOptions{Limit: 500}, c.clients.Watches.BatchV1().Jobs(n).List)
+			})
+		}
+		group.Wait()
+	})
+	require.EqualValues(t, 2+10+10, sent.Load())
+	t.Logf("%d MiB at most", most>>20)
+	require.Less(t, most, uint64(400<<20))
 }
 
 // A tenant of a member may label as the hub's what is too large to read. Only objects that act in his

@@ -119,7 +119,8 @@ func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 func dial(config *rest.Config, o Options) (c Clients, err error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = jsonType, jsonType
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{closed{next}, o.MaxBytes} })
+	slot := make(chan struct{}, 1)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{closed{next}, o.MaxBytes, slot} })
 	connected, err := client.Connect(config, o.Timeout, nil)
 	if err != nil {
 		return c, err
