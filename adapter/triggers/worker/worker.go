@@ -388,9 +388,6 @@ func parameters(in *kedav1alpha1.ScaleTriggers, env, auth map[string]string, sec
 	for name, value := range auth {
 		resolved(name, value)
 	}
-	for _, user := range []string{"username", "userName"} {
-		secrets.AddPair(auth[user], auth["password"])
-	}
 	return all
 }
 

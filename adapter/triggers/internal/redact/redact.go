@@ -3,7 +3,9 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -57,16 +59,10 @@ func (s *Secrets) add(value string, credential bool) {
 	s.forms, s.brief = nil, nil
 }
 
-// AddPair adds a user with a password, in the form of HTTP's basic authentication.
-func (s *Secrets) AddPair(user, password string) {
-	if password != "" {
-		s.Add(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
-	}
-}
-
 var (
 	delimiters = regexp.MustCompile(`[\s/?#@%:&=;,\\"'<>{}\[\]()|]+`)
-	escapes    = regexp.MustCompile(`(?i)%[0-9a-f]{2}`)
+	escapes    = regexp.MustCompile(`(?i)(%|\\x|\\u00)[0-9a-f]{2}`)
+	encoded    = regexp.MustCompile(`[0-9A-Za-z+/_-]{8,}`)
 	escape     = regexp.MustCompile(`^(?i:[0-9a-f]{2})`)
 )
 
@@ -135,8 +131,8 @@ func (s *Secrets) build() {
 			if plain, err := url.PathUnescape(text); err == nil {
 				add(plain)
 			}
-			add(strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(text)), "="))
-			add(strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(text)), "="))
+			add(printable(text))
+			add(strings.Trim(fmt.Sprint([]byte(text)), "[]"))
 		}
 	}
 	s.forms, s.brief = make([]string, 0, len(forms)), nil
@@ -160,6 +156,7 @@ func (s *Secrets) Text(text string) string {
 		return Withheld(text)
 	}
 	s.build()
+	text = printable(text)
 	kept := text
 	lower := strings.ToLower(text)
 	for _, form := range s.forms {
@@ -168,19 +165,33 @@ func (s *Secrets) Text(text string) string {
 			lower = strings.ToLower(text)
 		}
 	}
-	decoded := escapes.ReplaceAllStringFunc(lower, func(e string) string {
-		plain, _ := url.PathUnescape(e) // e is valid
-		return plain
-	})
-	for _, word := range s.brief {
-		if hasWord(lower, word) || hasWord(decoded, word) {
+	for i, reading := range readings(text) {
+		reading = strings.ToLower(reading)
+		if i < 2 && slices.ContainsFunc(s.brief, func(word string) bool { return hasWord(reading, word) }) ||
+			reading != lower && slices.ContainsFunc(s.forms, func(form string) bool { return strings.Contains(reading, form) }) {
 			return Withheld(kept)
 		}
 	}
-	if decoded != lower && slices.ContainsFunc(s.forms, func(form string) bool { return strings.Contains(decoded, form) }) {
-		return Withheld(kept)
+	return cut(text)
+}
+
+// readings returns a text, the text without escapes, and what else a reader may see in it: the text
+// without space, and what is encoded.
+func readings(text string) []string {
+	unescaped := escapes.ReplaceAllStringFunc(text, func(e string) string {
+		plain, _ := hex.DecodeString(e[len(e)-2:]) // e is valid
+		return string(plain)
+	})
+	all := []string{text, unescaped, strings.Join(strings.Fields(text), "")}
+	for _, word := range encoded.FindAllString(text, -1) {
+		plain, err := hex.DecodeString(word)
+		if err != nil {
+			word = strings.NewReplacer("-", "+", "_", "/").Replace(word)
+			plain, _ = base64.RawStdEncoding.DecodeString(word) // up to what is none
+		}
+		all = append(all, string(plain))
 	}
-	return Line(text)
+	return all
 }
 
 // replace replaces form, which is in lower case, in any case.
@@ -243,8 +254,10 @@ func Withheld(text string) string {
 }
 
 // Line returns text in one line, printable and bounded.
-func Line(text string) string {
-	text = strings.Map(func(r rune) rune {
+func Line(text string) string { return cut(printable(text)) }
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
@@ -253,6 +266,9 @@ func Line(text string) string {
 		}
 		return r
 	}, text)
+}
+
+func cut(text string) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
