@@ -254,6 +254,26 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A problem of a manifest has its line, and each is one of its own.
+func TestLines(t *testing.T) {
+	unknown := strings.Replace(hostileManifest, "spec:\n", "spec:\n  maxReplicaCont: 5\n", 1)
+	wrong := strings.Replace(unknown, "spec:\n", "spec:\n  pollingInterval: abc\n", 1)
+	list := "kind: List\napiVersion: v1\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(wrong), "\n", "\n  ")
+	twice := strings.Replace(hostileManifest, "spec:\n", "spec:\n  x: 1\n  x: 2\n", 1)
+	for text, want := range map[string]string{
+		"# one\n" + hostileManifest + "---\n" + wrong: ":14: spec.maxReplicaCont: found an unknown field",
+		wrong: ":5: spec.pollingInterval: found \"abc\"",
+		list:  ":9: items[0].spec.maxReplicaCont: found an unknown field",
+		"# one\n" + hostileManifest + "---\n" + unknown:    ":13: spec.maxReplicaCont: found an unknown field",
+		"# one\n" + hostileManifest + "---\n" + twice:      ":14: key \"x\" already set",
+		strings.Replace(hostileManifest, "\"5\"", "x5", 1): ":7: orders: no target average value",
+	} {
+		_, out, said := callWith(t, "explain - --queue 5", []byte(text))
+		require.Contains(t, out+said, ": standard input"+want)
+		require.NotContains(t, said, `\n`)
+	}
+}
+
 // What kubectl prints for people is told from what is no JSON at all.
 func TestTable(t *testing.T) {
 	for name, header := range map[string]string{"one": "NAME   STATUS   COMPLETIONS", "all": "NAMESPACE   NAME   STATUS"} {

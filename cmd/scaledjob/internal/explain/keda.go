@@ -45,7 +45,7 @@ func (e *kedaEngine) decide(p *Poll, s *situation) {
 // notes are the features that a release lacks and the fields that it rejects.
 func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 	var notes []string
-	for _, err := range []error{e.Profile.Validate(e.m.KEDA, scalers...), e.m.Strict} {
+	for _, err := range []error{e.Profile.Validate(e.m.KEDA, scalers...), e.m.At(e.m.Strict)} {
 		if err != nil {
 			notes = append(notes, strings.Split(err.Error(), "\n")...)
 		}

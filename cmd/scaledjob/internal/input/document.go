@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -34,7 +36,7 @@ func Decode(s Source, into any, check func() error, help string) error {
 	}
 	d.nulls(d.root, nil, wrong)
 	d.check(check())
-	slices.SortStableFunc(d.problems, func(a, b located) int { return cmp.Compare(a.line, b.line) })
+	slices.SortStableFunc(d.problems, func(a, b atLine) int { return cmp.Compare(a.line, b.line) })
 	var all []error
 	for _, p := range d.problems {
 		all = append(all, fmt.Errorf("%s:%d: %w", s.Name, p.line, p.err))
@@ -42,8 +44,8 @@ func Decode(s Source, into any, check func() error, help string) error {
 	return errors.Join(all...)
 }
 
-// located is a problem at a line.
-type located struct {
+// atLine is a problem at a line.
+type atLine struct {
 	path string
 	line int
 	err  error
@@ -53,7 +55,8 @@ type located struct {
 type document struct {
 	root     *yaml.Node
 	keys     tree.Keys
-	problems []located
+	above    int // lines of the file
+	problems []atLine
 }
 
 // document parses a file.
@@ -76,7 +79,7 @@ func (s Source) document(help string) (*document, error) {
 			d.root = root
 			for _, again := range twice {
 				path := again.Path.String()
-				d.problems = append(d.problems, located{path, again.Key.Line, &field.Error{Path: path, Found: "the field twice", Fix: "it once"}})
+				d.problems = append(d.problems, atLine{path, again.Key.Line, &field.Error{Path: path, Found: "the field twice", Fix: "it once"}})
 			}
 		}
 	}
@@ -94,8 +97,26 @@ const wholeDocument = "document"
 func (d *document) add(problems ...*field.Error) {
 	for _, e := range problems {
 		path := strings.TrimPrefix(e.Path, wholeDocument)
-		d.problems = append(d.problems, located{path, d.line(path), e})
+		d.problems = append(d.problems, atLine{path, d.line(path), e})
 	}
+}
+
+// items match the place of an object in a List, and lineOf the line of an error of the parser.
+var (
+	items  = regexp.MustCompile(`^(?:items\[\d+\]\.)+`)
+	lineOf = regexp.MustCompile(`^line (\d+): `)
+)
+
+// where returns the line of a problem, or 0, and the problem without a line of its own.
+func (d *document) where(err error) (line int, problem error) {
+	if wrong, ok := errors.AsType[*field.Error](err); ok {
+		return d.line(items.ReplaceAllString(wrong.Path, "")), err
+	}
+	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		return d.above + line, errors.New(err.Error()[len(m[0]):])
+	}
+	return 0, err
 }
 
 // line returns the line of a path, or of as much of it as there is.
@@ -120,7 +141,7 @@ func (d *document) nulls(n *yaml.Node, at tree.Path, wrong map[string]bool) {
 		return // of an unknown field
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		d.problems = append(d.problems, located{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
+		d.problems = append(d.problems, atLine{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
 	}
 	for key, value := range tree.Entries(n) {
 		d.nulls(value, at.With(key.Value), wrong)
@@ -143,7 +164,7 @@ func (d *document) misspelled(path string, names []string) string {
 	if near == "" {
 		return "one of " + strings.Join(names, ", ")
 	}
-	d.problems = append(d.problems, located{path: above + near})
+	d.problems = append(d.problems, atLine{path: above + near})
 	return near
 }
 
@@ -160,7 +181,7 @@ func (d *document) check(err error) {
 	for _, problem := range Problems(err) {
 		found, ok := errors.AsType[*field.Error](problem)
 		if !ok {
-			d.problems = append(d.problems, located{"", d.root.Line, problem})
+			d.problems = append(d.problems, atLine{"", d.root.Line, problem})
 			continue
 		}
 		follows := above[found.Path]
@@ -168,10 +189,10 @@ func (d *document) check(err error) {
 			follows = follows || wrong[path]
 		}
 		if !follows {
-			d.problems = append(d.problems, located{found.Path, d.line(found.Path), problem})
+			d.problems = append(d.problems, atLine{found.Path, d.line(found.Path), problem})
 		}
 	}
-	d.problems = slices.DeleteFunc(d.problems, func(p located) bool { return p.err == nil })
+	d.problems = slices.DeleteFunc(d.problems, func(p atLine) bool { return p.err == nil })
 }
 
 // prefixes are the paths of the fields that a field is in, and its own.

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -36,6 +37,8 @@ type ScaledJob struct {
 	// strict holds the problems for which manifest.Read rejects the manifest, such as
 	// unknown fields. KEDA ignores these fields.
 	Strict error
+
+	where func(error) (line int, problem error) // nil if the object is not in a file
 }
 
 // Name returns metadata.name.
@@ -44,9 +47,24 @@ func (m *ScaledJob) Name() string { return m.Spec.Name }
 // Titled returns a name for people.
 func Titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
-// Where puts file and name before a problem.
-func (m *ScaledJob) Where(err error) error {
-	return Each(err, func(err error) error { return fmt.Errorf("%s: %s: %w", m.File, Titled(m.Name()), err) })
+// Where puts file, line and name before a problem.
+func (m *ScaledJob) Where(err error) error { return located(m.File, m.where, Titled(m.Name())+": ", err) }
+
+// At puts file and line before a problem.
+func (m *ScaledJob) At(err error) error { return located(m.File, m.where, "", err) }
+
+// located puts a file, the line if it is known, and a title before each problem.
+func located(file string, where func(error) (int, error), title string, err error) error {
+	return Each(err, func(err error) error {
+		line, at := 0, file
+		if where != nil {
+			line, err = where(err)
+		}
+		if line > 0 {
+			at = fmt.Sprintf("%s:%d", file, line)
+		}
+		return fmt.Errorf("%s: %s%w", at, title, err)
+	})
 }
 
 // ManifestFlags choose manifests.
@@ -329,12 +347,24 @@ func (f *ManifestFlags) One(args []string, stdin io.Reader) (*ScaledJob, error) 
 // the kinds of its other objects.
 func (s Source) Manifests() (found []*ScaledJob, others []string, problems error) {
 	notYAML := sync.OnceValue(func() []tree.Broken { return tree.NotYAML(s.Data) })
-	broken := 0
+	roots := sync.OnceValue(s.scaledJobs)
+	broken, jobs := 0, 0
 	for _, o := range manifest.Objects(s.Data) {
+		var where func(error) (int, error)
+		if o.Kind == manifest.GroupVersionKind.Kind {
+			i := jobs
+			where = func(err error) (int, error) {
+				if all := roots(); i < len(all) {
+					return all[i].where(err)
+				}
+				return 0, err
+			}
+			jobs++
+		}
 		switch {
 		case o.ScaledJob != nil:
 			clean(o.ScaledJob)
-			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err})
+			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err, where})
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
 			if all := notYAML(); broken < len(all) {
 				problems = errors.Join(problems, s.notYAML(all[broken]))
@@ -343,7 +373,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 			}
 			fallthrough
 		case o.Err != nil:
-			problems = errors.Join(problems, fmt.Errorf("%s: %w", s.Name, o.Err))
+			problems = errors.Join(problems, located(s.Name, where, "", o.Err))
 		case o.Kind == "":
 			others = append(others, "a document without a kind")
 		case o.Kind == "List":
@@ -353,6 +383,36 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 		}
 	}
 	return found, others, problems
+}
+
+// scaledJobs returns the trees of the ScaledJobs in a text that is YAML.
+func (s Source) scaledJobs() (all []*document) {
+	var add func(n *yaml.Node, above int)
+	add = func(n *yaml.Node, above int) {
+		d := &document{root: n, above: above}
+		_, kind := d.keys.Child(n, "kind")
+		_, list := d.keys.Child(n, "items")
+		switch {
+		case kind != nil && kind.Value == manifest.GroupVersionKind.Kind:
+			all = append(all, d)
+		case kind != nil && strings.HasSuffix(kind.Value, "List") && list != nil:
+			for _, item := range list.Content {
+				add(item, above)
+			}
+		}
+	}
+	for _, p := range tree.Split(string(s.Data)) {
+		above := p.Above
+		if strings.HasPrefix(p.Text, "---") {
+			above++
+		}
+		for n, err := range p.Documents() {
+			if root, _, ok := tree.Resolve(n); err == nil && ok && root != nil {
+				add(root, above)
+			}
+		}
+	}
+	return all
 }
 
 // clean makes the names of a ScaledJob safe to print. It changes no name that Kubernetes or

@@ -91,7 +91,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	}
 	triggers, _, err := f.Triggers(m)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.File, err)
+		return nil, m.Where(err)
 	}
 	if f.interval%time.Second != 0 || f.interval < 0 || f.interval > math.MaxInt32*time.Second {
 		return nil, input.Usagef("--polling-interval %s: use whole seconds", f.interval)
