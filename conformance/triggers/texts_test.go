@@ -188,8 +188,8 @@ func hasRule(line string) bool {
 	})
 }
 
-// rejects reports whether lint finds an error in a trigger with this text: its type, its metadata,
-// and in brackets its TriggerAuthentication.
+// rejects reports whether lint finds an error in a trigger with this text: its type, its metadata and the
+// metricType beside it, and in brackets its TriggerAuthentication.
 func rejects(example string) bool {
 	head, brackets, _ := strings.Cut(example, "[")
 	kind, metadata, _ := strings.Cut(strings.TrimSpace(head), " ")
@@ -205,8 +205,12 @@ func rejects(example string) bool {
 		fmt.Fprintf(&secrets, "%q: %q, ", e[0], e[1])
 		fmt.Fprintf(&refs, "{parameter: %s, name: given, key: %s}, ", e[0], e[0])
 	}
-	values := strings.Builder{}
+	values, metricType := strings.Builder{}, ""
 	for _, e := range entries(metadata) {
+		if e[0] == "metricType" {
+			metricType = "\n      metricType: " + e[1]
+			continue
+		}
 		fmt.Fprintf(&values, "%q: %q, ", e[0], e[1])
 	}
 	text := fmt.Sprintf(`apiVersion: keda.sh/v1alpha1
@@ -216,7 +220,7 @@ spec:
   jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: worker, image: registry.example.com/orders:1}]}}}
   maxReplicaCount: 5
   triggers:
-    - type: %s
+    - type: %s%s
       authenticationRef: {name: given}
       metadata: {%s}
 ---
@@ -230,7 +234,7 @@ kind: TriggerAuthentication
 metadata: {name: given, namespace: shop}
 spec:
   secretTargetRef: [%s]
-%s`, kind, values.String(), secrets.String(), refs.String(), identity)
+%s`, kind, metricType, values.String(), secrets.String(), refs.String(), identity)
 	r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, keda.Newest())
 	return r.ScaledJobs == 1 && slices.ContainsFunc(r.Findings, func(f lint.Finding) bool {
 		return f.Severity == lint.Error && strings.HasPrefix(f.Path, "spec.triggers[0]")

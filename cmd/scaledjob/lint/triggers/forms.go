@@ -25,6 +25,33 @@ func activemqTemplate(name string) check {
 	})
 }
 
+// urls finds a text, or an item of a list, that Go cannot parse as a URL, such as an IP address with a port. The text
+// may have a password.
+func urls(name, separator string) check {
+	return about(name, func(text string) (string, string) {
+		items := []string{text}
+		if separator != "" {
+			items = strings.Split(text, separator)
+		}
+		for _, item := range items {
+			if _, err := url.Parse(strings.TrimSpace(item)); err != nil {
+				return name + " is not a URL", "Write a URL such as https://host:9443"
+			}
+		}
+		return "", ""
+	})
+}
+
+// spannerName finds a name that is a path.
+func spannerName(c *checker) fault {
+	for _, name := range []string{"projectId", "instanceId", "databaseId"} {
+		if v := c.get(name); v.State == Known && strings.Contains(v.Text, "/") {
+			return fault{key: v.Key, text: fmt.Sprintf("%s %q is a path", name, v.Text), fix: "Write the name alone"}
+		}
+	}
+	return fault{}
+}
+
 // twice finds a parameter in the metadata and in the TriggerAuthentication.
 func twice(name string) check {
 	return func(c *checker) fault {
