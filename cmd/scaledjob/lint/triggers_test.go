@@ -115,6 +115,18 @@ metadata: {name: sealed}
 	}
 }
 
+// A text of a variable or a Secret that may have a password is not shown.
+func TestPasswords(t *testing.T) {
+	for _, metadata := range []string{"hostFromEnv: HOST", `host: "user:pa55word@rabbit:5672"`} {
+		text := strings.Replace(withTrigger("", `{type: rabbitmq, metadata: {queueName: a, mode: QueueLength, value: "5", `+metadata+`}}`), "            image:",
+			"            env: [{name: HOST, valueFrom: {secretKeyRef: {name: given, key: HOST}}}]\n            image:", 1) +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: given}\nstringData: {HOST: \"user:pa55word@rabbit:5672\"}\n"
+		i := slices.IndexFunc(checkText(text).Findings, func(f lint.Finding) bool { return strings.Contains(f.Problem(), "has no scheme") })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, strings.HasPrefix(metadata, "host:"), strings.Contains(checkText(text).Findings[i].Message(), "pa55word"), metadata)
+	}
+}
+
 // Of a variable that several sources have, the last one counts, as KEDA reads it: a source that is not
 // given may have another value.
 func TestLastSource(t *testing.T) {

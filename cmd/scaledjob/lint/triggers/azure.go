@@ -56,7 +56,9 @@ var azureRules = []Rule{
 	{[]string{"azure-cosmosdb"}, "or complete service-principal credentials are required", "2.21",
 		when(oneOf("connection", "cosmosDBKey", "tenantId clientId clientSecret"), noIdentity)},
 	{[]string{"azure-data-explorer"}, "azkustodata.New(", "2.20", matches("endpoint", "a URL such as https://CLUSTER.REGION.kusto.windows.net",
-		func(text string) bool { return strings.Contains(text, "=") || strings.HasPrefix(strings.ToLower(text), "https://") })}, // = is in a connection string
+		func(text string) bool {
+			return strings.Contains(text, "=") || strings.HasPrefix(strings.ToLower(text), "https://")
+		})}, // = is in a connection string
 	{[]string{"azure-data-explorer"}, "clientSecret was not found in metadata", "2.18", needs(noIdentity, "without a pod identity", "tenantId", "clientId", "clientSecret")},
 	{[]string{"azure-pipelines"}, "failed to extract organization name from organizationURL", "2.18",
 		matches("organizationURL", "a URL that ends with the organization, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},

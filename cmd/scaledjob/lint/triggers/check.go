@@ -45,6 +45,7 @@ func Check(name, release string, in Input) []Problem {
 		return nil
 	}
 	c := checker{name: name, release: release, d: d, in: in, seen: map[Problem]bool{}}
+	c.in.Environment, c.in.Authentication = c.hiding(in.Environment), c.hiding(in.Authentication)
 	c.unknown()
 	if d.Full {
 		for _, p := range d.Parameters {
@@ -62,9 +63,27 @@ type checker struct {
 	in            Input
 	problems      []Problem
 	seen          map[Problem]bool // these
+	hidden        []string         // quoted texts of variables and Secrets that may have a password
+}
+
+// hiding remembers the texts that no problem shows.
+func (c *checker) hiding(values func(name string) Value) func(name string) Value {
+	if values == nil {
+		return nil
+	}
+	return func(name string) Value {
+		v := values(name)
+		if quoted := strconv.Quote(v.Text); strings.ContainsAny(v.Text, "@=") && !slices.Contains(c.hidden, quoted) {
+			c.hidden = append(c.hidden, quoted)
+		}
+		return v
+	}
 }
 
 func (c *checker) add(p Problem) {
+	for _, text := range c.hidden {
+		p.Text = strings.ReplaceAll(p.Text, " "+text, "")
+	}
 	if !c.seen[p] {
 		c.seen[p], c.problems = true, append(c.problems, p)
 	}
