@@ -48,7 +48,9 @@ func (m *ScaledJob) Name() string { return m.Spec.Name }
 func Titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
 // Where puts file, line and name before a problem.
-func (m *ScaledJob) Where(err error) error { return located(m.File, m.where, Titled(m.Name())+": ", err) }
+func (m *ScaledJob) Where(err error) error {
+	return located(m.File, m.where, Titled(m.Name())+": ", err)
+}
 
 // At puts file and line before a problem.
 func (m *ScaledJob) At(err error) error { return located(m.File, m.where, "", err) }

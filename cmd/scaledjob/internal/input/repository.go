@@ -26,12 +26,14 @@ import (
 type Repository struct {
 	exclude []*regexp.Regexp
 	patches map[string]bool // files that a kustomization lists
+	charts  map[string]bool // directories of Helm charts
 	skipped map[string]int  // by reason
 }
 
 // Reasons of skipped files, in the words of the summary.
 const (
 	skippedTemplate = "Helm template"
+	skippedValues   = "Helm values file"
 	skippedPatch    = "Kustomize patch"
 	skippedOther    = "non-YAML file"
 	skippedLarge    = "oversized file"
@@ -40,7 +42,7 @@ const (
 
 // NewRepository compiles patterns such as vendor/ and **/*.gen.yaml.
 func NewRepository(exclude []string) (*Repository, error) {
-	r := &Repository{patches: map[string]bool{}, skipped: map[string]int{}}
+	r := &Repository{patches: map[string]bool{}, charts: map[string]bool{}, skipped: map[string]int{}}
 	for _, pattern := range exclude {
 		e, err := globOf(pattern)
 		if err != nil {
@@ -85,8 +87,11 @@ func (r *Repository) keep(files []string) (kept []string) {
 			continue
 		}
 		kept = append(kept, file)
-		if slices.Contains([]string{"kustomization.yaml", "kustomization.yml", kustomization}, filepath.Base(file)) {
+		switch filepath.Base(file) {
+		case "kustomization.yaml", "kustomization.yml", kustomization:
 			r.kustomization(file)
+		case "Chart.yaml":
+			r.charts[filepath.Dir(file)] = true
 		}
 	}
 	return kept
@@ -147,6 +152,8 @@ func (r *Repository) Skips(s Source, unread error) bool {
 		return false
 	case r.patches[filepath.Clean(s.Name)] || bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data):
 		reason = skippedPatch
+	case r.charts[filepath.Dir(s.Name)] && strings.Contains(filepath.Base(s.Name), "values"):
+		reason = skippedValues
 	case !keda && len(s.Data) > MaxDocument:
 		reason = skippedLarge
 	case s.documents() != nil: // an error
