@@ -109,6 +109,12 @@ func TestDiffChart(t *testing.T) {
 	require.Equal(t, success, status, out)
 	require.Contains(t, out, "create the same number")
 	require.Equal(t, "skipped 1 Helm template; to check charts rendered, use helm template DIR | scaledjob diff -\n", said)
+	for _, command := range []string{"explain " + dir + " --queue 5", "simulate " + dir + " --arrivals poisson:1/m --duration 2m --seeds 1"} {
+		status, out, said := call(t, command, "")
+		require.Equal(t, success, status, said)
+		require.Contains(t, out, "KEDA 2.21.0")
+		require.Contains(t, said, "skipped 1 Helm template; ", command)
+	}
 	require.NoError(t, os.Remove(filepath.Join(dir, "orders.yaml")))
 	status, _, said = call(t, "diff "+dir+" --from 2.20 --to 2.21", "")
 	require.Equal(t, trouble, status)

@@ -106,6 +106,10 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Given() {
 		return input.Usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
 	}
+	if len(files)+len(e.Files) > 0 {
+		e.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
+		defer e.Repository.Summary(notes, "helm template DIR | scaledjob explain -", "kustomize build DIR | scaledjob explain -")
+	}
 	found, problems := e.found(ctx, names, files, stdin)
 	var manifests []*input.ScaledJob
 	for _, f := range found {

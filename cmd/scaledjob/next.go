@@ -67,7 +67,11 @@ func newNext() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 { // explain takes a file like this, too
-				if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() {
+				info, err := os.Stat(args[0])
+				if err == nil && info.IsDir() {
+					return input.Usagef("%s: a directory; use a file with ScheduledJobs", args[0])
+				}
+				if err == nil && info.Mode().IsRegular() {
 					n.file, args = args[0], nil
 				}
 			}

@@ -92,7 +92,10 @@ func newSimulate() *cobra.Command {
 		if c.Flags().Changed("compare") && len(s.compare) == 0 {
 			return input.Usagef("--compare: found no policy; use strategies, or releases such as 2.18")
 		}
-		s.Files = append(s.Files, args...)
+		if s.Files = append(s.Files, args...); len(s.Files) > 0 {
+			s.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
+			defer s.Repository.Summary(c.ErrOrStderr(), "helm template DIR | scaledjob simulate -", "kustomize build DIR | scaledjob simulate -")
+		}
 		return s.run(c.Context(), c)
 	}
 	return c

@@ -28,6 +28,7 @@ func TestTexts(t *testing.T) {
 	for command, c := range map[string]struct {
 		input, before, after string
 	}{
+		"next testdata":                        {"", "byte 0", "scaledjob: testdata: a directory; use a file with ScheduledJobs\nSee 'scaledjob next --help'.\n"},
 		"explian -f x":                         {"", "unknown shorthand flag: 'f' in -f", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
 		"explian":                              {"", "", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
 		"help foo":                             {"", "Unknown help topic", "scaledjob: unknown command \"foo\"; use completion, diff, explain, help, lint, man, next, oracle, simulate, test, version, why\nSee 'scaledjob help --help'.\n"},
