@@ -155,7 +155,7 @@ func TestActionDownload(t *testing.T) {
 	r.env = append(r.env, "SCALEDJOB=", "FILES=.", "SCALEDJOB_RELEASES="+server.URL)
 	require.NoError(t, os.Remove(filepath.Join(r.bin, "scaledjob")))
 	verify := func(status string) {
-		r.script(t, "gh", "#!/bin/bash\nprintf '%s ' \"$@\" >"+filepath.Join(r.bin, "asked")+"\nexit "+status+"\n")
+		r.script(t, "gh", "#!/bin/bash\necho 'HTTP 404'\nprintf '%s ' \"$@\" >"+filepath.Join(r.bin, "asked")+"\nexit "+status+"\n")
 	}
 	verify("0")
 	for _, version := range []string{"v0.1.0", "latest"} {
@@ -175,6 +175,6 @@ func TestActionDownload(t *testing.T) {
 	verify("1")
 	status, log := r.run(t, "VERSION=v0.1.0")
 	require.Equal(t, 2, status)
-	require.Contains(t, log[len(log)-1], "does not verify")
+	require.Contains(t, log[len(log)-1], "does not verify: HTTP 404")
 	require.NotContains(t, log, "lint")
 }

@@ -34,7 +34,7 @@ install() {
 	curl -fsSL --retry 2 -o "$dir/$archive" "$base/download/$tag/$archive" || fail "scaledjob: cannot download $archive of $tag"
 	command -v gh >/dev/null || fail "scaledjob: found no gh to verify the download; install it, or set SCALEDJOB"
 	gh attestation verify "$dir/$archive" --repo "$repository" --signer-workflow "$repository/.github/workflows/release.yaml" \
-		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify"
+		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify: $(tail -n 1 "$dir/verified")"
 	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
 }
 
