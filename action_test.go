@@ -28,7 +28,7 @@ type actionRun struct {
 }
 
 func newActionRun(t *testing.T) *actionRun {
-	for _, program := range []string{"bash", "curl", "tar"} {
+	for _, program := range []string{"bash", "curl", "git", "tar"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
@@ -109,6 +109,34 @@ func TestActionLinks(t *testing.T) {
 		require.Equal(t, 2, status)
 		require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has "+name)
 	}
+}
+
+// The settings come from the base of a pull request, which the checkout must have. Without a pull request
+// the checkout is the base.
+func TestActionBase(t *testing.T) {
+	r := newActionRun(t)
+	git := func(args ...string) {
+		c := exec.CommandContext(t.Context(), "git", append([]string{"-C", r.dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	git("init", "-q")
+	r.script(t, "scaledjob", "#!/bin/bash\nwhile [[ $# -gt 0 ]]; do [[ $1 != --config ]] || cat \"$2\"; shift; done\n")
+	settings := filepath.Join(r.dir, ".scaledjob.yaml")
+	require.NoError(t, os.WriteFile(settings, []byte("ignore: [of-the-base]\n"), 0o600))
+	status, log := r.run(t, "CONFIG=base", "GITHUB_BASE_REF=main")
+	require.Equal(t, 2, status)
+	require.Equal(t, []string{"::error::scaledjob: the checkout has no origin/main; use fetch-depth: 0 with config: base"}, log)
+	git("add", ".")
+	git("commit", "-qm", "base")
+	git("update-ref", "refs/remotes/origin/main", "HEAD")
+	require.NoError(t, os.WriteFile(settings, []byte("ignore: [of-the-request]\n"), 0o600))
+	status, log = r.run(t, "CONFIG=base", "GITHUB_BASE_REF=main")
+	require.Zero(t, status)
+	require.Equal(t, []string{"ignore: [of-the-base]"}, log)
+	status, log = r.run(t, "CONFIG=base", "GITHUB_BASE_REF=")
+	require.Zero(t, status)
+	require.Equal(t, []string{"The settings of .scaledjob.yaml count: exclude and ignore leave findings out."}, log)
 }
 
 // What the command says is an annotation, and its status is the step's. SARIF that was not

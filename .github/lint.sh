@@ -90,8 +90,9 @@ mapfile -d '' files < <(names "${FILES:-.}" | inside)
 
 flags=(--fail-on "${FAIL_ON:-error}")
 if [[ -n "${RELEASE:-}" ]]; then flags+=(--release "$RELEASE"); fi
-if [[ "${CONFIG:-}" == base ]]; then # a pull request cannot change what is left out
-	git show "origin/${GITHUB_BASE_REF:?config: base needs a pull request}:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : # none: an empty file
+if [[ "${CONFIG:-}" == base && -n "${GITHUB_BASE_REF:-}" ]]; then # a pull request cannot change what is left out
+	git rev-parse -q --verify "origin/$GITHUB_BASE_REF" >/dev/null 2>&1 || fail "scaledjob: the checkout has no origin/$GITHUB_BASE_REF; use fetch-depth: 0 with config: base"
+	git show "origin/$GITHUB_BASE_REF:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : # none: an empty file
 	flags+=(--config "$work/settings.yaml")
 elif [[ -f .scaledjob.yaml ]]; then
 	echo "The settings of .scaledjob.yaml count: exclude and ignore leave findings out."

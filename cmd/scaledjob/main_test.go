@@ -261,11 +261,11 @@ func TestLines(t *testing.T) {
 	list := "kind: List\napiVersion: v1\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(wrong), "\n", "\n  ")
 	twice := strings.Replace(hostileManifest, "spec:\n", "spec:\n  x: 1\n  x: 2\n", 1)
 	for text, want := range map[string]string{
-		"# one\n" + hostileManifest + "---\n" + wrong: ":14: spec.maxReplicaCont: found an unknown field",
+		"# one\n" + hostileManifest + "---\n" + wrong: ":15: spec.maxReplicaCont: found an unknown field",
 		wrong: ":5: spec.pollingInterval: found \"abc\"",
 		list:  ":9: items[0].spec.maxReplicaCont: found an unknown field",
-		"# one\n" + hostileManifest + "---\n" + unknown:    ":13: spec.maxReplicaCont: found an unknown field",
-		"# one\n" + hostileManifest + "---\n" + twice:      ":14: key \"x\" already set",
+		"# one\n" + hostileManifest + "---\n" + unknown:    ":14: spec.maxReplicaCont: found an unknown field",
+		"# one\n" + hostileManifest + "---\n" + twice:      ":15: key \"x\" already set",
 		strings.Replace(hostileManifest, "\"5\"", "x5", 1): ":7: orders: no target average value",
 	} {
 		_, out, said := callWith(t, "explain - --queue 5", []byte(text))
