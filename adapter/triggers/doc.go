@@ -58,7 +58,7 @@
 //
 // # Tests
 //
-// TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, and TestParameters and TestHosts in internal/check try each refusal.
+// TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, TestWithoutHosts, and TestParameters and TestHosts in internal/check try each refusal.
 // In worker, TestPlantedPasswords, TestAbsentVariableIsUnreadable, TestLocalAddressesAreRefused and
 // TestAddresses try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,

@@ -711,6 +711,40 @@ func TestIdentityHasItsWorker(t *testing.T) {
 	require.Equal(t, []string{"", "aws"}, f.classes())
 }
 
+// What names no host allows none.
+func TestWithoutHosts(t *testing.T) {
+	f := &fakeWorker{}
+	f.read = func(w *fakeConn, id uint64, r wire.Read) {
+		hosts := r.Hosts
+		for _, kind := range []string{"TriggerAuthentication", "ClusterTriggerAuthentication"} {
+			if strings.HasPrefix(r.Key, kind) {
+				hosts = w.ask(id, wire.Ask{Kind: kind, Namespace: "team", Name: "auth"}).Hosts
+			}
+		}
+		w.result(id, wire.Result{Value: float64(len(hosts)), Active: hosts != nil})
+	}
+	identity := map[string]any{"podIdentity": map[string]any{"provider": "aws"}}
+	var allow []Allowance
+	for _, kind := range []string{"aws", "external"} {
+		a, err := ParseAllowance(kind + "=team")
+		require.NoError(t, err)
+		allow = append(allow, a)
+	}
+	r := newFake(t, Options{Allow: allow}, f, nil, object("TriggerAuthentication", "team", "auth", nil, identity),
+		object("ClusterTriggerAuthentication", "", "auth", map[string]any{annotationNamespaces: "team"}, refersTo("own")))
+	for _, kind := range []string{"external", "TriggerAuthentication", "ClusterTriggerAuthentication"} {
+		o := anOwner(kind, 1)
+		if kind == "external" {
+			o.Triggers[0].Type = kind
+		} else {
+			o.Triggers[0].AuthenticationRef = &manifest.AuthenticationRef{Name: "auth", Kind: kind}
+		}
+		metrics, err := r.Read(t.Context(), o)
+		require.NoError(t, err, kind)
+		require.Equal(t, scaling.Metric{Name: o.Triggers[0].Type, Activity: scaling.Active}, metrics[0], kind)
+	}
+}
+
 // The owner of an identity is what KEDA calls its operator.
 func TestIdentityOfTheOperator(t *testing.T) {
 	f := &fakeWorker{}

@@ -334,16 +334,18 @@ func TestTokenStaysAtItsHosts(t *testing.T) {
 			"spec": map[string]any{"secretTargetRef": []any{map[string]any{"parameter": "token", "name": "http", "key": "token"}}},
 		}
 	}
-	r := reads(t, triggers.Options{ClusterNamespace: "keda"}, []kruntime.Object{secret}, cluster("queue.example"), cluster("127.0.0.1"))
+	r := reads(t, triggers.Options{ClusterNamespace: "keda"}, []kruntime.Object{secret}, cluster("queue.example"), cluster("127.0.0.1"), cluster(","))
 	compare := func(hosts string) ([]scaling.Metric, error) {
 		in := api(repeats.URL, `all.#(token>"Bearer r")#|#`)
 		in.Metadata["authMode"] = "bearer"
 		in.AuthenticationRef = &manifest.AuthenticationRef{Name: hosts, Kind: "ClusterTriggerAuthentication"}
 		return r.Read(context.Background(), owner(hosts, in))
 	}
-	_, err := compare("queue.example")
-	require.ErrorContains(t, err, "credentials may not go")
-	require.Zero(t, requests.Load())
+	for _, hosts := range []string{"queue.example", ","} {
+		_, err := compare(hosts)
+		require.ErrorContains(t, err, "credentials may not go", hosts)
+		require.Zero(t, requests.Load())
+	}
 	metrics, err := compare("127.0.0.1")
 	require.NoError(t, err, "the same comparison at an allowed host")
 	require.Equal(t, 1., metrics[0].Value)

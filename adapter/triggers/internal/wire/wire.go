@@ -71,7 +71,7 @@ type Formula struct {
 // Limits restrict what a trigger may do with what it was given. They add up.
 type Limits struct {
 	// Hosts, unless nil, are the only hosts to which the trigger's parameters may refer.
-	Hosts []string `json:"hosts,omitempty"`
+	Hosts []string `json:"hosts,omitzero"`
 	// Withhold replaces the text of each error: the trigger's values come from a secret manager.
 	Withhold bool `json:"withhold,omitempty"`
 }
