@@ -209,10 +209,10 @@ func TestClusterFails(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
 	_, _, said := call(t, "explain orders --queue 8", "")
-	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
+	require.Equal(t, "scaledjob: orders: no kubeconfig; use --kubeconfig, or the file of a manifest\n", said)
 	_, out, said := call(t, "explain orders testdata/accurate.yaml --queue 8", "")
 	require.Contains(t, out, "a: one poll")
-	require.Equal(t, "scaledjob: orders: no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig\n", said)
+	require.Equal(t, "scaledjob: orders: no kubeconfig; use --kubeconfig, or the file of a manifest\n", said)
 	for _, text := range []string{"garbage", "[]", "{", "kind: Foo", "a: b: c", "clusters: 5"} {
 		status, out, said := call(t, "explain orders --queue 8 --kubeconfig "+written(t, "config", text), "")
 		require.Equal(t, trouble, status)

@@ -221,8 +221,14 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(input.FlagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newWhy(), newVersion(), newMan())
+	for _, c := range root.Commands() { // examples that can be copied
+		c.Example = called.ReplaceAllString(c.Example, "${1}"+root.CommandPath()+" ")
+	}
 	return root
 }
+
+// called matches the command at the start of a line of a shell, and behind a pipe.
+var called = regexp.MustCompile(`(?m)(^ *|\| )scaledjob `)
 
 func newHelp() *cobra.Command {
 	return &cobra.Command{

@@ -289,6 +289,17 @@ func TestArticle(t *testing.T) {
 	require.Equal(t, "a Job", report.Article("Job"))
 }
 
+// As a plugin of kubectl, the help shows commands that can be copied.
+func TestPlugin(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"/usr/local/bin/kubectl-scaledjob"}
+	for _, command := range []string{"explain", "diff", "lint", "simulate", "test", "next", "why", "oracle"} {
+		_, out, _ := call(t, "help "+command, "")
+		require.Regexp(t, `(?m)^  (kubectl|echo) `, out)
+		require.NotRegexp(t, `(?m)^ *scaledjob |\| scaledjob `, out)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	status, out, _ := call(t, "version", "")
 	require.Equal(t, success, status)

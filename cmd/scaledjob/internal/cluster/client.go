@@ -91,7 +91,7 @@ func (f *ClusterFlags) Client() (*Client, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loaded.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no such file, and no kubeconfig; use the file of a manifest, or --kubeconfig")
+		return nil, errors.New("no kubeconfig; use --kubeconfig, or the file of a manifest")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", input.FileError(f.kubeconfig, err))
