@@ -126,6 +126,9 @@ func (l *linter) configure(c *cobra.Command) (severity map[string]lint.Severity,
 		}
 		severity[rule] = s
 	}
+	if err := new(lint.Report).Filter(set.Ignore, lint.Note); err != nil {
+		return nil, fmt.Errorf("%s: ignore: %w", l.config, err)
+	}
 	l.ignore = append(l.ignore, set.Ignore...)
 	l.Repository, err = input.NewRepository(append(l.exclude, set.Exclude...))
 	return severity, err

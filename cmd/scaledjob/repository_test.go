@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"exlude: []\n":             `.scaledjob.yaml:1: exlude: found an unknown field; use exclude`,
-		"ignore: [nothing]\n":      "unknown rule",
+		"ignore: [nothing]\n":      `.scaledjob.yaml: ignore: unknown rule`,
 		"severities: {x: error}\n": "unknown rule",
 		"severities: {x: fatal}\n": `severities.x: found "fatal"; use error, warning or note`,
 		"releases: [\"9.9\"]\n":    "releases: ",
