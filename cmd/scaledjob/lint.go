@@ -41,9 +41,9 @@ consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications a
 all documents of all files.
 
 Without an argument lint checks the directory and below. In a directory it skips and counts Helm
-templates, Kustomize patches, and files without a word of KEDA that are not YAML or too large. The
-file .scaledjob.yaml has settings of a repository: exclude, ignore, releases, and severities of rules.
-Only flags run other programs.
+templates and values, Kustomize patches, and files without a word of KEDA that are not YAML or too
+large. The file .scaledjob.yaml has settings of a repository: exclude, ignore, releases, and severities
+of rules. Only flags run other programs.
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 

@@ -56,6 +56,9 @@ var errTerminated = errors.New("terminated")
 // run is main with its surroundings as arguments. It does not wait for a command that
 // is interrupted: a read of standard input does not end.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-") { // kubectl asks for completions
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -289,7 +289,7 @@ func TestArticle(t *testing.T) {
 	require.Equal(t, "a Job", report.Article("Job"))
 }
 
-// As a plugin of kubectl, the help shows commands that can be copied.
+// As a plugin of kubectl, the help shows commands that can be copied, and a link completes.
 func TestPlugin(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"/usr/local/bin/kubectl-scaledjob"}
@@ -298,6 +298,9 @@ func TestPlugin(t *testing.T) {
 		require.Regexp(t, `(?m)^  (kubectl|echo) `, out)
 		require.NotRegexp(t, `(?m)^ *scaledjob |\| scaledjob `, out)
 	}
+	os.Args = []string{"kubectl_complete-scaledjob"}
+	_, out, _ := call(t, "lint --fail-on w", "")
+	require.Contains(t, out, "warning\n")
 }
 
 func TestVersion(t *testing.T) {
