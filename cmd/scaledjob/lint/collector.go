@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,6 +47,9 @@ type effect struct {
 	fatal bool
 }
 
+// replaced matches a variable that envsubst and Flux replace before the API server reads the value.
+var replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
+
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
@@ -59,6 +63,9 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}
+	}
+	if len(f.Effects) > 0 && replaced.MatchString(at.found) && !strings.Contains(r.ID, "-key") && !strings.HasPrefix(r.ID, "unknown-") {
+		f.Severity, f.Effects[0].Text = Note, "unless a tool replaces ${…}, "+f.Effects[0].Text
 	}
 	if len(f.Effects) > 0 {
 		c.findings = append(c.findings, f)

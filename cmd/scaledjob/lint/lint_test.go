@@ -428,6 +428,18 @@ func TestWorstOfAll(t *testing.T) {
 	}
 }
 
+// What a tool replaces before the API server reads it is no error. A key is.
+func TestReplacedValues(t *testing.T) {
+	for lines, want := range map[string]lint.Severity{
+		"  maxReplicaCount: ${MAX}\n": lint.Note, "  pollingInterval: \"${EVERY:=30}\"\n": lint.Note,
+		"  maxReplicaCount: $MAX\n": lint.Error, "  maxReplicaCont: ${MAX}\n": lint.Error, "  maxReplicaCount: ${}\n": lint.Error,
+	} {
+		r := checkText(with(lines))
+		require.Equal(t, want, r.Worst(), lines)
+		require.Equal(t, want == lint.Note, strings.Contains(r.Findings[0].Problem(), "unless a tool replaces ${…}, the API server rejects it"))
+	}
+}
+
 func TestIgnore(t *testing.T) {
 	for _, tt := range []struct {
 		name, lines string
