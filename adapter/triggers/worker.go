@@ -43,7 +43,7 @@ type workerConn struct {
 	closing  bool // by this process
 	probing  bool
 	closed   bool
-	woken    map[string]time.Time // when the owners that it reads were woken last
+	woken    map[string]time.Time // when the owners that it reads were woken last, or are next
 	wakes    map[string]bool      // owners to be woken
 	waking   bool                 // a goroutine wakes them
 }
@@ -125,17 +125,25 @@ func (w *workerConn) receive() {
 	}
 }
 
-// wakesUp lets an owner be woken that the worker has read, unless that was a moment ago.
+// wakesUp lets an owner be woken that the worker has read: later if it was woken a moment ago, and once
+// until then.
 func (w *workerConn) wakesUp(owner string) {
 	last, reads := w.woken[owner]
-	if !reads || time.Since(last) < betweenWakes {
+	now := time.Now()
+	if !reads || last.After(now) {
 		return
 	}
-	w.woken[owner], w.wakes[owner] = time.Now(), true
-	if !w.waking {
-		w.waking = true
-		go w.wake()
-	}
+	wait := max(0, betweenWakes-now.Sub(last))
+	w.woken[owner] = now.Add(wait)
+	time.AfterFunc(wait, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wakes[owner] = true
+		if !w.waking {
+			w.waking = true
+			go w.wake()
+		}
+	})
 }
 
 // wake reports owners with active triggers, one after another.
