@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -340,6 +341,48 @@ func TestLargeObjectOfATenant(t *testing.T) {
 		require.NotEqual(t, jobs.Reachable, reach(&all, "mail")["a"], name)
 		require.Empty(t, all.Problems(), name)
 	}
+}
+
+// A member that claims to have kinds without end is asked about the group and version of a workload only.
+func TestEndlessKinds(t *testing.T) {
+	const groups = 300
+	var requests atomic.Int64
+	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
+		kinds := large(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"deployments","kind":"Deployment","namespaced":true},{"name":"deployments/scale","kind":"Scale","group":"autoscaling","version":"v1","namespaced":true},`, `{"name":"a"}`, "]}", 10_000)
+		switch {
+		case r.URL.Path == "/api":
+			say(w, 200, `{"kind":"APIVersions","versions":["v1"]}`)
+		case r.URL.Path == "/apis":
+			all := []string{`{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}`}
+			for i := range groups {
+				all = append(all, fmt.Sprintf(`{"name":"g%[1]d","versions":[{"groupVersion":"g%[1]d/v1","version":"v1"}]}`, i))
+			}
+			say(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[`+strings.Join(all, ",")+`]}`)
+		case strings.HasSuffix(r.URL.Path, "/v1"):
+			say(w, 200, kinds)
+		case strings.HasSuffix(r.URL.Path, "/deployments/web/scale"):
+			say(w, 200, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":3}}`)
+		default:
+			return false
+		}
+		requests.Add(1)
+		return true
+	}})
+	t.Cleanup(api.Close)
+	t.Cleanup(api.CloseClientConnections)
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
+	require.NoError(t, err)
+	require.NoError(t, c.Probe(t.Context()))
+	var all Clusters
+	require.NoError(t, all.Add(t.Context(), c))
+	for range 3 {
+		seen, problems := all.ObserveReplicas(t.Context(), Workload{Namespace: "shop", Name: "web"}, ReplicasPoll{})
+		require.Empty(t, problems)
+		require.EqualValues(t, 3, seen[0].Replicas)
+	}
+	require.LessOrEqual(t, requests.Load(), int64(2+3), "two about the kind, and each scale")
+	_, problems := all.ObserveReplicas(t.Context(), Workload{Kind: appsv1.SchemeGroupVersion.WithKind("Deployments"), Namespace: "shop", Name: "web"}, ReplicasPoll{})
+	require.ErrorContains(t, problems["a"], `no matches for kind "Deployments" in version "apps/v1"`)
 }
 
 // track tracks an owner of a namespace, whose UID is its name.

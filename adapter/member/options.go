@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 
 	"github.com/scaledjob/scaledjob/adapter/client"
@@ -103,7 +101,9 @@ type Clients struct {
 	Watches kubernetes.Interface
 	// Scales and Mapper are for ObserveReplicas and Scale; Jobs do not need them.
 	Scales scale.ScalesGetter
-	Mapper meta.RESTMapper
+	Mapper interface {
+		RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+	}
 }
 
 // Dial returns a member and its clients. It makes no request: the member may be
@@ -128,12 +128,10 @@ func dial(config *rest.Config, o Options) (c Clients, err error) {
 	c.Requests, c.Watches = connected.Requests, connected.Watches
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, o.Timeout
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return c, err
-	}
-	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
-	c.Scales, err = scale.NewForConfig(config, c.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(kinds))
+	k := &kinds{client: connected.Requests.Discovery().RESTClient(), known: map[schema.GroupVersionKind]*meta.RESTMapping{},
+		scales: map[schema.GroupVersionResource]schema.GroupVersionKind{}}
+	c.Mapper = k
+	c.Scales, err = scale.NewForConfig(config, k, dynamic.LegacyAPIPathResolverFunc, k)
 	return c, err
 }
 
