@@ -262,15 +262,16 @@ func TestManyLargeAnswers(t *testing.T) {
 	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
 		switch q := r.URL.Query(); {
 		case q.Get("sendInitialEvents") != "":
+			sent.Add(1)
 			say(w, 200, strings.Repeat(`{"type":"ADDED","object":`+text+"}", 3))
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case strings.HasSuffix(r.URL.Path, "/jobs/a"), q.Get("limit") == "100":
+			sent.Add(1)
 			say(w, 200, text)
 		default:
 			return false
 		}
-		sent.Add(1)
 		return true
 	}})
 	t.Cleanup(api.Close)
