@@ -109,6 +109,7 @@
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
 //	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestManyLargeAnswers, TestSizesOfValues
+//	a member is asked about the kind of a workload only                   TestEndlessKinds
 //	no owner uses up what the others have                                 TestShareOfBound, TestShareOfPods, TestParallelPods
 //	pods of others' Jobs do not count                                     TestPods, TestForgedPods
 //	a poll does not wait for a slow member                                TestSlowMember
