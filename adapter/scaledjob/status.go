@@ -162,7 +162,7 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
 		switch {
 		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
-		case was == nil && kind != ConditionReady && is.Status != metav1.ConditionTrue:
+		case (was == nil || was.Reason == "") && kind != ConditionReady && is.Status != metav1.ConditionTrue: // KEDA's has no reason at first
 		case is.Reason == ReasonUnknown: // the event of Ready has the reason
 		default:
 			all = append(all, transition(is))

@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 	idle := scaledjob.PollResult{Decision: decision(false, scaling.Metric{Name: "orders", Target: 1})}
 	broken := scaledjob.PollResult{Decision: decision(false, metrics(true)...)}
 	paused := scaledjob.PollResult{Decision: decision(true, metrics(false)...)}
-	var before []metav1.Condition
+	before := []metav1.Condition{{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse}} // as KEDA's operator creates it
 	var told []string
 	for _, o := range []scaledjob.PollResult{idle, good, broken, broken, paused, idle} {
 		after := o.Conditions(before, 1, noon)
