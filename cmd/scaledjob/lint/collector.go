@@ -53,7 +53,7 @@ var replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
-		Object: report.Clean(c.object), Path: report.Clean(at.path), Found: report.Clean(at.found), Fix: report.Clean(want)}
+		Object: report.Clean(c.object), Path: report.Clean(at.path), Found: report.Clean(at.found), Fix: report.Clean(want), hidden: at.hidden}
 	for _, e := range effects {
 		releases, any := c.scope.affected(e.when)
 		if !any {
@@ -64,7 +64,8 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 			f.Severity = Error
 		}
 	}
-	if len(f.Effects) > 0 && replaced.MatchString(at.found) && !strings.Contains(r.ID, "-key") && !strings.HasPrefix(r.ID, "unknown-") {
+	other := strings.Contains(r.ID, "-key") || r.ID == unknownField.ID || r.ID == "variable-unknown" // is at fault, and not the value
+	if len(f.Effects) > 0 && replaced.MatchString(at.found) && !other {
 		f.Severity, f.Effects[0].Text = Note, "unless a tool replaces ${…}, "+f.Effects[0].Text
 	}
 	if len(f.Effects) > 0 {

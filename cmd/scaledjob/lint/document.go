@@ -43,7 +43,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 		}
 		root, twice, ok := tree.Resolve(n)
 		for _, d := range twice {
-			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("the key of line %d again", d.First.Line)},
+			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("the key of line %d again", d.First.Line), false},
 				"Delete one of the two", effect{text: "kubectl rejects it, and other clients silently take one of the two"})
 		}
 		if !ok {

@@ -48,6 +48,8 @@ type Finding struct {
 	Found   string   `json:"found"`   // the value
 	Effects []Effect `json:"effects"` // the consequences, at least one
 	Fix     string   `json:"fix"`     // an imperative sentence without a full stop
+
+	hidden bool // the line may have a password
 }
 
 // An Effect is a consequence in some releases of KEDA.

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -14,6 +16,7 @@ type place struct {
 	line, column int
 	path         string
 	found        string
+	hidden       bool // the value may be a password
 }
 
 // node returns the node that the steps lead to, or nil.
@@ -44,16 +47,19 @@ func (d *document) at(steps ...any) place {
 			named = key
 		}
 		if value == nil || value.ShortTag() == "!!null" {
-			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), nothing}
+			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), nothing, false}
 		}
 		if n = value; key == nil {
 			named = value
 		}
 	}
 	if n.Kind != yaml.ScalarNode && n.Line != named.Line {
-		return place{d.file, named.Line, named.Column, tree.Path(steps).String(), describe(n)}
+		return place{d.file, named.Line, named.Column, tree.Path(steps).String(), describe(n), false}
 	}
-	return place{d.file, n.Line, n.Column, tree.Path(steps).String(), describe(n)}
+	if n.Kind == yaml.ScalarNode && len(steps) > 1 && slices.Contains(keyFields, fmt.Sprint(steps[0])) && d.kind() == "Secret" {
+		return place{d.file, n.Line, n.Column, tree.Path(steps).String(), "a text", true}
+	}
+	return place{d.file, n.Line, n.Column, tree.Path(steps).String(), describe(n), false}
 }
 
 // key is the place of a value that has its key at fault.

@@ -178,7 +178,11 @@ func (r *reader) unfit(at tree.Path, fix string) {
 	case strings.HasPrefix(fix, field.InQuotes):
 		_, isBool := tree.Scalar(n).(bool)
 		place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
-		r.c.add(notAString, place, fmt.Sprintf("Write %q, with the quotes", n.Value), effect{text: refusal})
+		want := fmt.Sprintf("Write %q, with the quotes", n.Value)
+		if place.hidden {
+			want = "Write it in quotes"
+		}
+		r.c.add(notAString, place, want, effect{text: refusal})
 		return
 	case strings.HasSuffix(fix, " in base64") && n.Kind == yaml.ScalarNode:
 		if strings.ContainsAny(n.Value, "$<{") || substituted.MatchString(n.Value) {

@@ -22,8 +22,8 @@ const (
 
 var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan}
 
-// WriteText writes each finding on a line, however long, then the line at fault, and a summary
-// at the end. Width is that of the lines at fault, and Color adds colors, for a terminal.
+// WriteText writes each finding on a line, however long, then the line at fault unless it is a Secret's,
+// and a summary at the end. Width is that of the lines at fault, and Color adds colors, for a terminal.
 //
 //	job.yaml:9:20: error: spec.minReplicaCount is 5: …. Write at most maxReplicaCount, 2. [min-above-max]
 //	  9 |   minReplicaCount: 5
@@ -61,7 +61,7 @@ func (r *Report) writeFinding(b *strings.Builder, f *Finding, l line) {
 		at, severity = bold+at+reset, severityColors[f.Severity]+severity+reset
 	}
 	b.WriteString(at + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
-	if f.Line <= len(r.sources[f.File]) {
+	if f.Line <= len(r.sources[f.File]) && !f.hidden {
 		r.writeExcerpt(b, f, l.text)
 	}
 }

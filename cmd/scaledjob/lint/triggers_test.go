@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,17 @@ func TestPasswords(t *testing.T) {
 		i := slices.IndexFunc(checkText(text).Findings, func(f lint.Finding) bool { return strings.Contains(f.Problem(), "has no scheme") })
 		require.GreaterOrEqual(t, i, 0)
 		require.Equal(t, strings.HasPrefix(metadata, "host:"), strings.Contains(checkText(text).Findings[i].Message(), "pa55word"), metadata)
+	}
+}
+
+// Neither a finding nor its excerpt shows a text of a Secret.
+func TestSecretTexts(t *testing.T) {
+	r := checkText(minimal + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n  p: hunter2!\nstringData:\n  q: 20262026\n")
+	require.Equal(t, []string{"24:6 wrong-type", "26:6 not-a-string"}, brief(r.Findings))
+	for _, write := range []func(io.Writer) error{r.WriteText, r.WriteJSON, r.WriteGitHub, r.WriteSARIF} {
+		var b strings.Builder
+		require.NoError(t, write(&b))
+		require.NotRegexp(t, "hunter2|20262026", b.String())
 	}
 }
 
