@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/scaledjob/scaledjob/adapter/triggers/internal/check"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
@@ -339,11 +340,11 @@ func (p *policy) authentication(ctx context.Context, ask wire.Ask) (wire.Answer,
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("%s: %w", what, err)
 	}
-	if hosts != nil && answer.Hosts != nil {
-		hosts = slices.DeleteFunc(hosts, func(h string) bool { return !slices.Contains(answer.Hosts, h) })
-	}
-	if hosts != nil {
+	switch {
+	case answer.Hosts == nil:
 		answer.Hosts = hosts
+	case hosts != nil:
+		answer.Hosts = check.Both(hosts, answer.Hosts)
 	}
 	answer.Withhold = withhold
 	answer.Object, err = json.Marshal(map[string]any{

@@ -536,6 +536,8 @@ func TestPolicy(t *testing.T) {
 		object("TriggerAuthentication", "team", "nested", nil, map[string]any{"azureKeyVault": map[string]any{"podIdentity": map[string]any{"provider": "azure-workload"}}}),
 		object("TriggerAuthentication", "team", "unknown", nil, map[string]any{"newWay": map[string]any{}}),
 		object("ClusterTriggerAuthentication", "", "closed", nil, refersTo("shared")),
+		object("ClusterTriggerAuthentication", "", "identity", map[string]any{annotationNamespaces: "team", annotationHosts: "sqs.eu.amazonaws.com,a.example"},
+			map[string]any{"podIdentity": map[string]any{"provider": "aws"}}),
 		object("ClusterTriggerAuthentication", "", "served", map[string]any{annotationNamespaces: "team", annotationHosts: "a.example"}, refersTo("shared")),
 	}
 	get := func(kind, namespace, name string) wire.Ask {
@@ -566,6 +568,7 @@ func TestPolicy(t *testing.T) {
 		{"an unknown way", manifest.AuthenticationRef{Name: "unknown"}, []wire.Ask{get("TriggerAuthentication", "team", "unknown")}, "not known"},
 		{"a token", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "default")}, "-token-audience team/default"},
 		{"a token that no authentication uses", manifest.AuthenticationRef{}, []wire.Ask{get(wire.Token, "team", "used")}, "no authentication that uses"},
+		{"of the cluster, with an identity", manifest.AuthenticationRef{Name: "identity", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "identity")}, ""},
 		{"of the cluster, closed", manifest.AuthenticationRef{Name: "closed", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "closed")}, "-open-cluster-authentication"},
 		{"of the cluster", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "keda", "shared")}, ""},
 		{"of the cluster, and an own Secret of the name", manifest.AuthenticationRef{Name: "served", Kind: "ClusterTriggerAuthentication"}, []wire.Ask{get("ClusterTriggerAuthentication", "", "served"), get("Secret", "team", "shared")}, ""},
@@ -587,10 +590,14 @@ func TestPolicy(t *testing.T) {
 			if c.ref.Name != "" {
 				o.Triggers[0].AuthenticationRef = &c.ref
 			}
-			metrics, err := newFake(t, Options{Audiences: map[string]string{"team/used": "a"}}, f, core, all...).Read(context.Background(), o)
+			allow := []Allowance{{Kind: "aws", Namespaces: []string{"team"}, Hosts: []string{"*.amazonaws.com"}}}
+			metrics, err := newFake(t, Options{Allow: allow, Audiences: map[string]string{"team/used": "a"}}, f, core, all...).Read(context.Background(), o)
 			if c.refused == "" {
 				require.NoError(t, err)
 				require.NotEmpty(t, last.Object)
+				if c.ref.Name == "identity" {
+					require.Equal(t, []string{"sqs.eu.amazonaws.com"}, last.Hosts)
+				}
 				return
 			}
 			require.ErrorContains(t, err, c.refused)

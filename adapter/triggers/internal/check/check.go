@@ -175,6 +175,19 @@ func cloud(id string) string {
 	return u.Hostname()
 }
 
+// Both returns the hosts that two lists of hosts allow.
+func Both(a, b []string) []string {
+	both := []string{}
+	for _, of := range [][2][]string{{a, b}, {b, a}} {
+		for _, host := range of[0] {
+			if !slices.Contains(both, host) && (slices.Contains(of[1], host) || match(host, of[1])) {
+				both = append(both, host)
+			}
+		}
+	}
+	return both
+}
+
 // match reports whether a host is one of hosts. One that begins with "*." stands for all below it.
 func match(host string, hosts []string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))

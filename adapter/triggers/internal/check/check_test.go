@@ -133,3 +133,13 @@ func TestHosts(t *testing.T) {
 		require.Equal(t, c.allowed, err == nil, "%s: %s: %v", c.name, c.value, err)
 	}
 }
+
+// What two lists allow is allowed by both.
+func TestBoth(t *testing.T) {
+	identity, annotation := []string{"*.amazonaws.com", "a.example", "https://vault.example:8200"}, []string{"sqs.eu.amazonaws.com", "*.example", "https://vault.example:8200"}
+	for _, both := range [][]string{Both(identity, annotation), Both(annotation, identity)} {
+		require.ElementsMatch(t, []string{"sqs.eu.amazonaws.com", "a.example", "https://vault.example:8200"}, both)
+	}
+	require.Equal(t, []string{}, Both(identity, []string{}))
+	require.Equal(t, []string{"*.b.example"}, Both([]string{"*.example"}, []string{"*.b.example", "*.other"}))
+}
