@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,7 +41,8 @@ const longestSpec = 128 << 10
 
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
-// nothing else checks a Job template or a pod override before. So is a spec of more than 128 KiB.
+// nothing else checks a Job template or a pod override before. So is a spec of more than 128 KiB,
+// with labels and annotations. The status and the managed fields are not read.
 func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
 	metadata, _ := u.Object["metadata"].(map[string]any)
@@ -50,10 +53,22 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err != nil {
 		return new(T), m, err
 	}
-	if n := len(spec); n > longestSpec {
-		return new(T), m, fmt.Errorf("the spec has %d bytes; use at most %d", n, longestSpec)
+	n := len(spec)
+	for _, all := range []map[string]string{m.Labels, m.Annotations} { // Jobs have them, too
+		for key, value := range all {
+			if key != corev1.LastAppliedConfigAnnotation {
+				n += len(key) + len(value)
+			}
+		}
 	}
-	data, err := json.Marshal(u.Object)
+	if n > longestSpec {
+		return new(T), m, fmt.Errorf("the spec, labels and annotations have %d bytes; use at most %d", n, longestSpec)
+	}
+	read := maps.Clone(u.Object)
+	read["metadata"] = maps.Clone(metadata)
+	delete(read, "status")
+	delete(read["metadata"].(map[string]any), "managedFields")
+	data, err := json.Marshal(read)
 	if err != nil {
 		return new(T), m, err
 	}
