@@ -233,7 +233,7 @@ func TestLongSpec(t *testing.T) {
 	_, meta, err := Read[DistributedScaledObject](&unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "work"}, "spec": map[string]any{"scaledObjectSpec": map[string]any{"triggers": triggers}}}})
 	t.Log("read within", time.Since(begin))
-	require.ErrorContains(t, err, "the spec, labels and annotations have 1700035 bytes; use at most 131072")
+	require.ErrorContains(t, err, "the spec, labels and annotations have 1700035 bytes; use at most 102400")
 	require.Equal(t, "work", meta.Name)
 
 	annotations := map[string]any{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("a", longestSpec)}
@@ -242,7 +242,7 @@ func TestLongSpec(t *testing.T) {
 	require.NoError(t, err, "no Job has it, and a status is not read")
 	annotations["a"] = strings.Repeat("a", longestSpec)
 	_, _, err = Read[DistributedScaledObject](long)
-	require.ErrorContains(t, err, "the spec, labels and annotations have 131075 bytes")
+	require.ErrorContains(t, err, "the spec, labels and annotations have 102403 bytes")
 }
 
 // A quantity that takes hours to decode is a problem, wherever it is.
