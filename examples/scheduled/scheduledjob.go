@@ -23,7 +23,7 @@ type scheduledJob struct {
 	problem error
 	// foreign is the status of another release, with fields that this release does not know. It is
 	// nil if this release can read the status.
-	foreign map[string]any
+	foreign map[string]json.RawMessage
 }
 
 func (s *scheduledJob) key() cache.ObjectName { return cache.MetaObjectToName(s) }
@@ -86,17 +86,25 @@ func read(u *unstructured.Unstructured) *scheduledJob {
 
 // keep keeps the status, because it was not read as a whole.
 func (s *scheduledJob) keep(u *unstructured.Unstructured) {
-	s.foreign, _ = u.Object["status"].(map[string]any)
+	status, _ := json.Marshal(u.Object["status"]) // came as JSON
+	_ = json.Unmarshal(status, &s.foreign)        // which stays nil of what is no object
 }
 
-// longestSpec bounds the time of an edit, for which the edits of others wait: a megabyte takes seconds.
-const longestSpec = 256 << 10
+// longestSpec and longestStatus bound the time of an edit, for which the edits of others wait: a megabyte
+// takes seconds. A status is shorter by itself: see package schedule.
+const (
+	longestSpec   = 256 << 10
+	longestStatus = 128 << 10
+)
 
 func readKnown(u *unstructured.Unstructured) *scheduledJob {
 	u.SetManagedFields(nil)
 	data, err := json.Marshal(u.Object)
 	spec, _ := json.Marshal(u.Object["spec"]) // came as JSON
+	status, _ := json.Marshal(u.Object["status"])
 	switch n := len(spec); {
+	case len(status) > longestStatus:
+		err = fmt.Errorf("the status has %d bytes; use at most %d, or create the ScheduledJob anew", len(status), longestStatus)
 	case n > longestSpec:
 		err = fmt.Errorf("the spec has %d bytes; use at most %d", n, longestSpec)
 	case err == nil:
@@ -110,9 +118,13 @@ func readKnown(u *unstructured.Unstructured) *scheduledJob {
 	if problem := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &s.ObjectMeta); problem != nil {
 		err = problem
 	}
-	status, _ := json.Marshal(u.Object["status"]) // came as JSON
 	read := &scheduledJob{ScheduledJob: s, problem: err}
-	if problem := json.Unmarshal(status, &s.Status); problem != nil {
+	if len(status) > longestStatus {
+		if read.keep(u); len(read.foreign["conditions"]) < longestStatus {
+			_ = json.Unmarshal(read.foreign["conditions"], &s.Status.Conditions) // which are written anew
+			_ = json.Unmarshal(read.foreign["observedGeneration"], &s.Status.ObservedGeneration)
+		}
+	} else if problem := json.Unmarshal(status, &s.Status); problem != nil {
 		read.problem = problem
 		read.keep(u)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -121,7 +120,10 @@ func (s *scheduledJob) written(status scheduledjob.Status) any {
 	if s.foreign == nil {
 		return status
 	}
-	kept := maps.Clone(s.foreign)
+	kept := map[string]any{}
+	for key, value := range s.foreign {
+		kept[key] = value
+	}
 	kept["conditions"], kept["observedGeneration"] = status.Conditions, status.ObservedGeneration
 	return kept
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,26 @@ func TestLongSpec(t *testing.T) {
 	require.ErrorContains(t, s.problem, "use at most 262144")
 	require.EqualValues(t, 3, s.Status.ActiveRuns)
 	require.Equal(t, "job", s.Name)
+}
+
+// A status that somebody made long is not decoded. It stays as it is, with the conditions of now.
+func TestLongStatus(t *testing.T) {
+	w := newWorld(t, once)
+	s := w.sees()
+	u := &unstructured.Unstructured{Object: fields(s.ScheduledJob)}
+	runs := slices.Repeat([]any{map[string]any{}}, longestStatus/3)
+	u.Object["status"] = map[string]any{"completedExecution": runs, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}, "observedGeneration": int64(5)}
+	long := read(u)
+	require.ErrorContains(t, long.problem, "the status has 131")
+	require.ErrorContains(t, long.problem, "use at most 131072, or create the ScheduledJob anew")
+	require.Empty(t, long.Status.Completed)
+	require.EqualValues(t, 5, long.Status.ObservedGeneration)
+	require.Equal(t, metav1.ConditionTrue, long.Status.Conditions[0].Status)
+	kept := fields(map[string]any{"status": long.written(scheduledjob.Status{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}})})
+	found, _, err := unstructured.NestedSlice(kept, "status", "completedExecution")
+	require.NoError(t, err)
+	require.Equal(t, runs, found)
+	require.Contains(t, fmt.Sprint(kept["status"].(map[string]any)["conditions"]), "False")
 }
 
 // Of long Jobs and RunRequests of a tenant little is kept, which is all that is read. Long PodTemplates are not.
