@@ -137,11 +137,8 @@ const (
 
 var operationNames = [operations]string{"spec", "triggers", "create", "delete", "status"}
 
-// mostTriggers and longestLabel bound the series of a ScaledJob.
-const (
-	mostTriggers = 32
-	longestLabel = 63
-)
+// longestLabel bounds the name of a trigger. Of more than 32 triggers, none is read.
+const longestLabel = 63
 
 // A tally holds the metrics of a ScaledJob. The zero value was never polled.
 type tally struct {
@@ -163,7 +160,7 @@ type queue struct {
 func (t *tally) add(all *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.polled, t.queues, t.counts, t.max = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs, p.Decision.Trace.Bounds.Max
 	names := map[string]bool{}
-	for _, m := range metrics[:min(len(metrics), mostTriggers)] {
+	for _, m := range metrics {
 		name := label(m.Name)
 		if !m.Failed && !names[name] {
 			names[name] = true

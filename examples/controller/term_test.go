@@ -354,42 +354,6 @@ func TestChangeWhileApplying(t *testing.T) {
 	}
 }
 
-// A status is of the ScaledJob that was polled, and never of another that has taken its name.
-func TestStatusTestsTheUID(t *testing.T) {
-	u := object("consumer", "1", limits(1))
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 1)
-		time.Sleep(time.Minute)
-		patches := 0
-		for _, a := range b.dynamic.Actions() {
-			if patch, ok := a.(clienttesting.PatchAction); ok && a.GetSubresource() == "status" {
-				patches++
-				require.Contains(b, string(patch.GetPatch()), `{"op":"test","path":"/metadata/uid","value":"`+string(u.GetUID())+`"}`)
-			}
-		}
-		require.NotZero(b, patches)
-	}, u)
-}
-
-// A controller that stops ends the requests under way, and reports what they did.
-func TestStopWaits(t *testing.T) {
-	benched(t, false, func(b *bench) {
-		b.holds("consumer", 1000)
-		b.create.Store(int64(time.Second))
-		time.Sleep(4500 * time.Millisecond)
-		b.stop()
-		begin := time.Now()
-		err := <-b.ended
-		b.ended <- err
-		require.NoError(b, err)
-		require.Less(b, time.Since(begin), 2*time.Second)
-		require.Len(b, b.statuses(), 1)
-		require.Contains(b, b.statuses()[0], "ScaledJobReady")
-		require.Contains(b, b.events(), "KEDAJobsCreated")
-		require.Contains(b, b.said(), "msg=stopped")
-	}, object("consumer", "1", limits(1000)))
-}
-
 // A controller that cannot renew its lease stops in the middle of a plan, before the
 // lease has expired, and goes on when it has the lease again. No Job is created twice.
 func TestLostLease(t *testing.T) {
@@ -535,6 +499,7 @@ func TestRestart(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		require.Len(b, b.statuses(), 1)
 		first = b.statuses()[0]
+		require.Contains(b, first, `{"op":"test","path":"/metadata/uid","value":"1"}`, "not of another that has taken its name")
 	}, u.DeepCopy())
 	_, value, found := strings.Cut(first, `"value":{`)
 	require.True(t, found, first)
@@ -584,15 +549,21 @@ func TestStore(t *testing.T) {
 	require.False(t, s.same(change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "c"}) })))
 }
 
-// Everything stops at once when the process is told to, in the middle of a burst. The next
-// process goes on, and creates no Job twice.
+// Everything stops when the process is told to, in the middle of a burst: it ends the requests under way,
+// and reports what they did. The next process goes on, and creates no Job twice.
 func TestStopAndGoOn(t *testing.T) {
 	benched(t, true, func(b *bench) {
 		b.holds("consumer", 1000)
 		b.create.Store(int64(time.Second))
 		time.Sleep(4500 * time.Millisecond)
 		b.stop()
+		begin := time.Now()
 		require.NoError(b, <-b.ended)
+		require.Less(b, time.Since(begin), 2*time.Second)
+		require.Len(b, b.statuses(), 1)
+		require.Contains(b, b.statuses()[0], "ScaledJobReady")
+		require.Contains(b, b.events(), "KEDAJobsCreated")
+		require.Contains(b, b.said(), "msg=stopped")
 		stopped := b.jobs()
 		require.Greater(b, stopped, 6)
 		require.Less(b, stopped, 100)

@@ -358,7 +358,7 @@ func TestHostileTenant(t *testing.T) {
 		metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"}))
 	require.Eventually(t, func() bool {
 		l, err := client.BatchV1().Jobs("victim").List(t.Context(), metav1.ListOptions{LabelSelector: "scaledjob.keda.sh/name"})
-		return err == nil && len(l.Items) == 3 && !containsDeleted(l.Items)
+		return err == nil && len(l.Items) == 3 && !slices.ContainsFunc(l.Items, func(j batchv1.Job) bool { return j.DeletionTimestamp != nil })
 	}, time.Minute, 100*time.Millisecond)
 	for _, p := range all {
 		healthy(t, p)
@@ -418,15 +418,6 @@ func victimHas(t require.TestingT, c *cluster.Cluster) (names []string) {
 	web, err := client.AppsV1().Deployments("victim").Get(context.Background(), "web", metav1.GetOptions{})
 	require.NoError(t, err)
 	return append(names, fmt.Sprint("replicas ", *web.Spec.Replicas))
-}
-
-func containsDeleted(jobs []batchv1.Job) bool {
-	for _, j := range jobs {
-		if j.DeletionTimestamp != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // peak is the most memory that a process has had, in MB.
