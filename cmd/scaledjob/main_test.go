@@ -267,6 +267,8 @@ func TestLines(t *testing.T) {
 		"# one\n" + hostileManifest + "---\n" + unknown:    ":14: spec.maxReplicaCont: found an unknown field",
 		"# one\n" + hostileManifest + "---\n" + twice:      ":15: key \"x\" already set",
 		strings.Replace(hostileManifest, "\"5\"", "x5", 1): ":7: orders: no target average value",
+		strings.Replace(hostileManifest, "spec:", "x: "+strings.Repeat("[", 300)+strings.Repeat("]", 300)+"\nspec:", 1) + "---\n" + wrong: ": spec.pollingInterval: found",
+		"kind: SecretList\napiVersion: v1\nitems: [{kind: ScaledJob}]\n---\n" + wrong:                                                     ":9: spec.pollingInterval: found",
 	} {
 		_, out, said := callWith(t, "explain - --queue 5", []byte(text))
 		require.Contains(t, out+said, ": standard input"+want)

@@ -387,7 +387,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 	return found, others, problems
 }
 
-// scaledJobs returns the trees of the ScaledJobs in a text that is YAML.
+// scaledJobs returns the trees of the ScaledJobs in a text that is YAML, in the order of manifest.Objects.
 func (s Source) scaledJobs() (all []*document) {
 	var add func(n *yaml.Node, above int)
 	add = func(n *yaml.Node, above int) {
@@ -397,7 +397,7 @@ func (s Source) scaledJobs() (all []*document) {
 		switch {
 		case kind != nil && kind.Value == manifest.GroupVersionKind.Kind:
 			all = append(all, d)
-		case kind != nil && strings.HasSuffix(kind.Value, "List") && list != nil:
+		case kind != nil && (kind.Value == "List" || kind.Value == manifest.GroupVersionKind.Kind+"List") && list != nil:
 			for _, item := range list.Content {
 				add(item, above)
 			}
@@ -409,7 +409,11 @@ func (s Source) scaledJobs() (all []*document) {
 			above++
 		}
 		for n, err := range p.Documents() {
-			if root, _, ok := tree.Resolve(n); err == nil && ok && root != nil {
+			root, _, ok := tree.Resolve(n)
+			if err == nil && !ok { // it may be a ScaledJob: those below have no line
+				return all
+			}
+			if err == nil && root != nil {
 				add(root, above)
 			}
 		}
