@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -180,19 +181,21 @@ func TestHostileObjects(t *testing.T) {
 		a.victims[u.GroupVersionKind()] = there
 	}
 	require.Len(t, valid, 6)
-	conditions := func() map[string]any {
-		found := map[string]any{}
+	conditions := func() map[string][]string { // without times, and without messages, which may have some
+		found := map[string][]string{}
 		for _, u := range valid {
 			there, err := a.of(u).Get(t.Context(), u.GetName(), metav1.GetOptions{})
 			require.NoError(t, err)
 			list, _, _ := unstructured.NestedSlice(there.Object, "status", "conditions")
 			for _, c := range list {
-				delete(c.(map[string]any), "observedGeneration")
+				c := c.(map[string]any)
+				kind := there.GetKind() + there.GetAPIVersion()
+				found[kind] = append(found[kind], fmt.Sprint(c["type"], c["status"], c["reason"]))
 			}
-			found[there.GetKind()+there.GetAPIVersion()] = list
 		}
 		return found
 	}
+	require.Eventually(t, func() bool { return len(conditions()) >= 5 }, time.Minute, 100*time.Millisecond) // all but the RunRequest's
 	time.Sleep(5 * time.Second)
 	before, told := victimHas(t, c), conditions()
 
@@ -218,16 +221,16 @@ func TestHostileObjects(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, d := range deeds {
-		require.Greater(t, accepted[d.name], 4, d.name)
+		require.Greater(t, accepted[d.name], 2, d.name)
 	}
 	t.Logf("%d edits of a status were accepted", a.statuses)
-	require.Greater(t, a.statuses, 50)
+	require.Greater(t, a.statuses, 20)
 	forge(t, c.Client(t))
 	for range 10 {
 		time.Sleep(2 * time.Second)
 		require.Equal(t, before, victimHas(t, c), "the victim's Jobs")
 	}
-	require.Equal(t, told, conditions(), "what the victim is told")
+	require.Eventually(t, func() bool { return equality.Semantic.DeepEqual(told, conditions()) }, time.Minute, time.Second, "what the victim is told: %v, %v", told, conditions())
 
 	// He is served: his Jobs are replaced, and his replicas restored.
 	jobs := c.Client(t).BatchV1().Jobs("victim")
