@@ -82,6 +82,9 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 		if k.watched, err = cluster.Informer(via.dynamicWatches, r, o.Namespace); err != nil {
 			return nil, err
 		}
+		if err := k.watched.SetTransform(api.Slim); err != nil {
+			return nil, err
+		}
 		c.kinds = append(c.kinds, k)
 	}
 	return c, nil

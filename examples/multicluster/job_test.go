@@ -33,6 +33,7 @@ import (
 	"github.com/scaledjob/scaledjob/examples/multicluster/api"
 	"github.com/scaledjob/scaledjob/examples/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -178,6 +179,18 @@ func TestTargetNamespace(t *testing.T) {
 	b.members.registrations = nil
 	require.Equal(t, 3, created())
 	require.Contains(t, ready(), denied)
+}
+
+// A status that somebody made long is no checkpoint, and says so.
+func TestLongStatus(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"checkpoint": map[string]any{"version": int64(1), "a": strings.Repeat("a", 600_000)}}}}
+	_, err := api.Slim(u)
+	require.NoError(t, err)
+	stored, err := json.Marshal(u.Object["status"].(map[string]any)["checkpoint"])
+	require.NoError(t, err)
+	for _, into := range []any{&jobs.Checkpoint{}, &replicas.Checkpoint{}} {
+		require.ErrorContains(t, unusable(stored, into), "status.checkpoint: found a status of 600037 bytes; create the object anew")
+	}
 }
 
 // A member that is not registered, or no longer, keeps no Job from the others. Once it is

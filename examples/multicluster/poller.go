@@ -125,6 +125,10 @@ func unusable(stored json.RawMessage, checkpoint any) error {
 	if len(stored) == 0 {
 		return nil
 	}
+	var long struct{ Version string } // of api.Slim
+	if json.Unmarshal(stored, &long) == nil && long.Version != "" {
+		return fmt.Errorf("status.checkpoint: found %s; create the object anew", long.Version)
+	}
 	if err := json.Unmarshal(stored, checkpoint); err != nil {
 		return fmt.Errorf("status.checkpoint: %w", err)
 	}

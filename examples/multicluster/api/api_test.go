@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -243,6 +244,29 @@ func TestLongSpec(t *testing.T) {
 	annotations["a"] = strings.Repeat("a", longestSpec)
 	_, _, err = Read[DistributedScaledObject](long)
 	require.ErrorContains(t, err, "the spec, labels and annotations have 102403 bytes")
+}
+
+// Of a long object a cache keeps little, and its owner is told of which length it is. Others stay.
+func TestSlim(t *testing.T) {
+	object := func(n int) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "work"},
+			"spec":   map[string]any{"memberClusters": slices.Repeat([]any{map[string]any{}}, n)},
+			"status": map[string]any{"checkpoint": map[string]any{"version": int64(1), "x": slices.Repeat([]any{map[string]any{}}, n)}}}}
+	}
+	few := object(100)
+	slim, err := Slim(few.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, few, slim)
+	slim, err = Slim(object(400_000))
+	require.NoError(t, err)
+	data, err := json.Marshal(slim)
+	require.NoError(t, err)
+	require.Less(t, len(data), 200)
+	_, meta, err := Read[DistributedScaledJob](slim.(*unstructured.Unstructured))
+	require.ErrorContains(t, err, "the spec, labels and annotations have 1200020 bytes")
+	require.Equal(t, "work", meta.Name)
+	version, _, _ := unstructured.NestedString(slim.(*unstructured.Unstructured).Object, "status", "checkpoint", "version")
+	require.Contains(t, version, "a status of 12000")
 }
 
 // A quantity that takes hours to decode is a problem, wherever it is.

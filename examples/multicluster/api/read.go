@@ -40,6 +40,30 @@ type Meta struct {
 // stays within the values of an answer that package member reads.
 const longestSpec = 100 << 10
 
+// longestStatus is above the status of hundreds of members.
+const longestStatus = 512 << 10
+
+// Slim shortens an object that a cache keeps: values in memory take dozens of times their bytes. A long spec
+// becomes its length, which Read reports, and a long status becomes a checkpoint that cannot be read.
+func Slim(object any) (any, error) {
+	u, is := object.(*unstructured.Unstructured)
+	if !is {
+		return object, nil
+	}
+	u.SetManagedFields(nil)
+	length := func(field string) int64 {
+		data, _ := json.Marshal(u.Object[field]) // came as JSON
+		return int64(len(data))
+	}
+	if n := length("spec"); n > longestSpec {
+		u.Object["spec"] = n
+	}
+	if n := length("status"); n > longestStatus {
+		u.Object["status"] = map[string]any{"checkpoint": map[string]any{"version": fmt.Sprintf("a status of %d bytes", n)}}
+	}
+	return u, nil
+}
+
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
 // nothing else checks a Job template or a pod override before. So is a spec of more than 100 KiB,
@@ -54,11 +78,14 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if err != nil {
 		return new(T), m, err
 	}
-	n := len(spec)
+	n := int64(len(spec))
+	if length, long := u.Object["spec"].(int64); long {
+		n = length
+	}
 	for _, all := range []map[string]string{m.Labels, m.Annotations} { // Jobs have them, too
 		for key, value := range all {
 			if key != corev1.LastAppliedConfigAnnotation {
-				n += len(key) + len(value)
+				n += int64(len(key) + len(value))
 			}
 		}
 	}
