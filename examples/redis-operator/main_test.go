@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/examples/internal/process"
 	"github.com/scaledjob/scaledjob/examples/internal/processtest"
+	v1 "github.com/scaledjob/scaledjob/examples/redis-operator/api/v1"
 )
 
 func TestFlags(t *testing.T) {
@@ -48,9 +52,16 @@ func TestManaged(t *testing.T) {
 	require.Equal(t, []string{"127.0.0.1:8080", ":8081"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})
 	require.Contains(t, m.Cache.DefaultNamespaces, "shop")
 	require.Len(t, m.Cache.DefaultNamespaces, 1)
-	stripped, err := m.Cache.DefaultTransform(&corev1.Pod{})
-	require.NoError(t, err)
-	require.NotNil(t, stripped)
+	sj := &v1.ScaledJob{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	for _, containers := range []int{10, 100_000} { // 40 MB in memory
+		long := containers > 10
+		sj.Spec.JobTemplate.Spec.Template.Spec.Containers = slices.Repeat([]corev1.Container{{Name: "a"}}, containers)
+		stripped, err := m.Cache.DefaultTransform(sj)
+		require.NoError(t, err)
+		require.Empty(t, stripped.(*v1.ScaledJob).ManagedFields)
+		require.Equal(t, !long, len(sj.Spec.JobTemplate.Spec.Template.Spec.Containers) == containers)
+		require.Equal(t, long, strings.Contains(sj.Spec.Validate().Error(), "spec.jobTemplate: found"))
+	}
 
 	m = processtest.Parse(t, newOptions(), "-metrics-bind-address=", "-health-probe-bind-address=", "-leader-elect=false").managed()
 	require.Equal(t, []string{"0", "0"}, []string{m.Metrics.BindAddress, m.HealthProbeBindAddress})

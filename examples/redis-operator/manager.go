@@ -105,7 +105,7 @@ func (o *options) manager(config *rest.Config, lease kube.Lease, limit *client.L
 // managed returns the manager's options of the flags.
 func (o *options) managed() ctrl.Options {
 	options := ctrl.Options{
-		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                  cache.Options{DefaultTransform: shorten},
 		Metrics:                server.Options{BindAddress: cmp.Or(o.MetricsAddress, "0")},
 		HealthProbeBindAddress: cmp.Or(o.ProbesAddress, "0"),
 	}
@@ -113,6 +113,14 @@ func (o *options) managed() ctrl.Options {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
 	}
 	return options
+}
+
+// shorten leaves of an object in the cache what is read.
+func shorten(object any) (any, error) {
+	if sj, is := object.(*v1.ScaledJob); is {
+		sj.Spec.Shorten()
+	}
+	return cache.TransformStripManagedFields()(object)
 }
 
 // served returns an error if the cluster does not have ScaledJobs: the manager would
