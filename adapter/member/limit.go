@@ -74,7 +74,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	b := &limitedBody{ReadCloser: response.Body, ctx: r.Context(), most: l.most, slot: l.slot, begin: time.Now()}
 	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-		b.watch, b.most = true, max(b.most, b.most*watches) // which may overflow
+		b.watch, b.event, b.most = true, 1, max(b.most, b.most*watches) // which may overflow
 	}
 	response.Body = b
 	switch is, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
@@ -176,8 +176,8 @@ func (b *limitedBody) Close() error {
 // values counts the objects, lists and elements of a JSON document, by the characters that begin and
 // separate them. The next document of a watch begins at 0.
 type values struct {
-	n, peak       int // of this document, and of the largest in the last part
-	depth         int
+	n, peak       int  // of this document, and of the largest in the last part
+	depth, event  int  // event is 1 if documents are events, with an object each
 	text, escaped bool // within a text, after a backslash
 }
 
@@ -193,7 +193,7 @@ func (v *values) count(part []byte) bool {
 		case b == '"':
 			v.text = true
 		case b == ',':
-			if v.n++; v.depth == 2 { // the objects of a list
+			if v.n++; v.depth == 2+v.event { // the objects of a list
 				v.n += itemValues
 			}
 		case b == '{', b == '[':

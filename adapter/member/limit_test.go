@@ -203,6 +203,13 @@ func TestLargeAnswers(t *testing.T) {
 			}
 			return listed(r)
 		}, "more than 100000 values"},
+		"Jobs in an event": {func(w http.ResponseWriter, r *http.Request) bool {
+			is := r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") == ""
+			if is {
+				say(w, 200, `{"type":"ADDED","object":`+jobsOf("{}", maxValues/4)+"}")
+			}
+			return is
+		}, "more than 100000 values"},
 		"an event": {func(w http.ResponseWriter, r *http.Request) bool {
 			is := r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") == ""
 			if is {
