@@ -121,8 +121,9 @@ func (c *Cluster) check(ctx context.Context) error {
 	}
 	var err error
 	for _, n := range c.namespaces() {
-		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
-			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
+		if err = decoding(ctx, func(ctx context.Context) error {
+			_, err := c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1})
+			return err
 		}); errors.Is(err, errTooLarge) { // which may be a tenant's object, and is an answer
 			return nil
 		}
@@ -155,7 +156,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 			return err
 		}
 		sent := time.Now()
-		err := call(ctx)
+		err := decoding(ctx, call)
 		if one && errors.Is(err, errTooLarge) {
 			err = notRead(err)
 		}

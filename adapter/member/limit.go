@@ -47,10 +47,7 @@ func notRead(err error) error {
 // smaller lists a page of at most pageSize objects, and of fewer while the answer is too large.
 func smaller[L any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	for o.Limit = min(o.Limit, pageSize); ; o.Limit /= 10 {
-		decoded := make(chan struct{})
-		there, err := list(context.WithValue(ctx, decodedKey{}, decoded), o)
-		close(decoded)
-		if o.Limit < 10 || !errors.Is(err, errTooLarge) {
+		if there, err := list(ctx, o); o.Limit < 10 || !errors.Is(err, errTooLarge) {
 			return there, err
 		}
 	}
@@ -58,6 +55,13 @@ func smaller[L any](ctx context.Context, o metav1.ListOptions, list func(context
 
 // decodedKey is the key of a context for a channel that is closed when the answer is decoded.
 type decodedKey struct{}
+
+// decoding calls a request, and notes that its answer is decoded when it returns.
+func decoding(ctx context.Context, request func(context.Context) error) error {
+	decoded := make(chan struct{})
+	defer close(decoded)
+	return request(context.WithValue(ctx, decodedKey{}, decoded))
+}
 
 // A limited bounds the answers of a member.
 type limited struct {
@@ -163,11 +167,13 @@ func (b *limitedBody) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	if decoded, is := b.ctx.Value(decodedKey{}).(chan struct{}); is {
-		go func() { <-decoded; b.release() }()
-	} else if b.watch {
+	decoded, is := b.ctx.Value(decodedKey{}).(chan struct{})
+	switch {
+	case b.watch:
 		b.release()
-	} else {
+	case is:
+		go func() { <-decoded; b.release() }()
+	default: // such as of the first contact
 		time.AfterFunc(time.Second, b.release)
 	}
 	return b.ReadCloser.Close()

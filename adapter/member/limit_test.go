@@ -306,7 +306,10 @@ func TestManyLargeAnswers(t *testing.T) {
 				}
 			})
 			group.Go(func() {
-				_, _ = smaller(t.Context(), metav1.ListOptions{Limit: 500}, c.clients.Watches.BatchV1().Jobs(n).List)
+				_ = decoding(t.Context(), func(ctx context.Context) (err error) {
+					_, err = smaller(ctx, metav1.ListOptions{Limit: 500}, c.clients.Watches.BatchV1().Jobs(n).List)
+					return err
+				})
 			})
 		}
 		group.Wait()
@@ -314,6 +317,27 @@ func TestManyLargeAnswers(t *testing.T) {
 	require.EqualValues(t, 2+6+6, sent.Load())
 	t.Logf("%d MiB at most", most>>20)
 	require.Less(t, most, uint64(300<<20))
+}
+
+// The next large answer is decoded as soon as the one before is.
+func TestLargeJobs(t *testing.T) {
+	text := large(`{"kind":"Job","apiVersion":"batch/v1","spec":{"template":{"spec":{"containers":[`, `{"name":"a"}`, "]}}}}", freeValues)
+	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet {
+			say(w, 201, text)
+		}
+		return r.Method != http.MethodGet
+	}})
+	t.Cleanup(api.Close)
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
+	require.NoError(t, err)
+	begin, sent := time.Now(), c.sender(t.Context(), time.Now()).client().BatchV1().Jobs("n")
+	for range 10 {
+		_, err := sent.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, sent.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	}
+	require.Less(t, time.Since(begin), 9*time.Second, "not a second each")
 }
 
 // A tenant of a member may label as the hub's what is too large to read. Only objects that act in his
@@ -444,9 +468,12 @@ func BenchmarkPage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				list, err := clients.BatchV1().Jobs("").List(b.Context(), metav1.ListOptions{Limit: 500})
-				require.NoError(b, err)
-				require.Len(b, list.Items, 500)
+				require.NoError(b, decoding(b.Context(), func(ctx context.Context) error {
+					list, err := clients.BatchV1().Jobs("").List(ctx, metav1.ListOptions{Limit: 500})
+					require.NoError(b, err)
+					require.Len(b, list.Items, 500)
+					return nil
+				}))
 			}
 		})
 	}
