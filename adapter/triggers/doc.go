@@ -63,7 +63,7 @@
 // TestAddresses try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
 // TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
-// TestOwnersAreSpread are about workers, TestHitAndRun and TestReplacementsAreBounded about a tenant who wants
+// TestOwnersAreSpread are about workers, TestAnswersAtOnce about memory, TestHitAndRun and TestReplacementsAreBounded about a tenant who wants
 // their ends, TestFloodOfAsks, TestFloodOfWakes and TestTextsOfAWorker about a worker that is not KEDA's,
 // TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller reads six
 // kinds of real servers.

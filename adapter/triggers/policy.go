@@ -93,20 +93,32 @@ func (p *policy) needs() (string, bool) {
 // serve answers a worker. An answer that is not the object refuses the trigger, unless the owner
 // marks the object as optional.
 func (p *policy) serve(ctx context.Context, ask wire.Ask) wire.Answer {
-	answer, err := p.read(ctx, ask)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	answer, err := wire.Answer{}, p.full(0)
 	if err == nil {
-		if p.served += len(answer.Object); p.served <= maxServed {
-			return answer
+		if answer, err = p.read(ctx, ask); err == nil {
+			err = p.full(len(answer.Object))
 		}
-		err = fmt.Errorf("the objects that the trigger refers to have more than %d bytes", maxServed)
+	}
+	if err == nil {
+		return answer
 	}
 	refused := redact.Line(err.Error()) // it may repeat the worker
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.refused == nil {
 		p.refused = errors.New(refused)
 	}
 	return wire.Answer{Refused: refused}
+}
+
+// full counts bytes, and returns an error if there are too many.
+func (p *policy) full(bytes int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.served += bytes; p.served > maxServed {
+		return fmt.Errorf("the objects that the trigger refers to have more than %d bytes", maxServed)
+	}
+	return nil
 }
 
 func (p *policy) read(ctx context.Context, ask wire.Ask) (wire.Answer, error) {

@@ -26,7 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
@@ -604,6 +606,62 @@ func TestPolicy(t *testing.T) {
 			require.True(t, metrics[0].Failed, "whatever the worker made of it")
 		})
 	}
+}
+
+// configMaps is a client whose only ConfigMap is what get returns.
+type configMaps struct {
+	kubernetes.Interface
+	get func() *corev1.ConfigMap
+}
+
+type core struct {
+	typedcorev1.CoreV1Interface
+	of configMaps
+}
+
+type namespaced struct {
+	typedcorev1.ConfigMapInterface
+	of configMaps
+}
+
+func (c configMaps) CoreV1() typedcorev1.CoreV1Interface { return core{of: c} }
+
+func (c core) ConfigMaps(string) typedcorev1.ConfigMapInterface { return namespaced{of: c.of} }
+
+func (n namespaced) Get(context.Context, string, metav1.GetOptions) (*corev1.ConfigMap, error) {
+	return n.of.get(), nil
+}
+
+// Each object that a tenant may name can have a megabyte. However many of a worker's reads ask at the same
+// time, few objects are held for it, and none that a read has no bytes left for.
+func TestAnswersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeWorker{read: func(w *fakeConn, id uint64, _ wire.Read) {
+			for range 2 * asksAtOn {
+				w.ask(id, wire.Ask{Kind: "ConfigMap", Namespace: "team", Name: "large"}) // any of the answers
+			}
+			w.result(id, wire.Result{Target: 1})
+		}}
+		large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "large"}, Data: map[string]string{"a": strings.Repeat("a", maxServed/4)}}
+		r := newFake(t, Options{}, f, nil)
+		var now, most, all atomic.Int64
+		r.Client = configMaps{get: func() *corev1.ConfigMap {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			all.Add(1)
+			time.Sleep(time.Millisecond)
+			return large
+		}}
+		var reads sync.WaitGroup
+		for i := range 10 {
+			reads.Go(func() { _, _ = r.Read(t.Context(), anOwner(fmt.Sprint(i), 1)) })
+		}
+		reads.Wait()
+		require.EqualValues(t, answersAt, most.Load())
+		require.LessOrEqual(t, all.Load(), int64(10*(4+answersAt)), "of 160")
+		r.Close()
+		synctest.Wait()
+	})
 }
 
 // A read has bounds: of requests, of the objects in a list, and of the owner's triggers with the

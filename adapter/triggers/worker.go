@@ -20,6 +20,7 @@ var (
 const (
 	maxAsks   = 256     // of a read
 	asksAtOn  = 8       // of a read at the same time
+	answersAt = 4       // of a worker at the same time: each takes some megabytes
 	maxServed = 8 << 20 // bytes served to a read
 	// betweenWakes is the least time between two wakes of an owner. A worker lets a second pass between
 	// those of a trigger.
@@ -33,6 +34,8 @@ type workerConn struct {
 	onWake func(owner string)           // with the prefix of its keys
 	onEnd  func(owners map[string]bool) // with the owners under way, unless this process has ended it
 	alone  bool                         // it serves one owner
+
+	answers chan struct{} // as many as are under way
 
 	mu       sync.Mutex
 	streams  map[uint64]*stream
@@ -63,7 +66,7 @@ type stream struct {
 func newWorkerConn(c io.ReadWriteCloser, setup wire.Setup, onWake func(string), onEnd func(map[string]bool)) (*workerConn, error) {
 	w := &workerConn{
 		conn: wire.NewConn(c, wire.FromWorker), closer: c, onWake: onWake, onEnd: onEnd,
-		received: time.Now(), streams: map[uint64]*stream{}, woken: map[string]time.Time{}, wakes: map[string]bool{},
+		answers: make(chan struct{}, answersAt), received: time.Now(), streams: map[uint64]*stream{}, woken: map[string]time.Time{}, wakes: map[string]bool{},
 	}
 	late := time.AfterFunc(takesWithin, func() { c.Close() })
 	defer late.Stop()
@@ -184,7 +187,8 @@ func (s *stream) refuses() string {
 
 // answer answers a request of a read.
 func (w *workerConn) answer(id uint64, ask wire.Ask, s *stream) {
-	defer func() { <-s.atOnce }()
+	w.answers <- struct{}{}
+	defer func() { <-w.answers; <-s.atOnce }()
 	answer := s.serve(ask)
 	answer.N = ask.N
 	_ = w.send(wire.Message{ID: id, Answer: &answer}) // receive sees that the worker has ended

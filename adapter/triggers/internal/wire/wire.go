@@ -144,10 +144,12 @@ func (c *Conn) Send(m Message) error {
 	if err != nil {
 		return err
 	}
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, len(data)+4), uint32(len(data)))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err = c.to.Write(append(frame, data...))
+	if err := binary.Write(c.to, binary.BigEndian, uint32(len(data))); err != nil {
+		return err
+	}
+	_, err = c.to.Write(data)
 	return err
 }
 
