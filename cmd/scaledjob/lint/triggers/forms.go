@@ -25,16 +25,19 @@ func activemqTemplate(name string) check {
 	})
 }
 
-// urls finds a text, or an item of a list, that Go cannot parse as a URL, such as an IP address with a port. The text
-// may have a password.
-func urls(name, separator string) check {
+// urls finds a text, or an item of a list, that Go cannot parse as a URL, such as an IP address with a port. The client
+// puts the scheme before a text without one. The text may have a password.
+func urls(name, separator, scheme string) check {
 	return about(name, func(text string) (string, string) {
 		items := []string{text}
 		if separator != "" {
 			items = strings.Split(text, separator)
 		}
 		for _, item := range items {
-			if _, err := url.Parse(strings.TrimSpace(item)); err != nil {
+			if item = strings.TrimSpace(item); !strings.HasPrefix(item, "http://") && !strings.HasPrefix(item, "https://") {
+				item = scheme + item
+			}
+			if _, err := url.Parse(item); err != nil {
 				return name + " is not a URL", "Write a URL such as https://host:9443"
 			}
 		}

@@ -46,7 +46,7 @@ var monitoringRules = []Rule{
 	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
 	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
 	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
-	{[]string{"influxdb"}, "influxdb3.New(", "2.18", when(urls("serverURL", ""), isSet("influxVersion", "3"))},
+	{[]string{"influxdb"}, "influxdb3.New(", "2.18", when(urls("serverURL", "", ""), isSet("influxVersion", "3"))},
 	{[]string{"influxdb"}, "organizationName is required if influxVersion is 2", "2.18", needs(isSet("influxVersion", "2"), "with influxVersion 2", "organizationName")},
 	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
 }

@@ -17,7 +17,7 @@ var platformRules = []Rule{
 	{[]string{"kubernetes-workload"}, "error parsing pod selector", "2.18", matches("podSelector", "a label selector, such as app=worker or app in (a, b)", isSelector)},
 	{[]string{"kubernetes-resource"}, "valueLocation is required for %s format", "2.21", needs(isSet("format", "json", "yaml"), "with this format", "valueLocation")},
 	{[]string{"openstack-metric"}, "authURL doesn't exist in the authParams", "2.18", needs(anyway, "in the TriggerAuthentication", "authURL")},
-	{[]string{"openstack-metric", "openstack-swift"}, "authURL is invalid", "2.18", urls("authURL", "")},
+	{[]string{"openstack-metric", "openstack-swift"}, "authURL is invalid", "2.18", urls("authURL", "", "")},
 	{[]string{"openstack-metric"}, "neither userID or appCredentialSecretID exist", "2.18", oneOf("userID password", "appCredentialSecret")},
 	{[]string{"openstack-swift"}, "password must be specified when using userID", "2.20", needs(given("userID"), "with userID", "password", "projectID")},
 	{[]string{"openstack-swift"}, "appCredentialSecret must be specified when using appCredentialID", "2.20", needs(all(without("userID"), given("appCredentialID")), "with appCredentialID", "appCredentialSecret")},
