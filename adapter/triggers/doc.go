@@ -58,13 +58,13 @@
 //
 // # Tests
 //
-// TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, TestWithoutHosts, and TestParameters and TestHosts in internal/check try each refusal.
-// In worker, TestPlantedPasswords, TestAbsentVariableIsUnreadable, TestLocalAddressesAreRefused and
-// TestAddresses try a tenant's input,
+// TestOffByDefault, TestPolicy, TestAddressesOfAuthentications, TestWithoutHosts, and TestParameters
+// and TestHosts in internal/check try each refusal. In worker, TestPlantedPasswords,
+// TestAbsentVariableIsUnreadable, TestLocalAddressesAreRefused and TestAddresses try a tenant's input,
 // TestHostileTriggers his servers' answers, and TestFilesAreRefused files. TestDeathsOfWorkers,
 // TestHangingTrigger, TestSilentWorker, TestSupervisorStartsNone, TestSlowOwnersDelayNoOther and
-// TestOwnersAreSpread are about workers, TestAnswersAtOnce about memory, TestHitAndRun and TestReplacementsAreBounded about a tenant who wants
-// their ends, TestFloodOfAsks, TestFloodOfWakes and TestTextsOfAWorker about a worker that is not KEDA's,
-// TestEditsLeaveNothing about 10,000 edits. TestController/servers in examples/controller reads six
-// kinds of real servers.
+// TestOwnersAreSpread are about workers, TestAnswersAtOnce about memory, TestHitAndRun and
+// TestReplacementsAreBounded about a tenant who wants their ends, TestFloodOfAsks, TestFloodOfWakes
+// and TestTextsOfAWorker about a worker that is not KEDA's, TestEditsLeaveNothing about 10,000 edits.
+// TestController/servers in examples/controller reads six kinds of real servers.
 package triggers
