@@ -17,8 +17,8 @@ const (
 	firstPause, longestPause = time.Minute, time.Hour
 	// manyDeaths is the number of deaths at which it no longer counts who was under way besides.
 	manyDeaths = 3
-	// ofNamespace is the number of deaths at which owners of a namespace were under way after which it is
-	// alone. An owner that has ended a worker alone counts for proof more.
+	// ofNamespace is the number of deaths after which a namespace is alone. Only deaths count at which no
+	// owner of another namespace was under way, and a death with a single owner counts as proof deaths.
 	ofNamespace, proof = 12, 4
 )
 
@@ -45,20 +45,23 @@ type suspect struct {
 func (b *blame) underWay(owners map[string]bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	points := map[string]int{} // of namespaces
+	points := 1
+	namespaces := map[string]bool{}
 	for key := range owners {
 		s := b.suspect(key, now)
 		s.once = true
-		points[namespaceOf(key)] = 1
+		namespaces[namespaceOf(key)] = true
 		if len(owners) == 1 && s.term == 0 {
-			points[namespaceOf(key)] = proof
+			points = proof
 		}
 		if s.deaths++; s.deaths >= manyDeaths || len(owners) == 1 {
 			s.isolate(now)
 		}
 	}
-	for namespace, n := range points {
-		b.suspect(namespace, now).count(n, now)
+	if len(namespaces) == 1 {
+		for namespace := range namespaces {
+			b.suspect(namespace, now).count(points, now)
+		}
 	}
 }
 

@@ -8,30 +8,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A tenant that ends only workers that it shares, under new names, ends twelve of them. The owners of others are
-// then read alone at the most, and not for that.
+// Under new names, a tenant ends few of the workers that he shares, unless he does so while others are
+// read. Their owners are not read alone for that, but once.
 func TestHitAndRun(t *testing.T) {
 	var b blame
-	now, ended := time.Unix(0, 0), 0
-	for i := range 100 {
-		now = now.Add(10 * time.Second)
-		key := fmt.Sprint("a/", i)
-		if is, _ := b.alone(key, now); is {
-			continue
+	now := time.Unix(0, 0)
+	hits := func(others ...string) (ended int) {
+		for i := range 100 {
+			now = now.Add(10 * time.Second)
+			key := fmt.Sprint("a/", now.Unix())
+			if is, _ := b.alone(key, now); is {
+				continue
+			}
+			ended++
+			underWay := map[string]bool{key: true}
+			for _, other := range others {
+				underWay[fmt.Sprint(other, "/", i%50)] = true
+			}
+			b.underWay(underWay, now)
+			for key := range underWay {
+				b.ended(key, false, now)
+			}
 		}
-		ended++
-		b.underWay(map[string]bool{key: true, fmt.Sprintf("b/%d", i%50): true}, now)
-		b.ended(key, false, now)
+		return ended
 	}
-	require.Equal(t, ofNamespace, ended)
-	_, err := b.alone("b/1", now)
-	require.NoError(t, err)
+	require.Equal(t, 100, hits("b"))
+	for i := range 50 {
+		is, err := b.alone(fmt.Sprint("b/", i), now)
+		require.NoError(t, err)
+		require.False(t, is)
+	}
+	require.Equal(t, ofNamespace, hits("a"))
 	b = blame{}
-	for i := range 3 { // nobody else was under way
-		b.underWay(map[string]bool{fmt.Sprint("a/", i): true}, now)
-	}
-	is, _ := b.alone("a/3", now)
-	require.True(t, is)
+	require.Equal(t, ofNamespace/proof, hits())
 }
 
 // An owner that is deleted and created again, also under another name, has no new beginning, and

@@ -17,8 +17,9 @@
 // was under way at three ends, it is read alone for an hour, and for twice as long each time; and after
 // ending a worker of its own, it is not read for a minute, and for twice as long each time, up to an
 // hour. An owner that is created again is the same by its name. All owners of a namespace are read alone
-// after three of them have ended a worker alone, or after twelve ends with one of them under way, each
-// within two hours of the last.
+// after three of them have ended a worker alone, or after twelve ends with only its owners under way, each
+// within two hours of the last. Tenants with ever new names who end workers while others are read cost
+// these a read each time.
 //
 // A trigger that hangs is unreadable until its read has returned. If 64 reads hang, the worker is
 // replaced, and so it is after building 1,000 scalers again and after growing by 50 MiB, but not before the
