@@ -99,7 +99,7 @@ func (b *bound) of(namespace string) *shown {
 func page[T any, P interface {
 	*T
 	metav1.Object
-}](b *bound, c *Cluster, namespace string, o metav1.ListOptions, items []T) ([]T, error) {
+}](b *bound, c *Cluster, namespace string, o metav1.ListOptions, next string, items []T) ([]T, error) {
 	if b == nil {
 		return slices.DeleteFunc(items, func(item T) bool { return !c.ours(P(&item)) }), nil
 	}
@@ -113,6 +113,9 @@ func page[T any, P interface {
 		s.read += max(1, c.options.MaxJobs/100)
 	}
 	items = slices.DeleteFunc(items, func(item T) bool { return !c.ours(P(&item)) || !b.show(namespace, P(&item)) })
+	if next == "" {
+		b.complete(namespace)
+	}
 	return items, b.check()
 }
 
@@ -301,6 +304,9 @@ func (b *bound) take(namespace string, e watch.Event) (events []watch.Event) {
 // any more is gone.
 func (b *bound) takes(namespace string, e *watch.Event) bool {
 	object, ok := e.Object.(metav1.Object)
+	if ok && e.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		b.complete(namespace)
+	}
 	if !ok || e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted {
 		return true
 	}
@@ -316,6 +322,13 @@ func (b *bound) takes(namespace string, e *watch.Event) bool {
 		return true
 	}
 	return shows
+}
+
+// complete takes over that a list or watch has shown all objects of a namespace. Until then a refusal of
+// before holds: it may come again at each object.
+func (b *bound) complete(namespace string) {
+	what, _ := b.cluster.watchOf(b.kind, namespace)
+	b.cluster.health.shown(what)
 }
 
 // failed takes over that an event was too large to read. client-go keeps only the text of the error.

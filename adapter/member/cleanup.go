@@ -102,18 +102,20 @@ func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1
 // Orphans returns the Jobs on the member that this hub created for owners without a UID
 // of the function. It lists the Jobs first, and then calls exist, which must read the hub cluster
 // consistently: an owner is older than his Jobs, and his UID does not recur. Each page has
-// Options.Deadline.
+// Options.Deadline. The error joins why namespaces were not read, or not to their end; it comes with the
+// Jobs of the others.
 func (c *Cluster) Orphans(ctx context.Context, exist func(context.Context) (map[types.UID]bool, error)) (orphans []batchv1.Job, err error) {
+	var unread []error
 	for _, n := range c.namespaces() {
 		if err := c.pagesOf(ctx, c.anew(ctx), n, labels.Set{}, func(page []batchv1.Job) { orphans = append(orphans, page...) }); err != nil {
-			return nil, err
+			unread = append(unread, fmt.Errorf("namespace %q: %w", n, err))
 		}
 	}
 	owners, err := exist(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(orphans, func(j batchv1.Job) bool { return owners[types.UID(j.Labels[adapter.LabelOwner])] }), nil
+	return slices.DeleteFunc(orphans, func(j batchv1.Job) bool { return owners[types.UID(j.Labels[adapter.LabelOwner])] }), errors.Join(unread...)
 }
 
 // Delete deletes Jobs that Orphans has returned, unless they have changed their UID.

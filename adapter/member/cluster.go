@@ -104,7 +104,7 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	sent := time.Now()
-	err := c.check(bounded)
+	err := decoding(bounded, c.check)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -121,9 +121,8 @@ func (c *Cluster) check(ctx context.Context) error {
 	}
 	var err error
 	for _, n := range c.namespaces() {
-		if err = decoding(ctx, func(ctx context.Context) error {
-			_, err := c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1})
-			return err
+		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
+			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
 		}); errors.Is(err, errTooLarge) { // which may be a tenant's object, and is an answer
 			return nil
 		}
@@ -161,7 +160,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 			err = notRead(err)
 		}
 		failed := failure(verb, err).Call
-		if one && ctx.Err() == nil && c.health.refuse(what, namespace, err) {
+		if one && ctx.Err() == nil && err != nil && c.health.refuse(what, namespace, err) {
 			return err
 		}
 		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {

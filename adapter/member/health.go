@@ -133,13 +133,17 @@ func (h *health) last() (passed, failed time.Time) {
 	return h.passed, h.failed
 }
 
-// refuse notes the result of a list or watch in a namespace, and reports whether it was refused.
+// shown notes that a list or watch has shown all its objects.
+func (h *health) shown(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.refused, what)
+}
+
+// refuse notes the error of a list or watch in a namespace, and reports whether it was refused.
 func (h *health) refuse(what, namespace string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err == nil {
-		delete(h.refused, what)
-	}
 	if !apierrors.IsForbidden(err) {
 		return false
 	}

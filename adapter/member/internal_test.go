@@ -65,7 +65,7 @@ func TestLongTexts(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, b.take("shop", watch.Event{Type: watch.Added, Object: &j}), 1)
 		change(&j.ObjectMeta)
-		items, err := page(b, c, "shop", metav1.ListOptions{}, []batchv1.Job{j})
+		items, err := page(b, c, "shop", metav1.ListOptions{}, "more", []batchv1.Job{j})
 		require.NoError(t, err)
 		require.Empty(t, items, what)
 		require.Empty(t, b.take("shop", watch.Event{Type: watch.Added, Object: &j}), what)
@@ -94,7 +94,7 @@ func propShareOfPods(t *rapid.T) (shared bool) {
 	listed := rapid.IntRange(0, len(all)).Draw(t, "listed")
 	for i, p := range all {
 		if i < listed {
-			items, err := page(b, c, lists[i%2], metav1.ListOptions{Continue: "more"}, []corev1.Pod{p})
+			items, err := page(b, c, lists[i%2], metav1.ListOptions{Continue: "more"}, "more", []corev1.Pod{p})
 			require.NoError(t, err)
 			for _, p := range items {
 				there[p.Name] = p.Labels[adapter.LabelOwner]

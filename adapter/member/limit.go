@@ -24,9 +24,9 @@ const (
 	// counts as itemValues more, because it is that much larger than any part of an object.
 	maxValues  = 100_000
 	itemValues = 4
-	// freeValues is how many values an answer may have that is read at any time. A member's larger answers
-	// are read and decoded one after another.
-	freeValues = 1000
+	// freeValues and freeBytes are what an answer may have that is read at any time. A member's larger
+	// answers are read and decoded one after another.
+	freeValues, freeBytes = 1000, 256 << 10
 	// pageSize is the most objects that a page is asked for. Pages of larger objects have fewer.
 	pageSize = 100
 	// watches is how many times the bytes of an answer a watch may send in each minute: it may begin
@@ -44,30 +44,34 @@ func notRead(err error) error {
 	return fmt.Errorf("%w: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "not read"}}, err)
 }
 
-// smaller lists a page of at most pageSize objects, and of fewer while the answer is too large.
+// smaller lists a page of at most pageSize objects, and of fewer while the answer is too large. client-go
+// lists again without a limit.
 func smaller[L any](ctx context.Context, o metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
-	for o.Limit = min(o.Limit, pageSize); ; o.Limit /= 10 {
+	if o.Limit <= 0 || o.Limit > pageSize {
+		o.Limit = pageSize
+	}
+	for ; ; o.Limit /= 10 {
 		if there, err := list(ctx, o); o.Limit < 10 || !errors.Is(err, errTooLarge) {
 			return there, err
 		}
 	}
 }
 
-// decodedKey is the key of a context for a channel that is closed when the answer is decoded.
-type decodedKey struct{}
-
-// decoding calls a request, and notes that its answer is decoded when it returns.
+// decoding sends a request. A large answer has been decoded when it returns.
 func decoding(ctx context.Context, request func(context.Context) error) error {
 	decoded := make(chan struct{})
 	defer close(decoded)
 	return request(context.WithValue(ctx, decodedKey{}, decoded))
 }
 
+// decodedKey is the key of a context for a channel that is closed when the answer is decoded.
+type decodedKey struct{}
+
 // A limited bounds the answers of a member.
 type limited struct {
 	next http.RoundTripper
 	most int64
-	slot chan struct{} // has an item while an answer of more than freeValues is read and decoded
+	slot chan struct{} // has an item while a large answer is read and decoded
 }
 
 // RoundTrip sends the request.
@@ -76,9 +80,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &limitedBody{ReadCloser: response.Body, ctx: r.Context(), most: l.most, slot: l.slot, begin: time.Now()}
+	b := &limitedBody{ReadCloser: response.Body, ctx: r.Context(), most: l.most, often: l.most, slot: l.slot, begin: time.Now()}
 	if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-		b.watch, b.event, b.most = true, 1, max(b.most, b.most*watches) // which may overflow
+		b.watch, b.event, b.often = true, 1, max(b.most, b.most*watches) // which may overflow
 	}
 	response.Body = b
 	switch is, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
@@ -95,10 +99,11 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 // A limitedBody fails after the most bytes or values that an answer may have.
 type limitedBody struct {
 	io.ReadCloser
-	ctx        context.Context
-	most, read int64
-	watch      bool
-	begin      time.Time // of the present minute
+	ctx         context.Context
+	most        int64 // bytes of a document
+	often, read int64 // bytes of a watch in a minute
+	watch       bool
+	begin       time.Time // of the present minute
 	values
 
 	slot          chan struct{}
@@ -110,20 +115,20 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.watch && time.Since(b.begin) > time.Minute {
 		b.begin, b.read = time.Now(), 0
 	}
-	if b.watch && b.n <= freeValues { // the documents before were decoded
+	if b.watch && b.n <= freeValues && b.size <= freeBytes { // the documents before were decoded
 		b.release()
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
-	few := b.count(p[:n])
+	b.count(p[:n])
 	switch {
-	case b.read > b.most:
+	case b.longest > b.most, b.read > b.often:
 		b.release() // it is not decoded
 		return 0, fmt.Errorf("%w: it has more than %d bytes; if it should, raise maxBytes of its registration", errTooLarge, b.most)
-	case !few:
+	case b.peak > maxValues:
 		b.release()
 		return 0, fmt.Errorf("%w: it has more than %d values", errTooLarge, maxValues)
-	case b.peak > freeValues:
+	case b.peak > freeValues, b.longest > freeBytes:
 		if err := b.hold(); err != nil {
 			return 0, err
 		}
@@ -167,14 +172,10 @@ func (b *limitedBody) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	decoded, is := b.ctx.Value(decodedKey{}).(chan struct{})
-	switch {
-	case b.watch:
-		b.release()
-	case is:
+	if decoded, is := b.ctx.Value(decodedKey{}).(chan struct{}); is && !b.watch {
 		go func() { <-decoded; b.release() }()
-	default: // such as of the first contact
-		time.AfterFunc(time.Second, b.release)
+	} else {
+		b.release()
 	}
 	return b.ReadCloser.Close()
 }
@@ -182,15 +183,17 @@ func (b *limitedBody) Close() error {
 // values counts the objects, lists and elements of a JSON document, by the characters that begin and
 // separate them. The next document of a watch begins at 0.
 type values struct {
-	n, peak       int  // of this document, and of the largest in the last part
-	depth, event  int  // event is 1 if documents are events, with an object each
-	text, escaped bool // within a text, after a backslash
+	n, peak       int   // of this document, and of the largest in the last part
+	size, longest int64 // the same of bytes
+	depth, event  int   // event is 1 if documents are events, with an object each
+	text, escaped bool  // within a text, after a backslash
 }
 
-// count takes over a part of the documents, and reports whether each is within the bound.
-func (v *values) count(part []byte) bool {
-	v.peak = 0
-	for _, b := range part {
+// count takes over a part of the documents.
+func (v *values) count(part []byte) {
+	begin := 0
+	v.peak, v.longest = 0, 0
+	for i, b := range part {
 		switch {
 		case v.escaped:
 			v.escaped = false
@@ -207,10 +210,11 @@ func (v *values) count(part []byte) bool {
 			v.depth++
 		case b == '}', b == ']':
 			if v.depth--; v.depth <= 0 {
-				v.peak, v.n, v.depth = max(v.peak, v.n), 0, 0
+				v.peak, v.longest = max(v.peak, v.n), max(v.longest, v.size+int64(i+1-begin))
+				v.n, v.size, v.depth, begin = 0, 0, 0, i+1
 			}
 		}
 	}
-	v.peak = max(v.peak, v.n)
-	return v.peak <= maxValues
+	v.size += int64(len(part) - begin)
+	v.peak, v.longest = max(v.peak, v.n), max(v.longest, v.size)
 }

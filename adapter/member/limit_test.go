@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,12 +19,14 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -38,20 +41,20 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// An answer above the bound is an error, and a watch may send as much in each minute.
+// An answer above the bound is an error. The events of a watch may have more together, in each minute.
 func TestLimit(t *testing.T) {
-	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000))), most: 100}
+	b := &limitedBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 1000))), most: 100, often: 100}
 	data, err := io.ReadAll(io.LimitReader(b, 10_000))
 	require.ErrorContains(t, err, "the answer of the member is too large: it has more than 100 bytes; if it should, raise maxBytes of its registration")
 	require.Empty(t, data)
-	_, err = (&limitedBody{ReadCloser: io.NopCloser(iotest.DataErrReader(strings.NewReader("all"))), most: 2}).Read(make([]byte, 9))
+	_, err = (&limitedBody{ReadCloser: io.NopCloser(iotest.DataErrReader(strings.NewReader("all"))), most: 2, often: 2}).Read(make([]byte, 9))
 	require.ErrorIs(t, err, errTooLarge, "the end comes with the bytes")
-	data, err = io.ReadAll(&limitedBody{ReadCloser: io.NopCloser(strings.NewReader("all")), most: math.MaxInt64})
+	data, err = io.ReadAll(&limitedBody{ReadCloser: io.NopCloser(strings.NewReader("all")), most: math.MaxInt64, often: math.MaxInt64})
 	require.NoError(t, err)
 	require.Equal(t, "all", string(data))
 	of := func(query string) *limitedBody {
 		body := func(*http.Request) (*http.Response, error) {
-			return &http.Response{Header: http.Header{"Content-Type": {jsonType}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 4000)))}, nil
+			return &http.Response{Header: http.Header{"Content-Type": {jsonType}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("{}", 2000)))}, nil
 		}
 		response, err := limited{next: roundTrip(body), most: 100}.RoundTrip(httptest.NewRequest(http.MethodGet, "/jobs?"+query, nil))
 		require.NoError(t, err)
@@ -82,14 +85,19 @@ func TestValues(t *testing.T) {
 			v, left := values{}, text
 			for left != "" {
 				part := left[:min(size, len(left))]
-				require.True(t, v.count([]byte(part)))
+				v.count([]byte(part))
+				require.LessOrEqual(t, v.peak, maxValues)
 				left = left[len(part):]
 			}
 			require.Equal(t, want, v.n, text[:min(40, len(text))])
 		}
 	}
 	many := values{}
-	require.False(t, many.count([]byte(`{"a":{"b":[`+strings.Repeat(`{},`, maxValues/2)+`{}]}}`)), "also if the document ends")
+	text := `{"a":{"b":[` + strings.Repeat(`{},`, maxValues/2) + `{}]}}`
+	many.count([]byte(" {}" + text + "{"))
+	require.Greater(t, many.peak, maxValues, "also if the document ends")
+	require.EqualValues(t, len(text), many.longest)
+	require.EqualValues(t, 1, many.size)
 }
 
 // A value of any object that client-go decodes has at most half a kilobyte, and an item of a list as
@@ -203,17 +211,17 @@ func TestLargeAnswers(t *testing.T) {
 			}
 			return listed(r)
 		}, "more than 100000 values"},
-		"Jobs in an event": {func(w http.ResponseWriter, r *http.Request) bool {
-			is := r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") == ""
-			if is {
-				say(w, 200, `{"type":"ADDED","object":`+jobsOf("{}", maxValues/4)+"}")
-			}
-			return is
-		}, "more than 100000 values"},
 		"an event": {func(w http.ResponseWriter, r *http.Request) bool {
 			is := r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") == ""
 			if is {
 				say(w, 200, `{"type":"ADDED","object":`+large(`{"kind":"Job","apiVersion":"batch/v1","spec":{"template":{"spec":{"containers":[`, "{}", "]}}}}}", megabyte))
+			}
+			return is
+		}, "more than 100000 values"},
+		"Jobs in an event": {func(w http.ResponseWriter, r *http.Request) bool {
+			is := r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") == ""
+			if is {
+				say(w, 200, `{"type":"ADDED","object":`+jobsOf("{}", maxValues/4)+"}")
 			}
 			return is
 		}, "more than 100000 values"},
@@ -251,6 +259,10 @@ func TestLargestAnswers(t *testing.T) {
 		"pods":       large(`{"kind":"PodList","apiVersion":"v1","items":[`, `{"spec":{"affinity":{}}}`, "]}", maxValues/(4+itemValues)-10),
 		"labels":     large(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"labels":{`, `"":""`, "}}}", maxValues-10),
 	} {
+		if name == "labels" {
+			i := 0
+			text = regexp.MustCompile(`"":""`).ReplaceAllStringFunc(text, func(string) string { i++; return fmt.Sprintf(`"%d":""`, i) })
+		}
 		api := httptest.NewServer(server{func(w http.ResponseWriter, _ *http.Request) bool { say(w, 200, text); return true }})
 		t.Cleanup(api.Close)
 		c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
@@ -258,6 +270,7 @@ func TestLargestAnswers(t *testing.T) {
 		most := heapWhile(func() { _, err = c.clients.Requests.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{}) })
 		require.NotErrorIs(t, err, errTooLarge, name)
 		require.Less(t, most, uint64(256<<20), name)
+		require.Greater(t, most, uint64(4<<20), "%s: it is decoded", name)
 		t.Logf("%s: %d KiB take %d MiB", name, len(text)>>10, most>>20)
 	}
 }
@@ -319,36 +332,90 @@ func TestManyLargeAnswers(t *testing.T) {
 	require.Less(t, most, uint64(300<<20))
 }
 
-// The next large answer is decoded as soon as the one before is.
-func TestLargeJobs(t *testing.T) {
-	text := large(`{"kind":"Job","apiVersion":"batch/v1","spec":{"template":{"spec":{"containers":[`, `{"name":"a"}`, "]}}}}", freeValues)
+// Answers of large Jobs are read one after another, and none waits longer than for those before it.
+func TestManyLargeJobs(t *testing.T) {
+	text := large(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"a","uid":"a"},"spec":{"template":{"spec":{"containers":[{"args":[`, `"x"`, "]}]}}}}", 2*freeValues)
 	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodGet {
-			say(w, 201, text)
+		if r.Method != http.MethodPost {
+			return false
 		}
-		return r.Method != http.MethodGet
+		say(w, 201, text)
+		return true
+	}})
+	t.Cleanup(api.Close)
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", QPS: -1})
+	require.NoError(t, err)
+	s := c.sender(t.Context(), time.Now())
+	begin := time.Now()
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			_, err := s.client().BatchV1().Jobs("shop").Create(t.Context(), &batchv1.Job{}, metav1.CreateOptions{})
+			assert.NoError(t, err)
+		})
+	}
+	group.Wait()
+	require.Less(t, time.Since(begin), c.options.Timeout)
+	require.NoError(t, c.Probe(t.Context()))
+}
+
+// client-go lists again without a limit. The pages have one nevertheless, and follow one another.
+func TestListWithoutLimit(t *testing.T) {
+	var limits []string
+	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
+		limits = append(limits, r.URL.Query().Get("limit"))
+		say(w, 200, `{"kind":"JobList","apiVersion":"batch/v1","metadata":{"continue":"more"},"items":[]}`)
+		return true
 	}})
 	t.Cleanup(api.Close)
 	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
 	require.NoError(t, err)
-	begin, sent := time.Now(), c.sender(t.Context(), time.Now()).client().BatchV1().Jobs("n")
-	for range 10 {
-		_, err := sent.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	for _, limit := range []int64{0, 50, 500} {
+		list, err := c.sender(t.Context(), time.Now()).client().BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{Limit: limit})
 		require.NoError(t, err)
-		require.NoError(t, sent.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+		require.Equal(t, "more", list.Continue)
 	}
-	require.Less(t, time.Since(begin), 9*time.Second, "not a second each")
+	require.Equal(t, []string{"100", "50", "100"}, limits)
+}
+
+// An event of a watch has as many bytes as an answer at the most, whatever its values are.
+func TestLongEvent(t *testing.T) {
+	api := httptest.NewServer(server{func(w http.ResponseWriter, _ *http.Request) bool {
+		say(w, 200, `{"type":"ADDED","object":{"kind":"Job","apiVersion":"batch/v1","metadata":{"annotations":{"a":"`)
+		part := []byte(strings.Repeat("x", 1<<20))
+		for range 300 {
+			if _, err := w.Write(part); err != nil {
+				return true
+			}
+		}
+		return true
+	}})
+	t.Cleanup(api.Close)
+	t.Cleanup(api.CloseClientConnections)
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
+	require.NoError(t, err)
+	var e watch.Event
+	most := heapWhile(func() {
+		w, err := c.clients.Watches.BatchV1().Jobs("shop").Watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)})
+		require.NoError(t, err)
+		defer w.Stop()
+		e = <-w.ResultChan()
+	})
+	require.Equal(t, watch.Error, e.Type)
+	require.Contains(t, e.Object.(*metav1.Status).Message, "it has more than 33554432 bytes")
+	require.Less(t, most, uint64(256<<20))
 }
 
 // A tenant of a member may label as the hub's what is too large to read. Only objects that act in his
 // namespace notice, in a list and in a watch.
 func TestLargeObjectOfATenant(t *testing.T) {
 	job := large(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"args":[`, `""`, "]}]}}}}", maxValues)
-	for name, watch := range map[string]bool{"list": false, "watch": true} {
+	for _, name := range []string{"list", "watch", "watch with initial events"} {
+		watched := name != "list"
 		s := server{func(w http.ResponseWriter, r *http.Request) bool {
 			q := r.URL.Query()
-			is := strings.Contains(r.URL.Path, "/mail/") && q.Get("sendInitialEvents") == "" && (q.Get("watch") != "") == watch
-			if is && watch {
+			is := strings.Contains(r.URL.Path, "/mail/") && (q.Get("sendInitialEvents") != "") == (name == "watch with initial events") && (q.Get("watch") != "") == watched
+			if is && watched {
 				say(w, 200, `{"type":"ADDED","object":`+job+"}")
 			} else if is {
 				say(w, 200, `{"kind":"JobList","apiVersion":"batch/v1","items":[`+job+`]}`)
@@ -372,6 +439,21 @@ func TestLargeObjectOfATenant(t *testing.T) {
 		}, 10*time.Second, time.Millisecond, name)
 		require.NotEqual(t, jobs.Reachable, reach(&all, "mail")["a"], name)
 		require.Empty(t, all.Problems(), name)
+		if name == "watch" { // its list shows all objects, and ends the refusal
+			continue
+		}
+		since, _ := c.health.refusal("mail")
+		c.health.mu.Lock()
+		for what, r := range c.health.refused {
+			r.until = time.Time{} // it is tried again
+			c.health.refused[what] = r
+		}
+		c.health.mu.Unlock()
+		for range 200 {
+			time.Sleep(5 * time.Millisecond)
+			still, _ := c.health.refusal("mail")
+			require.Equal(t, since, still, name)
+		}
 	}
 }
 
@@ -468,12 +550,9 @@ func BenchmarkPage(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				require.NoError(b, decoding(b.Context(), func(ctx context.Context) error {
-					list, err := clients.BatchV1().Jobs("").List(ctx, metav1.ListOptions{Limit: 500})
-					require.NoError(b, err)
-					require.Len(b, list.Items, 500)
-					return nil
-				}))
+				list, err := clients.BatchV1().Jobs("").List(b.Context(), metav1.ListOptions{Limit: 500})
+				require.NoError(b, err)
+				require.Len(b, list.Items, 500)
 			}
 		})
 	}
@@ -481,7 +560,8 @@ func BenchmarkPage(b *testing.B) {
 		b.SetBytes(int64(len(texts[jsonType])))
 		for b.Loop() {
 			v := values{}
-			require.True(b, v.count(texts[jsonType]))
+			v.count(texts[jsonType])
+			require.LessOrEqual(b, v.peak, maxValues)
 			runtime.KeepAlive(v)
 		}
 	})

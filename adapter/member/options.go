@@ -128,8 +128,7 @@ func dial(config *rest.Config, o Options) (c Clients, err error) {
 	c.Requests, c.Watches = connected.Requests, connected.Watches
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, o.Timeout
-	k := &kinds{client: connected.Requests.Discovery().RESTClient(), known: map[schema.GroupVersionKind]*meta.RESTMapping{},
-		scales: map[schema.GroupVersionResource]schema.GroupVersionKind{}}
+	k := &kinds{client: connected.Requests.Discovery().RESTClient(), known: map[schema.GroupResource]scalable{}}
 	c.Mapper = k
 	c.Scales, err = scale.NewForConfig(config, k, dynamic.LegacyAPIPathResolverFunc, k)
 	return c, err

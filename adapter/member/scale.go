@@ -124,9 +124,9 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	causes := causes{}
 	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	s := c.sender(ctx, time.Now())
-	for pages := 0; ready < seen.Replicas; pages++ {
-		if pages == maxPages {
-			return fmt.Errorf("list pods of %s: more than %d; use a narrower selector", selector, maxPages*o.Limit)
+	for read := 0; ready < seen.Replicas; {
+		if read >= maxPods {
+			return fmt.Errorf("list pods of %s: more than %d; use a narrower selector", selector, maxPods)
 		}
 		var page *corev1.PodList
 		if err := s.send(ctx, func(ctx context.Context) (err error) {
@@ -134,6 +134,9 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 			return err
 		}); err != nil {
 			return fmt.Errorf("list pods of %s: %w", selector, err)
+		}
+		if read += len(page.Items); len(page.Items) == 0 {
+			read += pageSize
 		}
 		for i := range page.Items {
 			if p := &page.Items[i]; p.DeletionTimestamp == nil && isReady(p) {
@@ -150,8 +153,8 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	return nil
 }
 
-// maxPages bounds the pages of a list.
-const maxPages = 100_000 / pageSize
+// maxPods is the most pods of a selector that are read. A page without pods counts as a full one.
+const maxPods = 100_000
 
 // A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {
@@ -201,6 +204,10 @@ func (c *Cluster) scaled(ctx context.Context, w Workload, do func(context.Contex
 		if err != nil {
 			return err
 		}
-		return do(ctx, c.clients.Scales.Scales(w.namespace(c.name)), mapping)
+		err = do(ctx, c.clients.Scales.Scales(w.namespace(c.name)), mapping)
+		if k, is := c.clients.Mapper.(*kinds); is && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+			k.forget(mapping.Resource.GroupResource()) // the server has no such path
+		}
+		return err
 	})
 }

@@ -111,7 +111,7 @@ func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobLi
 		if err != nil {
 			return nil, err
 		}
-		there.Items, err = page(j.bound, j.cluster, j.namespace, o, there.Items)
+		there.Items, err = page(j.bound, j.cluster, j.namespace, o, there.Continue, there.Items)
 		return there, err
 	})
 }
@@ -139,7 +139,7 @@ func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodLis
 		if err != nil {
 			return nil, err
 		}
-		there.Items, err = page(p.bound, p.cluster, p.namespace, o, there.Items)
+		there.Items, err = page(p.bound, p.cluster, p.namespace, o, there.Continue, there.Items)
 		return there, err
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -143,16 +144,19 @@ func (c *command) orphans(ctx context.Context, remove bool) error {
 		return exist, nil
 	})
 	if err != nil {
-		return fmt.Errorf("member %s: %w", c.member, err)
+		err = fmt.Errorf("member %s: %w", c.member, err)
+		if len(found) == 0 {
+			return err
+		}
 	}
-	if err := c.print(found); err != nil || !remove {
-		return err
+	if failed := c.print(found); failed != nil || !remove {
+		return errors.Join(err, failed)
 	}
-	if err := at.Delete(ctx, found); err != nil {
-		return fmt.Errorf("member %s: %w", c.member, err)
+	if failed := at.Delete(ctx, found); failed != nil {
+		return errors.Join(err, fmt.Errorf("member %s: %w", c.member, failed))
 	}
 	fmt.Fprintf(c.to.out, "deleted %d Jobs on member %s\n", len(found), c.member)
-	return nil
+	return err
 }
 
 // dial returns the registered member.
