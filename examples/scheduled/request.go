@@ -137,14 +137,13 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 	for _, r := range c.requestsFor(s.key()) {
 		switch r.owner() {
 		case "":
-			if claimed == mostClaimed {
+			if claimed++; claimed > mostClaimed {
 				continue
 			}
 			if problem := c.own(ctx, s, r); problem != nil {
 				err = errors.Join(err, problem)
 				continue
 			}
-			claimed++
 		case s.UID:
 		default:
 			continue

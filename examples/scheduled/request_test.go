@@ -152,7 +152,7 @@ func TestClaim(t *testing.T) {
 }
 
 // Many requests without an owner are taken on a hundred at a time, the oldest first, and many for an unknown
-// job are told twenty at a time.
+// job are told twenty at a time; also if all fail.
 func TestManyUnowned(t *testing.T) {
 	w := newWorld(t, "  maxRestart: 0\n")
 	for i := range mostClaimed + 1 {
@@ -160,6 +160,17 @@ func TestManyUnowned(t *testing.T) {
 		w.request(fmt.Sprintf("typo%03d", i), "typo")
 	}
 	w.seesRequests()
+	w.did()
+	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	_, err := w.claim(t.Context(), w.sees())
+	require.Error(t, err)
+	require.Len(t, w.did(), mostClaimed)
+	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
+	require.Error(t, err)
+	require.Len(t, w.did(), mostTold)
+	w.custom.ReactionChain = w.custom.ReactionChain[1:]
 	own, err := w.claim(t.Context(), w.sees())
 	require.NoError(t, err)
 	require.Len(t, own, mostClaimed)

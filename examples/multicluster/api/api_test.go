@@ -234,7 +234,7 @@ func TestLongSpec(t *testing.T) {
 	_, meta, err := Read[DistributedScaledObject](&unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "work"}, "spec": map[string]any{"scaledObjectSpec": map[string]any{"triggers": triggers}}}})
 	t.Log("read within", time.Since(begin))
-	require.ErrorContains(t, err, "the spec, labels and annotations have 1700035 bytes; use at most 102400")
+	require.ErrorContains(t, err, "the spec, labels and annotations have 1700035 bytes; use at most 65536")
 	require.Equal(t, "work", meta.Name)
 
 	annotations := map[string]any{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("a", longestSpec)}
@@ -243,7 +243,7 @@ func TestLongSpec(t *testing.T) {
 	require.NoError(t, err, "no Job has it, and a status is not read")
 	annotations["a"] = strings.Repeat("a", longestSpec)
 	_, _, err = Read[DistributedScaledObject](long)
-	require.ErrorContains(t, err, "the spec, labels and annotations have 102403 bytes")
+	require.ErrorContains(t, err, "the spec, labels and annotations have 65539 bytes")
 }
 
 // Of a long object a cache keeps little, and its owner is told of which length it is. Others stay.

@@ -35,10 +35,10 @@ type Meta struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// longestSpec bounds the time of a read, for which other objects wait: a megabyte takes seconds. The Job of
-// a member, with defaults and managed fields, has at most 0.9 values for each byte (of containers), and so
-// stays within the values of an answer that package member reads.
-const longestSpec = 100 << 10
+// longestSpec bounds the time of a read, for which other objects wait: a megabyte takes seconds. A pod
+// of a member, with its status, has at most 1.1 values for each byte (of containers), and so stays within the
+// values of an answer that package member reads.
+const longestSpec = 64 << 10
 
 // longestStatus is above the status of hundreds of members.
 const longestStatus = 512 << 10
@@ -66,7 +66,7 @@ func Slim(object any) (any, error) {
 
 // Read reads the object into one of the kinds. Its metadata are read in any case. It
 // is an error if the spec has a field that does not exist, or a value of another type:
-// nothing else checks a Job template or a pod override before. So is a spec of more than 100 KiB,
+// nothing else checks a Job template or a pod override before. So is a spec of more than 64 KiB,
 // with labels and annotations. The status and the managed fields are not read.
 func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	m := Meta{TypeMeta: metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}}
