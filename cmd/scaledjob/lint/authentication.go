@@ -38,7 +38,7 @@ var authenticationExclusions = []exclusion{
 	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
 	{"oauth2.tokenUrl", func(d spec) bool {
 		u, err := url.Parse(d.text("oauth2.tokenUrl"))
-		return d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
+		return !d.replacedLater("oauth2.tokenUrl") && d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
 	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
 	{"azureServicePrincipal", func(d spec) bool {
 		return d.has("azureServicePrincipal") && d.has("azureServicePrincipal.clientSecret") == d.has("azureServicePrincipal.clientCertificate")
@@ -48,7 +48,7 @@ var authenticationExclusions = []exclusion{
 	}, "it needs clientCertificate", "Give clientCertificate, or delete the field"},
 	{"azureServicePrincipal.activeDirectoryEndpoint", func(d spec) bool {
 		private := strings.EqualFold(d.text("azureServicePrincipal.cloud"), "Private")
-		return d.has("azureServicePrincipal") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
+		return d.has("azureServicePrincipal") && !d.replacedLater("azureServicePrincipal.cloud") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
 	}, "activeDirectoryEndpoint and cloud Private need each other", "Give both, or delete both"},
 }
 

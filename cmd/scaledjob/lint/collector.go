@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -47,8 +47,14 @@ type effect struct {
 	fatal bool
 }
 
-// replaced matches a variable that envsubst and Flux replace before the API server reads the value.
-var replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
+// regardless are the rules that do not judge the form of a value, so that a tool that replaces a variable in it makes
+// no difference: they find a key, a name that occurs twice, or fields that exclude or require each other.
+var regardless = []string{
+	"annotation-unknown", "authentication-rejected", "custom-parameters-unused", "duplicate-object", "job-selector", "pending-condition-duplicate",
+	"rollout-deprecated", "rollout-deprecated-wins", "trigger-key-deprecated", "trigger-key-ineffective", "trigger-key-misplaced", "trigger-key-release",
+	"trigger-key-removed", "trigger-key-unknown", "trigger-metric-type", "trigger-name-duplicate", "trigger-parameter-missing", "trigger-rejected",
+	"unknown-field", "unsupported-feature", "variable-duplicate", "variable-unknown",
+}
 
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, at place, want string, effects ...effect) {
@@ -64,8 +70,7 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 			f.Severity = Error
 		}
 	}
-	other := strings.Contains(r.ID, "-key") || r.ID == unknownField.ID || r.ID == "variable-unknown" // is at fault, and not the value
-	if len(f.Effects) > 0 && replaced.MatchString(at.found) && !other {
+	if len(f.Effects) > 0 && triggers.Replaced.MatchString(at.found) && !slices.Contains(regardless, r.ID) {
 		f.Severity, f.Effects[0].Text = Note, "unless a tool replaces ${…}, "+f.Effects[0].Text
 	}
 	if len(f.Effects) > 0 {

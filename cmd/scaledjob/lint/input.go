@@ -36,6 +36,7 @@ func (j *job) input(trigger int) triggers.Input {
 // that is missing is a finding of another rule, and here may have a value.
 func (j *job) environment(name string) triggers.Value {
 	v, _, _ := j.variable(name)
+	v.Secret = true // it may hold one
 	return v
 }
 
@@ -169,7 +170,8 @@ func literal(text string) triggers.Value {
 
 // keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
 // another rule, and here may have a value.
-func (j *job) keyValue(kind, namespace, name, key string) triggers.Value {
+func (j *job) keyValue(kind, namespace, name, key string) (v triggers.Value) {
+	defer func() { v.Secret = kind == "Secret" }()
 	maybe := triggers.Value{State: triggers.Maybe}
 	d, _ := j.all.find(lookup{kind, namespace, name})
 	if d == nil || d.kind() != kind || key == "" {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -47,11 +48,25 @@ func (c *collector) check(d *document, all *index) {
 		j.template = new(batchv1.JobSpec)
 	}
 	for _, r := range rules {
-		if r.check != nil {
+		if r.check != nil && !slices.ContainsFunc(compared[r.ID], j.replacedLater) {
 			j.rule = r.Rule
 			r.check(j)
 		}
 	}
+}
+
+// compared are the fields of spec that a rule compares with others, by its ID. The rule is skipped if a tool
+// replaces one of them.
+var compared = map[string][]string{
+	"min-without-max": {"maxReplicaCount"}, "percentage-no-effect": {"maxReplicaCount"}, "custom-exceeds-max": {"maxReplicaCount", "scalingStrategy.customScalingQueueLengthDeduction"},
+	"custom-without-deduction": {"scalingStrategy.customScalingQueueLengthDeduction"}, "custom-parameters-unused": {"scalingStrategy.strategy"},
+	"pending-conditions-unused": {"scalingStrategy.strategy"}, "rollout-deprecated": {"rolloutStrategy", "rollout.strategy"},
+	"rollout-deprecated-wins": {"rolloutStrategy", "rollout.strategy"}, "propagation-unused": {"rolloutStrategy", "rollout.strategy"},
+}
+
+// replacedLater reports whether a tool replaces the value of a field of spec.
+func (d *document) replacedLater(field string) bool {
+	return triggers.Replaced.MatchString(spec{d}.text(field))
 }
 
 // configOf reads the ScaledJob as adapter does, with any target for types of

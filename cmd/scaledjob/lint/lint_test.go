@@ -438,6 +438,33 @@ func TestReplacedValues(t *testing.T) {
 		require.Equal(t, want, r.Worst(), lines)
 		require.Equal(t, want == lint.Note, strings.Contains(r.Findings[0].Problem(), "unless a tool replaces ${…}, the API server rejects it"))
 	}
+	const authentication = "---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a}\nspec: "
+	container := func(more string) string {
+		return strings.Replace(minimal, "            image:", "            "+more+"\n            image:", 1)
+	}
+	for text, want := range map[string]string{
+		withTrigger("", `{type: redis, name: "${N}", metadata: {address: "a:1", listName: a}}`+"\n    - "+`{type: redis, name: "${N}", metadata: {address: "a:1", listName: b}}`): "error trigger-name-duplicate",
+		container(`env: [{name: "A${N}", value: x}, {name: "A${N}", value: x}]`):                                                                                                  "error variable-duplicate",
+		container(`command: [sh, -c, "cd ${HOME}; run $(NONE)"]`):                                                                                                                 "warning variable-unknown",
+		withTrigger("", `{type: elasticsearch, metadata: {addresses: "${A}", cloudID: "${C}", index: i, query: q, valueLocation: v, targetValue: "5"}}`):                          "error trigger-rejected",
+		withTrigger("", `{type: aws-sqs-queue, metadata: {queueURL: "${U}", awsRegion: eu-west-1, queueLength: "5", identityOwner: operator}}`):                                   "no trigger-key-ineffective",
+		withTrigger("", `{type: rabbitmq, metadata: {host: "amqp://a", queueName: q, mode: "${M}", value: "5"}}`):                                                                 "no trigger-value-unknown",
+		container(`env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: "${KEY}"}}}]`) + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: eA==}\n":          "note missing-key",
+		with("  rolloutStrategy: gradual\n  rollout: {strategy: \"${R}\"}\n"):                                                                                                     "no rollout-deprecated-wins",
+		with("  rolloutStrategy: gradual\n  rollout: {strategy: immediate}\n"):                                                                                                    "error rollout-deprecated-wins",
+		with("  minReplicaCount: 5\n  maxReplicaCount: ${MAX}\n"):                                                                                                                 "no min-without-max",
+		with("  scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: \"0.5\", customScalingQueueLengthDeduction: \"${D}\"}\n"):                                  "no custom-without-deduction",
+		with("  scalingStrategy: {strategy: \"${S}\", customScalingQueueLengthDeduction: 1}\n"):                                                                                   "no custom-parameters-unused",
+		minimal + authentication + `{oauth2: {tokenUrl: "${URL}"}}`:                                                                                                               "no authentication-rejected",
+	} {
+		severity, rule, _ := strings.Cut(want, " ")
+		r := checkText(text)
+		i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == rule })
+		require.Equal(t, severity != "no", i >= 0, "%s\n%s", text, brief(r.Findings))
+		if i >= 0 {
+			require.Equal(t, severity, r.Findings[i].Severity.String(), "%s\n%s", text, brief(r.Findings))
+		}
+	}
 }
 
 func TestIgnore(t *testing.T) {

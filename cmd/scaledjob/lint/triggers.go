@@ -181,8 +181,9 @@ func (j *job) calculation() place {
 
 func calculationComparesQueues(j *job) {
 	targets := map[float64]bool{}
-	for _, t := range j.config.Triggers {
-		if slices.Contains(manifest.TriggerTypes(), t.Type) {
+	for i, t := range j.config.Triggers {
+		values := maps.Values(j.spec.Triggers[i].Metadata)
+		if slices.Contains(manifest.TriggerTypes(), t.Type) && !slices.ContainsFunc(slices.Collect(values), triggers.Replaced.MatchString) {
 			targets[t.Target] = true
 		}
 	}

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -125,6 +126,32 @@ func TestPasswords(t *testing.T) {
 		i := slices.IndexFunc(checkText(text).Findings, func(f lint.Finding) bool { return strings.Contains(f.Problem(), "has no scheme") })
 		require.GreaterOrEqual(t, i, 0)
 		require.Equal(t, strings.HasPrefix(metadata, "host:"), strings.Contains(checkText(text).Findings[i].Message(), "pa55word"), metadata)
+	}
+}
+
+// No problem shows the text of a Secret or an item of it, whatever letters it has.
+func TestTextsOfParameters(t *testing.T) {
+	for _, tt := range []struct{ kind, metadata, parameter, text, problem string }{
+		{"kafka", "", "sasl", "hunter2", "rejects the value as sasl"},
+		{"rabbitmq", "", "host", "hunter2/secret", "host has no scheme"},
+		{"metrics-api", `url: "http://a", valueLocation: a, targetValue: "5"`, "authModes", "basic,hunter2", "the value as authModes"},
+		{"metrics-api", `url: "http://a", valueLocation: a, targetValue: "5"`, "unsafeSsl", "hunter2", "the value as unsafeSsl"},
+	} {
+		for _, secret := range []string{"stringData: {k: %q}", "data: {k: %s}"} {
+			text := tt.text
+			if strings.HasPrefix(secret, "data") {
+				text = base64.StdEncoding.EncodeToString([]byte(text))
+			}
+			r := checkText(withTrigger("", "{type: "+tt.kind+", metadata: {"+tt.metadata+"}, authenticationRef: {name: a}}") +
+				"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a}\nspec: {secretTargetRef: [{parameter: " + tt.parameter + ", name: s, key: k}]}\n" +
+				"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n" + fmt.Sprintf(secret, text) + "\n")
+			for _, write := range []func(io.Writer) error{r.WriteText, r.WriteJSON, r.WriteGitHub, r.WriteSARIF} {
+				var b strings.Builder
+				require.NoError(t, write(&b))
+				require.Contains(t, b.String(), tt.problem)
+				require.NotRegexp(t, "hunter2|"+text, b.String())
+			}
+		}
 	}
 }
 

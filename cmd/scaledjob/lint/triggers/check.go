@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,6 @@ func Check(name, release string, in Input) []Problem {
 		return nil
 	}
 	c := checker{name: name, release: release, d: d, in: in, seen: map[Problem]bool{}}
-	c.in.Environment, c.in.Authentication = c.hiding(in.Environment), c.hiding(in.Authentication)
 	c.unknown()
 	if d.Full {
 		for _, p := range d.Parameters {
@@ -63,26 +63,25 @@ type checker struct {
 	in            Input
 	problems      []Problem
 	seen          map[Problem]bool // these
-	hidden        []string         // quoted texts of variables and Secrets that may have a password
+	secret        bool             // the problem that is looked for depends on a Secret
 }
 
-// hiding remembers the texts that no problem shows.
-func (c *checker) hiding(values func(name string) Value) func(name string) Value {
-	if values == nil {
-		return nil
-	}
-	return func(name string) Value {
-		v := values(name)
-		if quoted := strconv.Quote(v.Text); strings.ContainsAny(v.Text, "@=") && !slices.Contains(c.hidden, quoted) {
-			c.hidden = append(c.hidden, quoted)
-		}
-		return v
-	}
+// find is Input.find, and notes a Secret.
+func (c *checker) find(p Parameter) Value {
+	v := c.in.find(p)
+	c.secret = c.secret || v.Secret
+	return v
 }
+
+// quoted and quotedAs match the texts of values in a problem.
+var (
+	quoted   = regexp.MustCompile(` "(?:[^"\\]|\\.)*"`)
+	quotedAs = regexp.MustCompile(quoted.String() + " as ")
+)
 
 func (c *checker) add(p Problem) {
-	for _, text := range c.hidden {
-		p.Text = strings.ReplaceAll(p.Text, " "+text, "")
+	if c.secret {
+		p.Text = quoted.ReplaceAllString(quotedAs.ReplaceAllString(p.Text, " the value as "), "")
 	}
 	if !c.seen[p] {
 		c.seen[p], c.problems = true, append(c.problems, p)
@@ -171,7 +170,8 @@ func (c *checker) parameter(p Parameter) {
 	if p.Declared == "" {
 		return
 	}
-	v := c.in.find(p)
+	c.secret = false
+	v := c.find(p)
 	switch {
 	case v.State == Absent && p.Required:
 		c.add(Problem{Kind: Missing, Key: p.Names[0], Text: fmt.Sprintf("%s needs %s, and KEDA never polls without it", c.name, p.Names[0]),
@@ -216,7 +216,11 @@ func (c *checker) value(p Parameter, v Value) {
 		return
 	}
 	if n, err := strconv.Atoi(v.Text); err == nil && 0 < n && n < 100 && p.Type == "time.Duration" {
-		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: fmt.Sprintf("KEDA reads %d as %d milliseconds", n, n), Fix: fmt.Sprintf("Write %ds for seconds", n)})
+		text, fix := fmt.Sprintf("KEDA reads %d as %d milliseconds", n, n), fmt.Sprintf("Write %ds for seconds", n)
+		if v.Secret {
+			text, fix = "KEDA reads the number as milliseconds", "Write the unit, such as 30s"
+		}
+		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: text, Fix: fix})
 	}
 	if want := unfit(p, v.Text); want != "" {
 		c.add(Problem{Kind: WrongType, Key: v.Key, Text: fmt.Sprintf("KEDA cannot read %q as %s and never polls", v.Text, p.Names[0]), Fix: "Write " + want})

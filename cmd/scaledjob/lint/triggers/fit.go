@@ -33,7 +33,7 @@ func unfit(p Parameter, text string) string {
 		}
 	case p.Declared == "hand": // read by code that accepts more
 		if _, err := strconv.ParseFloat(text, 64); goTypes[name] != nil && err != nil {
-			return aNumber("float64", text)
+			return aNumber("float64")
 		}
 	default:
 		return unfitOne(name, text)
@@ -71,20 +71,16 @@ func unfitOne(name, text string) string {
 		}
 	default:
 		if t := goTypes[name]; t != nil && json.Unmarshal([]byte(text), reflect.New(t).Interface()) != nil {
-			return aNumber(name, text)
+			return aNumber(name)
 		}
 	}
 	return ""
 }
 
-func aNumber(name, text string) string {
+func aNumber(name string) string {
 	kind := "a whole number"
 	if strings.HasPrefix(name, "float") {
 		kind = "a number"
 	}
-	example := "5"
-	if x, err := strconv.ParseFloat(text, 64); err == nil && x >= 1 && x < 1e9 {
-		example = strconv.FormatFloat(float64(int64(x)), 'f', -1, 64)
-	}
-	return kind + `, such as "` + example + `"`
+	return kind + `, such as "5"`
 }

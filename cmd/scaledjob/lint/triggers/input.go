@@ -1,6 +1,9 @@
 package triggers
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // A Value is the content of a parameter, as far as a manifest shows it.
 type Value struct {
@@ -8,7 +11,8 @@ type Value struct {
 	Text  string // if State is Known
 	// Key is the key of the metadata with the value or with the variable's name; "" if the
 	// value is from a TriggerAuthentication, or if there is none.
-	Key string
+	Key    string
+	Secret bool // no problem shows the text
 }
 
 // A State is the knowledge of a value. The zero value is Absent.
@@ -60,7 +64,9 @@ func (in Input) find(p Parameter) Value {
 func (in Input) at(place rune, name string) (v Value) {
 	switch place {
 	case 'm':
-		v = known(in.Metadata[name])
+		if v = known(in.Metadata[name]); Replaced.MatchString(v.Text) {
+			v = Value{State: Given}
+		}
 		v.Key = name
 	case 'e':
 		variable := strings.TrimSpace(in.Metadata[name+"FromEnv"])
@@ -81,6 +87,9 @@ func (in Input) at(place rune, name string) (v Value) {
 	}
 	return v
 }
+
+// Replaced matches a variable that envsubst and Flux replace before the API server reads the value.
+var Replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
 
 // known is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
 func known(text string) Value {

@@ -32,6 +32,7 @@ func (c *checker) rules() {
 		if !slices.Contains(r.Types, c.name) || Minor(c.release) < Minor(r.Since) {
 			continue
 		}
+		c.secret = false
 		f := r.check(c)
 		// A value of the wrong form has its own problem.
 		if f.text == "" || slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == f.key && !p.Warning }) {
@@ -49,7 +50,7 @@ func (c *checker) rules() {
 func (c *checker) get(name string) Value {
 	for _, p := range c.d.Parameters {
 		if slices.Contains(p.Names, name) && p.Declared != "" {
-			v := c.in.find(p)
+			v := c.find(p)
 			if v.State == Absent && p.Default != "" {
 				return Value{State: Known, Text: p.Default}
 			}
@@ -60,7 +61,7 @@ func (c *checker) get(name string) Value {
 	}
 	for _, p := range c.d.Parameters { // keys that code reads
 		if slices.Contains(p.Names, name) && p.Declared == "" {
-			if v := c.in.find(p); v.State != Absent {
+			if v := c.find(p); v.State != Absent {
 				return v
 			}
 		}
@@ -334,11 +335,19 @@ func parts(name, separator string, n int, form string) check {
 	})
 }
 
+// outside is the text for a number that is outside its bounds.
+func (c *checker) outside(name string) string {
+	if v := c.get(name); !v.Secret {
+		return name + " is " + v.Text
+	}
+	return name + " is out of range"
+}
+
 // atLeast finds a known number below another.
 func atLeast(name string, least float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && x < least {
-			return fault{key: name, text: fmt.Sprintf("%s is %s", name, c.text(name)), fix: fmt.Sprintf("Write %v or more", least)}
+			return fault{key: name, text: c.outside(name), fix: fmt.Sprintf("Write %v or more", least)}
 		}
 		return fault{}
 	}

@@ -87,7 +87,7 @@ func pairs(text string) bool {
 func between(name string, least, most float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && (x < least || x > most) {
-			return fault{key: c.get(name).Key, text: fmt.Sprintf("%s is %v", name, x), fix: fmt.Sprintf("Write %v to %v", least, most)}
+			return fault{key: c.get(name).Key, text: c.outside(name), fix: fmt.Sprintf("Write %v to %v", least, most)}
 		}
 		return fault{}
 	}
