@@ -135,7 +135,6 @@ func TestTextsOfParameters(t *testing.T) {
 		{"kafka", "", "sasl", "hunter2", "rejects the value as sasl"},
 		{"rabbitmq", "", "host", "hunter2/secret", "host has no scheme"},
 		{"metrics-api", `url: "http://a", valueLocation: a, targetValue: "5"`, "authModes", "basic,hunter2", "the value as authModes"},
-		{"metrics-api", `url: "http://a", valueLocation: a, targetValue: "5"`, "unsafeSsl", "hunter2", "the value as unsafeSsl"},
 	} {
 		for _, secret := range []string{"stringData: {k: %q}", "data: {k: %s}"} {
 			text := tt.text
