@@ -261,7 +261,8 @@ func TestLines(t *testing.T) {
 	list := "kind: List\napiVersion: v1\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(wrong), "\n", "\n  ")
 	twice := strings.Replace(hostileManifest, "spec:\n", "spec:\n  x: 1\n  x: 2\n", 1)
 	for text, want := range map[string]string{
-		"# one\n" + hostileManifest + "---\n" + wrong: ":15: spec.maxReplicaCont: found an unknown field",
+		"# one\n" + hostileManifest + "---\n" + wrong:          ":15: spec.maxReplicaCont: found an unknown field",
+		"%YAML 1.2\n---\n" + hostileManifest + "---\n" + wrong: ": spec.pollingInterval: found \"abc\"",
 		wrong: ":5: spec.pollingInterval: found \"abc\"",
 		list:  ":9: items[0].spec.maxReplicaCont: found an unknown field",
 		"# one\n" + hostileManifest + "---\n" + unknown:    ":14: spec.maxReplicaCont: found an unknown field",

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -186,10 +188,14 @@ func TestNotes(t *testing.T) {
 	jobs := dumpFile(t, label24)
 	file := scaledJobFile(t, "", "  rollout: {strategy: default}\n")
 	_, out, said := call(t, "explain --release 2.20 "+file+" --jobs "+jobs, "")
-	require.Contains(t, said, `note: spec.rollout.strategy: found "default", which KEDA 2.20.2 rejects; use one of gradual, immediate`)
+	require.Contains(t, said, `:7: spec.rollout.strategy: found "default", which KEDA 2.20.2 rejects; use one of gradual, immediate`)
 	require.NotContains(t, out, "note")
 	_, out, _ = call(t, "explain --release 2.20 -o json "+file+" --jobs "+jobs, "")
-	require.Contains(t, out, `"notes":["spec.rollout.strategy`)
+	require.Contains(t, out, `:7: spec.rollout.strategy`)
 	_, _, said = call(t, "explain --release spec "+scaledJobFile(t, "", "  scalingStrategy: {strategy: custom}\n")+" --jobs "+jobs, "")
 	require.Contains(t, said, "note: spec.scalingStrategy.customScalingRunningJobPercentage")
+	var stderr bytes.Buffer
+	forged := written(t, "a\nnote: forged.yaml", strings.Replace(hostileManifest, "spec:\n", "spec:\n  maxReplicaCont: 5\n", 1))
+	run(t.Context(), []string{"explain", "--queue", "5", forged}, nil, io.Discard, &stderr)
+	require.Contains(t, stderr.String(), `\nnote: forged.yaml:5: spec.maxReplicaCont`)
 }

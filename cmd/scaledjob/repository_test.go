@@ -35,6 +35,9 @@ var repositoryFiles = map[string]string{
 	"charts/orders/templates/quote.yaml": "kind: ScaledJob\nmetadata:\n  name: 'a-{{ default \"x\" .Values.n }}'\n",
 	"charts/orders/Chart.yaml":           "apiVersion: v2\nname: orders\nversion: 1.0.0\n",
 	"charts/orders/values-prod.yaml":     "kind: ScaledJob\nscaledJob: {maxReplicaCont: 5}\n",
+	"charts/orders/values/prod.yaml":     "kind: ScaledJob\nscaledJob: {maxReplicaCont: 5}\n",
+	"charts/orders/ci/test-values.yaml":  "kind: ScaledJob\nscaledJob: {maxReplicaCont: 5}\n",
+	"charts/orders/keda-values.yaml":     hostileManifest,
 	"tsconfig.json":                      "{\n  // a comment\n  \"a\": 1,\n}\n",
 	"tsconfig.base.json":                 "{\"a\": 1,}\n// a comment\n",
 	"crds/other.yaml":                    "apiVersion: example.com/v1\nkind: Widget\nspec: {template: '{{ .name }}'}\n",
@@ -53,8 +56,8 @@ func TestRepository(t *testing.T) {
 	require.Empty(t, said)
 	_, absolute, _ := call(t, "lint --exclude vendor/broken.yaml "+dir, "")
 	require.Equal(t, out, strings.ReplaceAll(absolute, dir+"/", ""))
-	require.Contains(t, out, " in 1 ScaledJob\n")
-	for _, line := range []string{"skipped 3 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 3 non-YAML files\n", "skipped 1 Helm values file\n",
+	require.Contains(t, out, " in 2 ScaledJobs\n")
+	for _, line := range []string{"skipped 3 Helm templates; to check charts rendered, use --helm DIR\n", "skipped 3 non-YAML files\n", "skipped 3 Helm values files\n",
 		"skipped 4 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
 		require.Contains(t, out, line)
 	}

@@ -23,20 +23,16 @@ type collector struct {
 
 // near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
 func (c *collector) near(got string, names []string) string {
-	if c.compared > mostCompared {
+	left := mostCompared - c.compared
+	if left < 0 {
 		return ""
 	}
-	letters := 0
-	for _, name := range names {
-		letters += len(name)
-	}
-	if c.compared += len(got) * letters; c.compared > mostCompared {
-		return ""
-	}
-	return nearest(got, names)
+	name := triggers.NearestWithin(got, names, &left)
+	c.compared = mostCompared - left
+	return name
 }
 
-const mostCompared = 300_000_000
+const mostCompared = 1_000_000_000
 
 // An effect is a consequence in the releases that meet a condition.
 type effect struct {

@@ -88,17 +88,19 @@ type sources struct {
 	of      map[string]map[*document]int // the last place in envFrom, by the prefix
 	lengths map[int]bool                 // of the prefixes
 	absent  int                          // the last place of a document that is not given; -1 if all are
+	names   string                       // of the objects, with their prefixes
 }
 
 // findSources returns the sources of the container that KEDA reads.
 func (j *job) findSources() sources {
-	all := sources{map[string]map[*document]int{}, map[int]bool{}, -1}
+	all := sources{map[string]map[*document]int{}, map[int]bool{}, -1, ""}
 	envFrom := j.envSource().EnvFrom
 	for i := range envFrom {
 		l, ok := j.source(&envFrom[i])
 		if !ok {
 			continue
 		}
+		all.names += strings.Join([]string{"", l.kind, l.namespace, l.name, envFrom[i].Prefix}, "\n")
 		d, _ := j.all.find(l)
 		if d == nil || d.kind() != l.kind {
 			all.absent = i

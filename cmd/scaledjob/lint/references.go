@@ -224,24 +224,27 @@ type variable struct {
 	at              func() place
 }
 
-// wanted are the variables of an authentication, as far as no ScaledJob was found to lack them. Of noted ones, by
-// name, a document that is not given may have them for a ScaledJob. The places of containers are by their name.
+// wanted are the variables of an authentication, by name, as far as no ScaledJob was found to lack them. Of noted ones
+// a document that is not given may have them for a ScaledJob. The places of containers are by their name.
 type wanted struct {
-	fresh      []variable
-	noted      map[string][]variable
-	containers map[string][]place
+	fresh, noted map[string][]variable
+	containers   map[string][]place
+	// unchecked are the names that no ScaledJob with the same sources has looked up in these, since it has a
+	// variable of the name itself.
+	unchecked map[string]map[string]bool
 }
 
 func (x *index) variables(d *document) *wanted {
 	if x.wanted[d] == nil {
-		x.wanted[d] = &wanted{noted: map[string][]variable{}, containers: map[string][]place{}}
+		w := &wanted{map[string][]variable{}, map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
 		for i := range d.length("spec", "env") {
-			if name := d.text("spec", "env", i, "containerName"); name != "" {
-				x.wanted[d].containers[name] = append(x.wanted[d].containers[name], d.at("spec", "env", i, "containerName"))
+			container, name := d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name")
+			if container != "" {
+				w.containers[container] = append(w.containers[container], d.at("spec", "env", i, "containerName"))
 			}
-			x.wanted[d].fresh = append(x.wanted[d].fresh, variable{d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name"),
-				func() place { return d.at("spec", "env", i, "name") }})
+			w.fresh[name] = append(w.fresh[name], variable{container, name, func() place { return d.at("spec", "env", i, "name") }})
 		}
+		x.wanted[d] = w
 	}
 	return x.wanted[d]
 }
@@ -275,20 +278,57 @@ func missingEnvironment(j *job) {
 	}
 	for _, d := range j.authenticationDocuments() {
 		w := j.all.variables(d)
-		recheck := maps.Keys(j.variablesOf()) // the others have another note
-		if j.sources().absent < 0 {
-			recheck = maps.Keys(w.noted)
+		from := container.Name + j.sources().names
+		unchecked, seen := w.unchecked[from]
+		own := map[string]bool{} // variables of the container, which the sources need not have
+		for name := range j.variablesOf() {
+			own[name] = len(w.fresh[name])+len(w.noted[name]) > 0
+			j.recheck(w, name, container)
 		}
-		for name := range recheck {
-			w.noted[name] = slices.DeleteFunc(w.noted[name], func(v variable) bool { return j.unset(v, container) == Error })
-		}
-		w.fresh = slices.DeleteFunc(w.fresh, func(v variable) bool {
-			severity := j.unset(v, container)
-			if severity == Note {
-				w.noted[v.name] = append(w.noted[v.name], v)
+		if !seen {
+			unchecked = map[string]bool{}
+			for name := range w.fresh {
+				unchecked[name] = true
 			}
-			return severity > 0
-		})
+			if j.sources().absent < 0 { // or else they get the same note
+				for name := range w.noted {
+					unchecked[name] = true
+				}
+			}
+			w.unchecked[from] = unchecked
+		}
+		for name := range unchecked {
+			if !own[name] {
+				j.recheck(w, name, container)
+				delete(unchecked, name)
+			}
+		}
+	}
+}
+
+// recheck reports the variables of a name that the container does not have, or may not have.
+func (j *job) recheck(w *wanted, name string, container *corev1.Container) {
+	if len(w.fresh[name])+len(w.noted[name]) == 0 {
+		return
+	}
+	var fresh, noted []variable
+	for _, v := range w.fresh[name] {
+		switch j.unset(v, container) {
+		case 0:
+			fresh = append(fresh, v)
+		case Note:
+			noted = append(noted, v)
+		}
+	}
+	for _, v := range w.noted[name] {
+		if j.unset(v, container) != Error {
+			noted = append(noted, v)
+		}
+	}
+	for of, left := range map[*map[string][]variable][]variable{&w.fresh: fresh, &w.noted: noted} {
+		if delete(*of, name); len(left) > 0 {
+			(*of)[name] = left
+		}
 	}
 }
 

@@ -2,13 +2,14 @@ package explain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -45,10 +46,8 @@ func (e *kedaEngine) decide(p *Poll, s *situation) {
 // notes are the features that a release lacks and the fields that it rejects.
 func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 	var notes []string
-	for _, err := range []error{e.Profile.Validate(e.m.KEDA, scalers...), e.m.At(e.m.Strict)} {
-		if err != nil {
-			notes = append(notes, strings.Split(err.Error(), "\n")...)
-		}
+	for _, err := range input.Problems(errors.Join(e.m.At(e.Profile.Validate(e.m.KEDA, scalers...)), e.m.At(e.m.Strict))) {
+		notes = append(notes, report.Clean(err.Error()))
 	}
 	return notes
 }

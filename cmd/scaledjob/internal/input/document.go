@@ -18,6 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // Decode reads a YAML document into a pointer, and checks the result. The error has each
@@ -111,6 +112,9 @@ var (
 func (d *document) where(err error) (line int, problem error) {
 	if wrong, ok := errors.AsType[*field.Error](err); ok {
 		return d.line(items.ReplaceAllString(wrong.Path, "")), err
+	}
+	if lacks, ok := errors.AsType[*keda.UnsupportedError](err); ok {
+		return d.line(lacks.Feature.String()), err
 	}
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
 		line, _ := strconv.Atoi(m[1])

@@ -350,13 +350,19 @@ func (f *ManifestFlags) One(args []string, stdin io.Reader) (*ScaledJob, error) 
 func (s Source) Manifests() (found []*ScaledJob, others []string, problems error) {
 	notYAML := sync.OnceValue(func() []tree.Broken { return tree.NotYAML(s.Data) })
 	roots := sync.OnceValue(s.scaledJobs)
-	broken, jobs := 0, 0
-	for _, o := range manifest.Objects(s.Data) {
+	broken, jobs, total := 0, 0, 0
+	objects := manifest.Objects(s.Data)
+	for _, o := range objects {
+		if o.Kind == manifest.GroupVersionKind.Kind {
+			total++
+		}
+	}
+	for _, o := range objects {
 		var where func(error) (int, error)
 		if o.Kind == manifest.GroupVersionKind.Kind {
 			i := jobs
 			where = func(err error) (int, error) {
-				if all := roots(); i < len(all) {
+				if all := roots(); len(all) == total { // or else another one may be meant
 					return all[i].where(err)
 				}
 				return 0, err

@@ -82,6 +82,9 @@ func (r *Repository) Excluded(path string) bool {
 // keep returns the files to read of a walk, and notes the patches that kustomizations list.
 func (r *Repository) keep(files []string) (kept []string) {
 	for _, file := range files {
+		if filepath.Base(file) == "Chart.yaml" {
+			r.charts[filepath.Dir(file)] = true
+		}
 		if r.Excluded(file) {
 			r.skipped[skippedExcluded]++
 			continue
@@ -90,12 +93,24 @@ func (r *Repository) keep(files []string) (kept []string) {
 		switch filepath.Base(file) {
 		case "kustomization.yaml", "kustomization.yml", kustomization:
 			r.kustomization(file)
-		case "Chart.yaml":
-			r.charts[filepath.Dir(file)] = true
 		}
 	}
 	return kept
 }
+
+// values reports whether a file has values of a Helm chart: the name, or a directory of the chart, says so.
+func (r *Repository) values(file string) bool {
+	named := strings.Contains(filepath.Base(file), "values")
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if r.charts[dir] || dir == filepath.Dir(dir) {
+			return named && r.charts[dir]
+		}
+		named = named || strings.Contains(filepath.Base(dir), "values")
+	}
+}
+
+// ofKEDA matches the apiVersion of a manifest of KEDA.
+var ofKEDA = regexp.MustCompile(`(?m)^(?:- |["{ ]*)"?apiVersion"?:\s*["']?keda\.sh/`)
 
 // kustomization notes the patches of a kustomization. A broken one is a finding later.
 func (r *Repository) kustomization(file string) {
@@ -152,7 +167,7 @@ func (r *Repository) Skips(s Source, unread error) bool {
 		return false
 	case r.patches[filepath.Clean(s.Name)] || bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data):
 		reason = skippedPatch
-	case r.charts[filepath.Dir(s.Name)] && strings.Contains(filepath.Base(s.Name), "values"):
+	case r.values(s.Name) && !ofKEDA.Match(s.Data):
 		reason = skippedValues
 	case !keda && len(s.Data) > MaxDocument:
 		reason = skippedLarge

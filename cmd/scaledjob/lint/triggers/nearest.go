@@ -1,10 +1,19 @@
 package triggers
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Nearest returns the name that got misspells, or "". Case and the signs - and _ do not
 // matter. A long text misspells none.
 func Nearest(got string, names []string) string {
+	letters := math.MaxInt
+	return NearestWithin(got, names, &letters)
+}
+
+// NearestWithin is Nearest, and "" if it takes more comparisons of letters than are left. It deducts them.
+func NearestWithin(got string, names []string, left *int) string {
 	const longest = 253
 	best, least := "", 0
 	if len(got) > longest {
@@ -14,7 +23,11 @@ func Nearest(got string, names []string) string {
 	for _, name := range names {
 		w := plain(name)
 		if len(name) > longest || max(len(g)-len(w), len(w)-len(g)) > letters(w) && !related(g, w) {
+			*left -= len(w)
 			continue // without the cost of the distance
+		}
+		if *left -= len(g) * len(w); *left < 0 {
+			return ""
 		}
 		if d := distance(g, w); (misspells(g, w, d) || related(g, w)) && (best == "" || d < least) {
 			best, least = name, d
