@@ -519,7 +519,8 @@ func reach(all *Clusters, namespace string) map[string]jobs.Reach {
 // Reading 500 Jobs of a member that is honest, as JSON in pages, and as client.Connect would: as protobuf.
 func BenchmarkPage(b *testing.B) {
 	list := batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}}
-	fields := &metav1.FieldsV1{Raw: []byte(large(`{"f:metadata":{"f:labels":{`, `"f:scaledjob.example.com/label":{}`, `}}}`, 60))}
+	fields := &metav1.FieldsV1{}
+	require.NoError(b, fields.UnmarshalJSON([]byte(large(`{"f:metadata":{"f:labels":{`, `"f:scaledjob.example.com/label":{}`, `}}}`, 60))))
 	for i := range 500 {
 		list.Items = append(list.Items, batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint(i)), ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "hub", FieldsV1: fields}}},
