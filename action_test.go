@@ -134,6 +134,22 @@ func TestActionBase(t *testing.T) {
 	status, log = r.run(t, "CONFIG=base", "GITHUB_BASE_REF=main")
 	require.Zero(t, status)
 	require.Equal(t, []string{"ignore: [of-the-base]"}, log)
+	event := filepath.Join(t.TempDir(), "event.json")
+	queue := []string{"CONFIG=base", "GITHUB_BASE_REF=", "GITHUB_EVENT_NAME=merge_group", "GITHUB_EVENT_PATH=" + event}
+	status, log = r.run(t, queue...)
+	require.Equal(t, 2, status)
+	require.Contains(t, log[0], "::error::scaledjob: the event of the merge queue has no base")
+	if _, err := exec.LookPath("jq"); err == nil {
+		head, err := exec.CommandContext(t.Context(), "git", "-C", r.dir, "rev-parse", "HEAD").Output()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(event, []byte(`{"merge_group": {"base_sha": "`+strings.TrimSpace(string(head))+`"}}`), 0o600))
+		status, log = r.run(t, queue...)
+		require.Zero(t, status)
+		require.Equal(t, []string{"ignore: [of-the-base]"}, log)
+	}
+	status, log = r.run(t, "CONFIG=base", "GITHUB_BASE_REF=main", "GIT_DIR=/none")
+	require.Equal(t, 2, status)
+	require.Contains(t, log[0], "::error::scaledjob: git cannot read origin/main: fatal: not a git repository")
 	status, log = r.run(t, "CONFIG=base", "GITHUB_BASE_REF=")
 	require.Zero(t, status)
 	require.Equal(t, []string{"The settings of .scaledjob.yaml count: exclude and ignore leave findings out."}, log)

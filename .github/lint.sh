@@ -34,7 +34,7 @@ install() {
 	curl -fsSL --retry 2 -o "$dir/$archive" "$base/download/$tag/$archive" || fail "scaledjob: cannot download $archive of $tag"
 	command -v gh >/dev/null || fail "scaledjob: found no gh to verify the download; install it, or set SCALEDJOB"
 	gh attestation verify "$dir/$archive" --repo "$repository" --signer-workflow "$repository/.github/workflows/release.yaml" \
-		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify: $(tail -n 1 "$dir/verified")"
+		--source-ref "refs/tags/$tag" >"$dir/verified" 2>&1 || fail "scaledjob: the attestation of $archive does not verify: $(grep '[^[:space:]]' "$dir/verified" | tail -n 3)"
 	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
 }
 
@@ -90,9 +90,18 @@ mapfile -d '' files < <(names "${FILES:-.}" | inside)
 
 flags=(--fail-on "${FAIL_ON:-error}")
 if [[ -n "${RELEASE:-}" ]]; then flags+=(--release "$RELEASE"); fi
-if [[ "${CONFIG:-}" == base && -n "${GITHUB_BASE_REF:-}" ]]; then # a pull request cannot change what is left out
-	git rev-parse -q --verify "origin/$GITHUB_BASE_REF" >/dev/null 2>&1 || fail "scaledjob: the checkout has no origin/$GITHUB_BASE_REF; use fetch-depth: 0 with config: base"
-	git show "origin/$GITHUB_BASE_REF:.scaledjob.yaml" >"$work/settings.yaml" 2>/dev/null || : # none: an empty file
+from="${GITHUB_BASE_REF:+origin/$GITHUB_BASE_REF}"
+if [[ "${CONFIG:-}" == base && "${GITHUB_EVENT_NAME:-}" == merge_group ]]; then
+	from="$(jq -er .merge_group.base_sha "${GITHUB_EVENT_PATH:-}" 2>&1)" || fail "scaledjob: the event of the merge queue has no base: $from"
+fi
+if [[ "${CONFIG:-}" == base && -n "$from" ]]; then # a pull request cannot change what is left out
+	if ! git rev-parse -q --verify "$from^{commit}" >"$work/said" 2>&1; then
+		[[ ! -s "$work/said" ]] || fail "scaledjob: git cannot read $from: $(<"$work/said")"
+		fail "scaledjob: the checkout has no $from; use fetch-depth: 0 with config: base"
+	fi
+	listed="$(git ls-tree --full-tree "$from" .scaledjob.yaml)" || fail "scaledjob: git cannot list $from"
+	: >"$work/settings.yaml"
+	if [[ -n "$listed" ]]; then git show "$from:.scaledjob.yaml" >"$work/settings.yaml"; fi
 	flags+=(--config "$work/settings.yaml")
 elif [[ -f .scaledjob.yaml ]]; then
 	echo "The settings of .scaledjob.yaml count: exclude and ignore leave findings out."
