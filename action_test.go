@@ -199,7 +199,7 @@ func TestActionDownload(t *testing.T) {
 	r.env = append(r.env, "SCALEDJOB=", "FILES=.", "SCALEDJOB_RELEASES="+server.URL)
 	require.NoError(t, os.Remove(filepath.Join(r.bin, "scaledjob")))
 	verify := func(status string) {
-		r.script(t, "gh", "#!/bin/bash\necho 'HTTP 404'\nprintf '%s ' \"$@\" >"+filepath.Join(r.bin, "asked")+"\nexit "+status+"\n")
+		r.script(t, "gh", "#!/bin/bash\nprintf 'HTTP 404\\n\\n'\nprintf '%s ' \"$@\" >"+filepath.Join(r.bin, "asked")+"\nexit "+status+"\n")
 	}
 	verify("0")
 	for _, version := range []string{"v0.1.0", "latest"} {

@@ -52,7 +52,7 @@ ScaledJobs, those that change are listed, and of those that change for the same 
 			manifests, problems := d.manifests(c, args)
 			err := d.run(manifests, problems, c.OutOrStdout())
 			if d.Repository != nil {
-				d.Repository.Summary(c.ErrOrStderr(), "helm template DIR | scaledjob diff -", "kustomize build DIR | scaledjob diff -")
+				d.Repository.Summary(c.ErrOrStderr(), c.CommandPath())
 			}
 			return err
 		},
@@ -145,7 +145,7 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	return input.Outcome(len(changed) > 0, problems)
 }
 
-// title names a ScaledJob among many.
+// title returns the name of a ScaledJob with its namespace, and with its file if there may be several.
 func (d *diffCommand) title(m *input.ScaledJob) string {
 	name := strings.TrimPrefix(m.Spec.Namespace+"/"+input.Titled(m.Name()), "/")
 	if d.Repository != nil {

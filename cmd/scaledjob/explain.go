@@ -70,7 +70,7 @@ of its image.`,
   # everything from the cluster, read-only; also as kubectl scaledjob explain …
   scaledjob explain orders -n mail --context prod --queue 120`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return e.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr(), c.CommandPath())
 		},
 	}
 	e.ManifestFlags.Add(c)
@@ -87,7 +87,7 @@ of its image.`,
 	return c
 }
 
-func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader, out, notes io.Writer) error {
+func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader, out, notes io.Writer, command string) error {
 	if err := e.check(args); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	}
 	if len(files)+len(e.Files) > 0 {
 		e.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
-		defer e.Repository.Summary(notes, "helm template DIR | scaledjob explain -", "kustomize build DIR | scaledjob explain -")
+		defer e.Repository.Summary(notes, command)
 	}
 	found, problems := e.found(ctx, names, files, stdin)
 	var manifests []*input.ScaledJob

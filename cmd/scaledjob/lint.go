@@ -202,7 +202,7 @@ func (l *linter) write(out io.Writer, found *lint.Report) error {
 		return err
 	}
 	if l.output.Text == "text" || l.output.Text == "github" {
-		l.Repository.Summary(out, "--helm DIR", "--kustomize DIR")
+		l.Repository.Summary(out, "")
 	}
 	if l.output.Text == "text" {
 		fmt.Fprintf(out, "checked for KEDA %s\n", l.releases.String())

@@ -301,6 +301,11 @@ func TestPlugin(t *testing.T) {
 		require.Regexp(t, `(?m)^  (kubectl|echo) `, out)
 		require.NotRegexp(t, `(?m)^ *scaledjob |\| scaledjob `, out)
 	}
+	tree(t, map[string]string{"a.yaml": hostileManifest, "notes.txt.json": "{\"a\": 1,}\n// a comment\n", "job.yaml": "kind: ScaledJob\nmetadata: {name: {{ .x }}}\n"})
+	for _, command := range []string{"explain --queue 5 .", "simulate --arrivals batch:1@0s --service 1s .", "diff --from 2.18 ."} {
+		_, _, said := call(t, command, "")
+		require.Contains(t, said, "helm template DIR | kubectl scaledjob "+strings.Fields(command)[0]+" -\n")
+	}
 	os.Args = []string{"kubectl_complete-scaledjob"}
 	_, out, _ := call(t, "lint --fail-on w", "")
 	require.Contains(t, out, "warning\n")

@@ -94,7 +94,7 @@ func newSimulate() *cobra.Command {
 		}
 		if s.Files = append(s.Files, args...); len(s.Files) > 0 {
 			s.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
-			defer s.Repository.Summary(c.ErrOrStderr(), "helm template DIR | scaledjob simulate -", "kustomize build DIR | scaledjob simulate -")
+			defer s.Repository.Summary(c.ErrOrStderr(), c.CommandPath())
 		}
 		return s.run(c.Context(), c)
 	}

@@ -113,7 +113,11 @@ func (c *collector) others(all documents) {
 		version, kind := d.text("apiVersion"), d.kind()
 		c.misspelled(d)
 		if want := apiVersions[kind]; want != "" && version != want && !d.foreign() {
-			c.add(wrongVersion, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
+			r := wrongVersion
+			if slices.Contains(ofKubernetes, kind) && !c.used[d] { // it may be no manifest
+				r.Severity = Note
+			}
+			c.add(r, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		object := companions[kind]
 		if object == nil || d.foreign() {

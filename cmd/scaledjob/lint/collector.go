@@ -19,6 +19,7 @@ type collector struct {
 	findings []Finding
 	ignored  int
 	compared int // letters of names
+	used     map[*document]bool
 }
 
 // near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
@@ -77,6 +78,7 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 // scaledJobs checks each ScaledJob, and counts them.
 func (c *collector) scaledJobs(all documents) int {
 	n, x := 0, indexOf(all)
+	c.used = x.used
 	for _, d := range all {
 		kind, want := d.kind(), manifest.GroupVersionKind
 		if !strings.EqualFold(kind, want.Kind) {

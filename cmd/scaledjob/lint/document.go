@@ -55,7 +55,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 	return found
 }
 
-// listed are the items of a List, or the document itself if it is a mapping.
+// listed returns the items of a List. Of any other mapping it returns the document.
 func listed(d *document) []*document {
 	if d.root == nil || d.root.Kind != yaml.MappingNode || len(d.root.Content) == 0 {
 		return nil

@@ -42,6 +42,7 @@ type index struct {
 	checked map[checked]bool
 	places  map[*document]map[string][]any // of parameters in authentications
 	similar map[[2]string]string           // of a missing object, by kind and name
+	used    map[*document]bool             // a ScaledJob refers to it
 }
 
 // A checked authentication was checked for a ScaledJob, with which the others share a value.
@@ -59,7 +60,7 @@ func (x *index) first(a authentication, with string) bool {
 
 func indexOf(all documents) *index {
 	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document]*wanted{},
-		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}, map[[2]string]string{}}
+		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}, map[[2]string]string{}, map[*document]bool{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -119,6 +120,7 @@ func (x *index) find(l lookup) (found *document, any bool) {
 		}
 	}
 	if first < len(all) {
+		x.used[all[first]] = true
 		return all[first], true
 	}
 	return nil, len(x.names[l.kind]) > 0

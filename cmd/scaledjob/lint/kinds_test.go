@@ -71,4 +71,10 @@ spec:
 		}
 		require.Equal(t, []string{want}, fixes, object)
 	}
+	// An object that no ScaledJob refers to may be no manifest.
+	for part, want := range map[string]lint.Severity{"": lint.Note, "serviceAccountName: other, ": lint.Error} {
+		text := strings.Replace(valid, "restartPolicy", part+"restartPolicy", 1) + "kind: ServiceAccount\nmetadata: {name: other}\n"
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}})
+		require.Equal(t, want, r.Findings[len(r.Findings)-1].Severity, brief(r.Findings))
+	}
 }

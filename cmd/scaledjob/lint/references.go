@@ -224,8 +224,9 @@ type variable struct {
 	at              func() place
 }
 
-// wanted are the variables of an authentication, by name, as far as no ScaledJob was found to lack them. Of noted ones
-// a document that is not given may have them for a ScaledJob. The places of containers are by their name.
+// wanted holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
+// A noted one has a note: a ScaledJob may have it from an object that is not given. The containers are the places
+// of their names.
 type wanted struct {
 	fresh, noted map[string][]variable
 	containers   map[string][]place
@@ -402,7 +403,7 @@ func authenticationParameterUnknown(j *job) {
 func nameMisspelled(j *job) {
 	check := func(kind, name string, steps ...any) {
 		key := [2]string{kind, name}
-		if name == "" || len(j.all.named[key]) > 0 {
+		if j.all.find(j.lookup(kind, name)); name == "" || len(j.all.named[key]) > 0 {
 			return
 		}
 		near, known := j.all.similar[key]

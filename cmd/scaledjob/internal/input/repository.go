@@ -187,9 +187,13 @@ func (r *Repository) Skips(s Source, unread error) bool {
 // Unrendered reports whether skipped files may have ScaledJobs when they are rendered.
 func (r *Repository) Unrendered() bool { return r.skipped[skippedTemplate]+r.skipped[skippedPatch] > 0 }
 
-// Summary counts the skipped files and explains how to check them: charts and overlays are rendered
-// by these. It is empty without any.
-func (r *Repository) Summary(out io.Writer, chart, overlay string) {
+// Summary counts the skipped files and explains how to check them: charts and overlays are rendered by flags of
+// lint, or else before a command reads them. It is empty without any.
+func (r *Repository) Summary(out io.Writer, command string) {
+	chart, overlay := "--helm DIR", "--kustomize DIR"
+	if command != "" {
+		chart, overlay = "helm template DIR | "+command+" -", "kustomize build DIR | "+command+" -"
+	}
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
 		hint := map[string]string{
 			skippedTemplate: "; to check charts rendered, use " + chart,

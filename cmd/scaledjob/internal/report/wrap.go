@@ -60,7 +60,7 @@ func Fitted(line string, columns int) []string {
 }
 
 // words match the words of a shell, in quotes or not, and flags with their values.
-var words = regexp.MustCompile(`(?:-[\w-]+ )?(?:'[^']*'|"[^"]*"|[^\s'"-])(?:'[^']*'|"[^"]*"|[^\s'"])*|\S+`)
+var words = regexp.MustCompile(`(?:-[\w-]+ )?(?:'[^']*'|"[^"]*"|[^\s'"-])(?:'[^']*'|"[^"]*"|[^\s'"])*|(?:'[^']*'|"[^"]*"|[^\s'"])+|\S+`)
 
 // Command breaks a line of a shell between two words, so that it can be copied, or a comment.
 func Command(line string, columns int) []string {

@@ -40,6 +40,7 @@ func TestCommand(t *testing.T) {
 		"  run a --b c d":            {"  run a --b c d"},
 		"  run aa --bb 'c d' --e f":  {"  run aa \\", "    --bb 'c d' \\", "    --e f\n"},
 		"  run --b --ccccc dddd eee": {"  run --b \\", "    --ccccc dddd \\", "    eee\n"},
+		"  run aa --bb='c d' --e":    {"  run aa \\", "    --bb='c d' \\", "    --e\n"},
 		"  # one two three four":     {"  # one two three", "  # four"},
 	} {
 		require.Equal(t, want, report.Command(line, 17))
