@@ -85,7 +85,7 @@ var largeFiles = []struct {
 	{"variables that a ConfigMap has", 0, many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}]", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "orders#")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(8_000, ", ", "{parameter: p#, name: E#}") + "]}\n" +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\ndata: {" + many(8_000, ", ", "E#: a") + "}\n"},
-	{"variables beside notes", 0, many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}], env: [{name: U#, value: a}]", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "orders#")) +
+	{"variables beside notes", 0, fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}], env: ["+many(30_000, ", ", "{name: U#, value: a}")+"]", "", "{type: cpu, authenticationRef: {name: a}}") +
 		"---\n" + many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, value: a}]", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "others#")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [{parameter: p, name: E}]}\n"},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
