@@ -34,9 +34,13 @@ var deeds = []deed{
 	{"managed fields", func(a *objects, u *unstructured.Unstructured) error {
 		var entries []metav1.ManagedFieldsEntry
 		for i := range 400 {
+			fields := &metav1.FieldsV1{}
+			if err := fields.UnmarshalJSON([]byte(`{"f:spec":{"f:a":{` + strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`"f:%d":{},`, i), 100), ",") + `}}}`)); err != nil {
+				return err
+			}
 			entries = append(entries, metav1.ManagedFieldsEntry{
 				Manager: fmt.Sprint("manager-", i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: u.GetAPIVersion(), FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:a":{` + strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`"f:%d":{},`, i), 100), ",") + `}}}`)},
+				FieldsV1: fields,
 			})
 		}
 		u.SetManagedFields(entries)

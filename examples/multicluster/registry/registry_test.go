@@ -283,7 +283,3 @@ func TestProxyIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(data), "proxy-url")
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (r roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return r(q) }
