@@ -73,6 +73,8 @@ var largeFiles = []struct {
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"names beside similar names", 1, fmt.Sprintf(head, "", ", imagePullSecrets: ["+many(3_000, ", ", "{name: s#"+long+"}")+"]", "{type: cpu}") +
 		many(900, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s-"+long+"-#, namespace: shop}\n")},
+	{"a similar name behind others", 3, fmt.Sprintf(head, "", ", imagePullSecrets: ["+many(2_000, ", ", "{name: y#}")+", {name: s-"+long+"-001}]", "{type: cpu}") +
+		many(900, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s-"+long+"-#, namespace: shop}\n")},
 	{"mounts beside similar volumes", 3_000, fmt.Sprintf(head, ", volumeMounts: ["+many(3_000, ", ", "{name: v#"+long+", mountPath: /a#}")+"]",
 		", volumes: ["+many(900, ", ", "{name: v-"+long+"-#, emptyDir: {}}")+"]", "{type: cpu}")},
 	{"pending conditions", 10_000, strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: cpu}"), "  maxReplicaCount", "  scalingStrategy: {strategy: accurate, pendingPodConditions: ["+many(10_000, ", ", "c#, c#")+"]}\n  maxReplicaCount")},

@@ -70,5 +70,5 @@ func pubsubMode(c *checker) fault {
 	if key == "" {
 		key = "topicName"
 	}
-	return fault{key: key, text: fmt.Sprintf("mode %s is not a metric of %s", v.Text, resource), fix: fix}
+	return fault{key: key, text: fmt.Sprintf("mode %q is not a metric of %s", v.Text, resource), fix: fix}
 }
