@@ -61,6 +61,8 @@ func TestRepository(t *testing.T) {
 		"skipped 4 Kustomize patches; to check overlays rendered, use --kustomize DIR\n", "skipped 1 excluded file\n"} {
 		require.Contains(t, out, line)
 	}
+	_, out, _ = call(t, "lint --exclude vendor/ --exclude Chart.yaml", "")
+	require.Contains(t, out, "skipped 3 Helm values files\n", "an excluded chart is one, too")
 	status, out, _ = call(t, "lint", "")
 	require.Equal(t, found, status, "broken YAML of a ScaledJob is found")
 	require.Contains(t, out, "vendor/broken.yaml:")
