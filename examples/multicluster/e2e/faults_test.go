@@ -160,6 +160,7 @@ func delay(t *testing.T, config *rest.Config, before func(*http.Request)) *httpt
 				return
 			}
 			r = r.WithContext(context.WithoutCancel(r.Context()))
+			w = struct{ http.ResponseWriter }{w} // or else the proxy asks it whether the client has gone
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		before(r)
