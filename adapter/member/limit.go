@@ -24,7 +24,7 @@ const (
 	// counts as itemValues more, because it is that much larger than any part of an object.
 	maxValues  = 100_000
 	itemValues = 4
-	// freeValues and freeBytes are what an answer may have that is read at any time. A member's larger
+	// freeValues and freeBytes are the size of an answer that is read at any time. A member's larger
 	// answers are read and decoded one after another.
 	freeValues, freeBytes = 1000, 256 << 10
 	// pageSize is the most objects that a page is asked for. Pages of larger objects have fewer.

@@ -38,8 +38,8 @@ type Observation struct {
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.
 // It reads from the API server what the cache does not have: the failed pods of Jobs that have
 // just failed, whether missing Jobs exist and which of their pods are left, and all Jobs if the
-// state is newer than the cache or of another ScheduledJob. The error joins what could not be read.
-// The observation can be used with it: its JobsKnown is false if a decision needs what is missing.
+// state is newer than the cache or of another ScheduledJob. The error joins the reads that failed.
+// The observation can be used with it: its JobsKnown is false if a decision needs such a read.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
 	o := Observation{term: t.Terms.Term(), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
 	for _, j := range jobs {

@@ -115,7 +115,7 @@ func (o *options) managed() ctrl.Options {
 	return options
 }
 
-// shorten leaves of an object in the cache what is read.
+// shorten leaves out of an object in the cache the parts that nobody reads.
 func shorten(object any) (any, error) {
 	if sj, is := object.(*v1.ScaledJob); is {
 		sj.Spec.Shorten()

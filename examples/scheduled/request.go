@@ -153,7 +153,7 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 	return own, err
 }
 
-// The most RunRequests of a ScheduledJob that get an owner in one reconciliation, and that are told why
+// The most RunRequests of a ScheduledJob that get an owner in one reconciliation, and that learn why
 // they have no run. Each is a request, during which nothing else happens for the ScheduledJob.
 const (
 	mostClaimed = 100
@@ -206,7 +206,7 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 // answer writes the status of the runs to their RunRequests. It deletes a RunRequest
 // that has been answered for long enough, and whose run history has dropped, and one whose run was
 // dropped before an answer. decided is false if the spec is invalid.
-// Other RunRequests without a run say why, twenty more each time. With the status of another release,
+// Other RunRequests without a run get the reason, twenty more each time. With the status of another release,
 // no RunRequest changes.
 func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
 	if s.foreign != nil {
