@@ -57,10 +57,7 @@ func (r repeating) String() string {
 }
 
 func (r repeating) From(since time.Time) Occurrences {
-	if since.IsZero() {
-		since = beginning
-	}
-	o, _ := r.interval.Occurrences(since, r.zone) // it fails only for the zero time
+	o, _ := r.interval.Occurrences(latest(since, beginning), r.zone) // it fails only for the zero time
 	return o
 }
 
