@@ -108,14 +108,16 @@
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
 //	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestManyLargeAnswers, TestSizesOfValues
+//	values of an answer have the sizes that its bound assumes             TestSizesOfValues
+//	a kind is read again when it changes on the member                    TestKindsChange
+//	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestManyLargeAnswers
 //	a member is asked about the kind of a workload only                   TestEndlessKinds
 //	no owner uses up what the others have                                 TestShareOfBound, TestShareOfPods, TestParallelPods
 //	pods of others' Jobs do not count                                     TestPods, TestForgedPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence
 //	a forbidden namespace concerns its owners only                        TestForbiddenNamespace, TestLargeObjectOfATenant
-//	orphans are deleted only on request; causes are worded                TestOrphans, TestCauses
+//	orphans are deleted only on request; causes are worded                TestOrphans, TestOrphansOfOthers, TestCauses
 //	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff, TestNetworkIsLost
 //	pods that never start cost no healthy member a replica                TestPodsThatNeverStart
 //	a merge of overrides changes neither argument, and nothing if again   TestMerge

@@ -21,7 +21,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -278,6 +277,7 @@ func TestLargestAnswers(t *testing.T) {
 // A member's large answers are decoded one after another, however many requests and watches there are.
 func TestManyLargeAnswers(t *testing.T) {
 	text := large(`{"kind":"Job","apiVersion":"batch/v1","spec":{"template":{"spec":{"containers":[`, "{}", "]}}}}", maxValues/2-10)
+	const gets = 10
 	var sent atomic.Int64
 	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
 		switch q := r.URL.Query(); {
@@ -304,8 +304,10 @@ func TestManyLargeAnswers(t *testing.T) {
 	require.NoError(t, err)
 	most := heapWhile(func() {
 		var group sync.WaitGroup
-		for range 2 {
-			group.Go(func() { _, _ = c.clients.Requests.BatchV1().Jobs("n").Get(t.Context(), "a", metav1.GetOptions{}) })
+		for range gets {
+			group.Go(func() {
+				_, _ = c.sender(t.Context(), time.Now()).client().BatchV1().Jobs("n").Get(t.Context(), "a", metav1.GetOptions{})
+			})
 		}
 		for _, n := range namespaces {
 			group.Go(func() {
@@ -327,7 +329,7 @@ func TestManyLargeAnswers(t *testing.T) {
 		}
 		group.Wait()
 	})
-	require.EqualValues(t, 2+6+6, sent.Load())
+	require.EqualValues(t, gets+6+6, sent.Load())
 	t.Logf("%d MiB at most", most>>20)
 	require.Less(t, most, uint64(300<<20))
 }
@@ -455,48 +457,6 @@ func TestLargeObjectOfATenant(t *testing.T) {
 			require.Equal(t, since, still, name)
 		}
 	}
-}
-
-// A member that claims to have kinds without end is asked about the group and version of a workload only.
-func TestEndlessKinds(t *testing.T) {
-	const groups = 300
-	var requests atomic.Int64
-	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
-		kinds := large(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"deployments","kind":"Deployment","namespaced":true},{"name":"deployments/scale","kind":"Scale","group":"autoscaling","version":"v1","namespaced":true},`, `{"name":"a"}`, "]}", 10_000)
-		switch {
-		case r.URL.Path == "/api":
-			say(w, 200, `{"kind":"APIVersions","versions":["v1"]}`)
-		case r.URL.Path == "/apis":
-			all := []string{`{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}`}
-			for i := range groups {
-				all = append(all, fmt.Sprintf(`{"name":"g%[1]d","versions":[{"groupVersion":"g%[1]d/v1","version":"v1"}]}`, i))
-			}
-			say(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[`+strings.Join(all, ",")+`]}`)
-		case strings.HasSuffix(r.URL.Path, "/v1"):
-			say(w, 200, kinds)
-		case strings.HasSuffix(r.URL.Path, "/deployments/web/scale"):
-			say(w, 200, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":3}}`)
-		default:
-			return false
-		}
-		requests.Add(1)
-		return true
-	}})
-	t.Cleanup(api.Close)
-	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
-	require.NoError(t, err)
-	require.NoError(t, c.Probe(t.Context()))
-	var all Clusters
-	require.NoError(t, all.Add(t.Context(), c))
-	for range 3 {
-		seen, problems := all.ObserveReplicas(t.Context(), Workload{Namespace: "shop", Name: "web"}, ReplicasPoll{})
-		require.Empty(t, problems)
-		require.EqualValues(t, 3, seen[0].Replicas)
-	}
-	require.LessOrEqual(t, requests.Load(), int64(2+3), "two about the kind, and each scale")
-	_, problems := all.ObserveReplicas(t.Context(), Workload{Kind: appsv1.SchemeGroupVersion.WithKind("Deployments"), Namespace: "shop", Name: "web"}, ReplicasPoll{})
-	require.ErrorContains(t, problems["a"], `no matches for kind "Deployments" in version "apps/v1"`)
 }
 
 // track tracks an owner of a namespace, whose UID is its name.

@@ -89,6 +89,22 @@ func TestManyOrphans(t *testing.T) {
 	})
 }
 
+// The orphans of a namespace that cannot be read hide none of another.
+func TestOrphansOfOthers(t *testing.T) {
+	o := member.Options{Namespaces: []string{"mail", "shop"}}
+	w := newWorld(t, o)
+	w.sites["a"] = newSite("a", new(atomic.Int64))
+	w.sites["a"].PrependReactor("list", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() == "mail" {
+			return true, nil, errors.New("too large")
+		}
+		return true, &batchv1.JobList{Items: []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a", Labels: map[string]string{member.LabelHome: home}}}}}, nil
+	})
+	found, err := w.member("a", o).Orphans(t.Context(), func(context.Context) (map[types.UID]bool, error) { return nil, nil })
+	require.ErrorContains(t, err, `namespace "mail": list Jobs: too large`)
+	require.Len(t, found, 1)
+}
+
 // The causes of pending Jobs are those of their pods, and of their own events if they have none.
 func TestCauses(t *testing.T) {
 	w := newWorld(t, member.Options{})

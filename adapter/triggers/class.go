@@ -77,17 +77,17 @@ func (c *class) forget(owner string) {
 		at.shard.triggers -= at.triggers
 	}
 	idle := known && at.shard.triggers == 0 && at.shard != c.shards[0]
+	var w *workerConn
+	if idle {
+		w = at.shard.release(nil) // before another owner takes the shard
+	}
 	c.mu.Unlock()
 	switch {
-	case idle:
-		switch w := at.shard.release(nil); {
-		case w == nil:
-		case c.pool.mayRetire():
-			w.retire()
-		default: // nobody waits for its reads
-			w.close()
-		}
-	case known:
+	case w != nil && c.pool.takesTurn():
+		w.retire()
+	case w != nil: // nobody waits for its reads
+		w.close()
+	case known && !idle:
 		at.shard.use(func(w *workerConn) { w.forget(owner) })
 	}
 }

@@ -137,7 +137,7 @@ func (p *pool) check(name string, w *workerConn) {
 	if !hangs && load.Builds-load.Scalers <= maxBuilds && load.Memory-load.Start <= maxGrowth+perScaler*load.Scalers {
 		return
 	}
-	if !p.mayRetire() {
+	if !p.takesTurn() {
 		return
 	}
 	if hangs {
@@ -151,9 +151,9 @@ func (p *pool) check(name string, w *workerConn) {
 	w.retire()
 }
 
-// mayRetire reports whether a worker may be retired now: one that was retired before has ended. A tenant
-// may want to replace them in a row, which costs all owners their scalers, and memory.
-func (p *pool) mayRetire() bool {
+// takesTurn takes the turn to retire a worker, and reports whether it was free: the one that was retired
+// before has ended. A tenant may want to replace them in a row, which costs all owners their scalers, and memory.
+func (p *pool) takesTurn() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.retired) < p.timeout+2*grace {

@@ -202,8 +202,9 @@ func (w *workerConn) begin(read wire.Read, s *stream) error {
 		w.mu.Unlock()
 		return errGone
 	}
-	if owner := prefixOf(s.key); w.woken[owner].IsZero() {
-		w.woken[owner] = time.Time{}
+	owner := prefixOf(s.key)
+	if _, reads := w.woken[owner]; !reads {
+		w.woken[owner] = time.Time{} // from now on the worker may wake it
 	}
 	w.last++
 	id := w.last
