@@ -1,7 +1,10 @@
 //go:build tools
 
-// Package binaries holds the version of KEDA whose operator is built and run
-// beside the library.
+// Package binaries holds the version of KEDA whose operator and metrics server are
+// built and run beside the library.
 package binaries
 
-import _ "github.com/kedacore/keda/v2/cmd/operator"
+import (
+	_ "github.com/kedacore/keda/v2/cmd/adapter"
+	_ "github.com/kedacore/keda/v2/cmd/operator"
+)
