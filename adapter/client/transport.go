@@ -69,6 +69,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // that has no limit.
 type shortPause struct{ next http.RoundTripper }
 
+// WrappedRoundTripper lets client-go cancel a request at its timeout.
+func (t shortPause) WrappedRoundTripper() http.RoundTripper { return t.next }
+
 func (t shortPause) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
