@@ -26,7 +26,7 @@ PURE     := $(filter-out $(call with,keda) $(call with,cluster),$(USED))
 # Their packages, without tests that need a control plane.
 PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 # Of KEDA, besides the newest.
-RELEASES = $(patsubst conformance/releases/%.mod,%,$(wildcard conformance/releases/*.mod))
+RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
 .PHONY: ci test oldest imports check race fuzz examples worker worker.out bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
@@ -43,13 +43,13 @@ oldest:
 
 # Imports the library beside each supported controller-runtime: no other version may change.
 imports:
-	go run ./tools/imports $(ARGS)
+	go run ./internal/tools/imports $(ARGS)
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	@set -e; for m in $(USED); do echo "check $$m"; \
 	(cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...); done
-	@echo "check what is generated"; cd examples/redis-operator; \
+	@echo "check what is generated"; cd controllers/redis-operator; \
 	sums() { find api config -type f | sort | xargs sha256sum; }; before="$$(sums)"; \
 	go generate ./... && test "$$before" = "$$(sums)"
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
@@ -60,7 +60,7 @@ check:
 # properties have a tenth of their draws: a race does not need many cases.
 race:
 	go test -race -short -timeout 30m ./field ./simulation ./strategy/... ./cmd/scaledjob/internal/cluster ./cmd/scaledjob/internal/editor \
-	$$(go list $(patsubst %,%/...,$(filter-out . ./tools ./cmd/scaledjob,$(PURE))) | grep -v /e2e$$)
+	$$(go list $(patsubst %,%/...,$(filter-out . ./internal/tools ./cmd/scaledjob,$(PURE))) | grep -v /e2e$$)
 	go test -race -run 'TestSameBytes|TestErrors|TestReplicate|TestTraces' ./simulation/study
 	go test -race -run Interrupt ./cmd/scaledjob
 
@@ -89,20 +89,20 @@ bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGED)
 
 conformance:
-	cd conformance && $(CONFORM) . ./triggers
-	cd conformance/horizontal && GOWORK=off go test -count=1 .
+	cd test/conformance && $(CONFORM) . ./triggers
+	cd test/conformance/horizontal && GOWORK=off go test -count=1 .
 
 conformance-all: conformance
-	cd conformance/horizontal && GOWORK=off go test -count=1 -timeout 60m . -polls 100000 && \
+	cd test/conformance/horizontal && GOWORK=off go test -count=1 -timeout 60m . -polls 100000 && \
 	GOWORK=off go test -count=1 -modfile=releases/1.35.mod -tags=kubernetes1.35 -timeout 60m . -polls 100000
-	cd conformance && GOWORK=off $(CONFORM) -tags=scalers -run 'TestConstructedTriggers|TestTriggersWithoutTarget' .
-	@set -e; cd conformance; for r in $(RELEASES); do echo "KEDA $$r"; \
+	cd test/conformance && GOWORK=off $(CONFORM) -tags=scalers -run 'TestConstructedTriggers|TestTriggersWithoutTarget' .
+	@set -e; cd test/conformance; for r in $(RELEASES); do echo "KEDA $$r"; \
 	GOWORK=off $(CONFORM) -modfile=releases/$$r.mod -tags=older,keda$$r .; done
-	cd conformance/aggregate && GOWORK=off $(CONFORM) . && GOWORK=off $(CONFORM) -modfile=releases/2.7.mod -tags=keda2.7 .
+	cd test/conformance/aggregate && GOWORK=off $(CONFORM) . && GOWORK=off $(CONFORM) -modfile=releases/2.7.mod -tags=keda2.7 .
 
 # Fails if KEDA has a release that package keda does not know. It asks the module proxy.
 newest:
-	cd conformance && go test -count=1 -run TestNewestRelease . -newest
+	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # A test that fails runs a second time; the last lines name it. Tests on a control plane compete with it
 # for processors: a flaky one must neither lose a run of hours nor be hidden. A program that died has
@@ -119,42 +119,42 @@ e2e:
 
 # The tests of the adapter and the command on an older Kubernetes.
 e2e-oldest:
-	cd e2e && SCALEDJOB_KUBERNETES=1.31 go test -count=1 -v -timeout 60m . ./cluster
+	cd test/e2e && SCALEDJOB_KUBERNETES=1.31 go test -count=1 -v -timeout 60m . ./cluster
 
 # KEDA's operator on the control plane with a real Redis and RabbitMQ: each poll of its log, and each
 # deletion of a Job, is computed again. 11 CPU minutes for the operator the first time. SCALEDJOB_KEDA=2.18.3
 # selects another release.
 beside:
-	cd e2e && go test -count=1 -v -run 'TestBeside(Operator|SameJobs)' -timeout 90m . -beside $(BESIDE)
-	cd examples && go test -count=1 -v -run TestBesideKEDA -timeout 20m ./controller/e2e -beside
+	cd test/e2e && go test -count=1 -v -run 'TestBeside(Operator|SameJobs)' -timeout 90m . -beside $(BESIDE)
+	cd controllers && go test -count=1 -v -run TestBesideKEDA -timeout 20m ./scaledjob-controller/e2e -beside
 
-# The numbers of bench/README.md: KEDA's operator, then examples/controller.
+# The numbers of docs/benchmarks.md: KEDA's operator, then controllers/scaledjob-controller.
 resources:
-	@set -e; cd e2e; for n in 0 100 200 1000; do for which in -operator ""; do \
+	@set -e; cd test/e2e; for n in 0 100 200 1000; do for which in -operator ""; do \
 	go test -count=1 -v -run 'TestSoak$$' -timeout 60m . -soak 30s -scaledjobs $$n $$which; done; done
 
 soak:
-	cd e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
+	cd test/e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
 
 # Without a control plane, which would be the bottleneck.
 scale:
-	cd examples && go test -count=1 -v -run TestScale -timeout 30m ./controller/e2e -scale 10000
+	cd controllers && go test -count=1 -v -run TestScale -timeout 30m ./scaledjob-controller/e2e -scale 10000
 
 # A tenant's hostile resources, for HOSTILE, against the controllers on the control plane.
 hostile:
-	cd examples && go test -count=1 -v -run TestHostileTenant -timeout 30m ./controller/e2e -hostile $(HOSTILE)
+	cd controllers && go test -count=1 -v -run TestHostileTenant -timeout 30m ./scaledjob-controller/e2e -hostile $(HOSTILE)
 
 # The time of healthy ScaledJobs beside failing ones, on the control plane, and who is named.
 law:
-	cd examples && go test -count=1 -v -run 'TestLawOnCluster|TestCulprit' -timeout 60m ./controller/e2e -law
+	cd controllers && go test -count=1 -v -run 'TestLawOnCluster|TestCulprit' -timeout 60m ./scaledjob-controller/e2e -law
 
 # A jump to SCALEDJOBS times ten Jobs, on an API server that answers few requests at a time.
 overload:
-	cd examples && go test -count=1 -v -run TestOverload -timeout 30m ./controller/e2e -overload $(SCALEDJOBS)
+	cd controllers && go test -count=1 -v -run TestOverload -timeout 30m ./scaledjob-controller/e2e -overload $(SCALEDJOBS)
 
 # A real run on the control plane, compared with simulated runs.
 agree:
-	cd examples && go test -count=1 -v -run TestAgreesWithSimulation -timeout 20m ./controller/e2e -agree
+	cd controllers && go test -count=1 -v -run TestAgreesWithSimulation -timeout 20m ./scaledjob-controller/e2e -agree
 
 # Changes the packages in small ways, and prints the changes that no test notices.
 mutate:
@@ -164,29 +164,29 @@ mutate:
 # pushes nothing, and prints the commands that do.
 # The manifests name IMAGES='scaledjob-controller=REGISTRY/NAME@sha256:DIGEST ...' by digest.
 release:
-	go run ./tools/release '$(VERSION)' $(IMAGES)
+	go run ./internal/tools/release '$(VERSION)' $(IMAGES)
 
 # Publishes HEAD to a module proxy in a temporary directory, and installs and imports it from there.
 release-check:
-	go run ./tools/release check
+	go run ./internal/tools/release check
 
 # The incompatible changes of the Go API since the newest release: CHANGELOG.md must name each.
 compare:
-	go run ./tools/release compare
+	go run ./internal/tools/release compare
 
 # The licenses of the dependencies.
 licenses:
-	go run ./tools/release licenses
+	go run ./internal/tools/release licenses
 
 # Known vulnerabilities in code that the modules call. Those of modules with KEDA are KEDA's: they
 # are reported, and do not fail.
 vulnerabilities:
 	@VULNDB='$(VULNDB)' GOVULNCHECK='$(GOVULNCHECK)' KEDA='$(call with,keda)' ALONE='$(ALONE)' \
-	tools/vulnerabilities.sh $(filter-out $(call with,programs),$(USED) $(ALONE))
+	internal/tools/vulnerabilities.sh $(filter-out $(call with,programs),$(USED) $(ALONE))
 
 # The library beside KEDA's executor and Karmada's division; ARGS='-kubeconfig FILE' creates Jobs too.
 peers:
-	cd bench && GOWORK=off go run . $(ARGS)
+	cd test/conformance/bench && GOWORK=off go run . $(ARGS)
 
 # Builds the archives of a release for all platforms, without publishing them.
 snapshot:
@@ -209,10 +209,10 @@ image-check:
 
 # Not with go run, which passes SIGTERM on to nobody.
 cluster:
-	@go build -o cluster.out ./e2e/cluster/run
+	@go build -o cluster.out ./test/e2e/cluster/run
 	@exec ./cluster.out $(ARGS)
 
-# A home cluster and three members, for examples/multicluster.
+# A home cluster and three members, for controllers/multicluster.
 fleet:
-	@go build -o fleet.out ./examples/multicluster/local
+	@go build -o fleet.out ./controllers/multicluster/local
 	@exec ./fleet.out $(ARGS)

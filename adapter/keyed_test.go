@@ -16,8 +16,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/slots"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // A dispatcher is a writer of a keyed owner whose term is older than L.

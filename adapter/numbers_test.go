@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // A name is valid, tells owners apart, and gives its number back.

@@ -20,9 +20,9 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func having(kind batchv1.JobConditionType) func(*batchv1.Job) {

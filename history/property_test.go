@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestKeepsTheNewest(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	h "github.com/scaledjob/scaledjob/horizontal"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // A history is an independent implementation: it keeps everything that ever happened,

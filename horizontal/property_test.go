@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	h "github.com/scaledjob/scaledjob/horizontal"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 var windows = rapid.SampledFrom([]time.Duration{0, 15 * time.Second, time.Minute, 5 * time.Minute, time.Hour})

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestTotal(t *testing.T) {

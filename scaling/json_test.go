@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // roundTrip reads v from its JSON into back, which is returned as a value.

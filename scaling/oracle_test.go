@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // A kind is the state of a metric.

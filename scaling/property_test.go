@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // same compares decisions; a NaN would be the only difference of equal ones, and

@@ -6,9 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // Machines for the agents of a CI: one for two jobs, at least 1, at most 10. A machine serves

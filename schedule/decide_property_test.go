@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestAnyInput(t *testing.T) { rapid.Check(t, propAnyInput) }

@@ -128,5 +128,5 @@
 //	each waiting run has a reason, each event a message        TestWhy, TestEvent
 //	the size of the state                                      TestStateSizeOfMixes, TestSizeInAnOutage
 //	an end and a jitter; schedules that cannot count           TestShifts, TestNextAlone
-//	a backfill runs each occurrence once                       TestBackfill, and that of examples/scheduled
+//	a backfill runs each occurrence once                       TestBackfill, and that of controllers/scheduled
 package schedule

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestSecondBySecond(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 var kinds = []string{"arrived", "delivered", "done", "duplicated", "redelivered", "lost", "polled", "created", "scheduled", "started", "unscheduled",

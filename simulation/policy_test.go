@@ -11,9 +11,9 @@ import (
 
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/strategy"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // constantly is a policy of one's own: so many Jobs in each poll, until it has created the

@@ -12,9 +12,9 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestText(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/strategy/strategytest"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 type half struct{ Odd bool }

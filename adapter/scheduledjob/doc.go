@@ -8,7 +8,7 @@
 //
 //	Tracker               stores states, creates and deletes Jobs, and knows late creates
 //
-// A [Tracker] sends requests. The other functions do no I/O. The program in examples/scheduled
+// A [Tracker] sends requests. The other functions do no I/O. The program in controllers/scheduled
 // does the rest.
 //
 // # Fields

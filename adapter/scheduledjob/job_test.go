@@ -16,9 +16,9 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // The Job of a run of testdata/report.yaml is the one in testdata/report-job.yaml.

@@ -67,5 +67,5 @@
 // TestOwnersAreSpread are about workers, TestAnswersAtOnce about memory, TestHitAndRun and
 // TestReplacementsAreBounded about a tenant who wants their ends, TestFloodOfAsks, TestFloodOfWakes
 // and TestTextsOfAWorker about a worker that is not KEDA's, TestEditsLeaveNothing about 10,000 edits.
-// TestController/servers in examples/controller reads six kinds of real servers.
+// TestController/servers in controllers/scaledjob-controller reads six kinds of real servers.
 package triggers

@@ -14,7 +14,7 @@ import (
 
 	h "github.com/scaledjob/scaledjob/horizontal"
 	so "github.com/scaledjob/scaledjob/horizontal/scaledobject"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/apportion"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 	"github.com/scaledjob/scaledjob/testdata"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/scaledjob/scaledjob/placement/apportion"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // one reports true in one of n draws.

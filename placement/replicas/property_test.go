@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/replicas"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestShares(t *testing.T)    { premise.Check(t, propShares, sharesLeast) }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/replicas"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestReplay(t *testing.T) { premise.Check(t, propReplay, replayLeast) }

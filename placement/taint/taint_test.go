@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/taint"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestLadder(t *testing.T)   { premise.Check(t, propLadder, ladderLeast) }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 func TestOneByOne(t *testing.T) {

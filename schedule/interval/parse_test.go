@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/schedule/interval"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // pick draws one of these, the first ones more often.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/strategy/strategytest"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // Each property has a strategy that breaks it, and finds it.

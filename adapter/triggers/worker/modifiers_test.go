@@ -24,7 +24,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 	"github.com/scaledjob/scaledjob/horizontal"
 	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // A combined is a ScaledObject with a formula of the triggers a and b, and the same policy.

@@ -41,7 +41,7 @@ func Check(files []File, releases ...keda.Profile) Report {
 // A Checker checks files. The zero value checks ScaledJobs for all releases.
 type Checker struct {
 	Releases []keda.Profile // of KEDA; none is all that are known
-	// ScheduledJob reads the YAML of a ScheduledJob, the resource of examples/scheduled, and returns
+	// ScheduledJob reads the YAML of a ScheduledJob, the resource of controllers/scheduled, and returns
 	// what its controller rejects, as [field.Error], and what may surprise its author. nil checks no
 	// ScheduledJob.
 	ScheduledJob func(object []byte) (surprising []*field.Error, rejected error)

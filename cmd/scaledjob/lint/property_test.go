@@ -20,7 +20,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
-	"github.com/scaledjob/scaledjob/premise"
+	"github.com/scaledjob/scaledjob/test/premise"
 )
 
 // fields are what a drawn manifest may say, right and wrong.

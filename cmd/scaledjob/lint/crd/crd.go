@@ -2,7 +2,7 @@
 // the Jobs and pods of the release's Kubernetes, TriggerAuthentication and
 // ClusterTriggerAuthentication.
 //
-// The table fields.txt is generated from the CRDs of KEDA 2.2 to 2.21 by conformance/triggers; the
+// The table fields.txt is generated from the CRDs of KEDA 2.2 to 2.21 by test/conformance/triggers; the
 // module proxy does not serve 2.0, 2.1 and 2.6. A line is a field, below that of its object. Its
 // words are the releases (in:2.5-2.21) if they are fewer than those of its object, and facts: the
 // type (of objects none), required, some (a list may not be empty), open (any field is kept) and

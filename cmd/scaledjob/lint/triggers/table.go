@@ -1,7 +1,7 @@
 // Package triggers holds the parameters of KEDA's scalers, as each release of KEDA since
 // 2.8 declares them, and finds the problems of a trigger's metadata.
 //
-// The table is generated from KEDA's source code by conformance/triggers. Since 2.18,
+// The table is generated from KEDA's source code by test/conformance/triggers. Since 2.18,
 // KEDA's scalers declare their parameters in struct tags: name, place, type, default,
 // allowed values. For earlier releases the table holds the names and places that the code
 // reads, and only unknown keys are reported.

@@ -1,0 +1,75 @@
+// Package cluster connects the example controllers to a cluster: access, custom resources
+// that it serves, an informer of them, and the length of messages.
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/scaledjob/scaledjob/adapter/client"
+)
+
+// An Access is how a program gets to a cluster.
+type Access struct {
+	Program    string // name in requests
+	Kubeconfig string // file; "" is kubectl's default, or else a pod's own access
+	Guide      string // how to get a cluster, for users without any; "" prints nothing
+}
+
+// Config returns the access to the cluster. It sends no request. It sets no rate limit: the
+// controllers bound the requests in flight, and the API server does the rest.
+func (a Access) Config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil && a.Guide != "" && (clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster)) {
+		return nil, fmt.Errorf("there is no cluster to work on: %w.\n\n%s\n\nTo use another cluster, set KUBECONFIG or -kubeconfig", err, a.Guide)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	return rest.AddUserAgent(config, a.Program), nil
+}
+
+// Guide returns the text on how to run an example, such as ./controllers/scaledjob-controller, on a local
+// cluster.
+func Guide(example string) string {
+	return fmt.Sprintf(`To have one on this machine, with nothing but Go installed, run in the folder of this repository
+
+    make cluster                            # the first time it builds Kubernetes, which takes about ten minutes
+
+and in another terminal
+
+    export KUBECONFIG=$PWD/kubeconfig
+    go run %s -install`, example)
+}
+
+// MaxInFlight is the default number of requests in flight, without watches.
+const MaxInFlight = 64
+
+// Clients are clients of Kubernetes' own resources and of custom resources. Watches are for
+// informers, and have neither timeout nor limit: the list of all objects may take longer than a
+// request, and takes no place among the requests.
+type Clients struct {
+	client.Clients
+	Dynamic        dynamic.Interface
+	DynamicWatches dynamic.Interface
+	Limit          *client.Limit // of Requests and Dynamic
+}
+
+// Connect returns the clients, with n requests in flight at most. Each request has the timeout; 0
+// means 15 s.
+func Connect(config *rest.Config, timeout time.Duration, n int) (c Clients, err error) {
+	c.Limit = client.NewLimit(n)
+	var problems [3]error
+	c.Clients, problems[0] = client.Connect(config, timeout, c.Limit)
+	c.Dynamic, problems[1] = dynamic.NewForConfig(client.Limited(config, timeout, c.Limit))
+	c.DynamicWatches, problems[2] = dynamic.NewForConfig(config)
+	return c, errors.Join(problems[:]...)
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// Reasons of the condition Ready, besides the reasons of packages adapter and placement.
+const (
+	reasonReady       = "Ready"
+	reasonInvalid     = "SpecCheckFailed"
+	reasonScaleFailed = "ScaleFailed"
+	reasonJobsUnknown = "JobsUnknown"
+	reasonNotStored   = "StatusNotWritten"
+	reasonUnreachable = "MembersUnreachable"
+)
+
+// conditionTypes are the conditions of both resources. Others are of another release.
+var conditionTypes = []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, "Fallback", "AbleToScale", "ScalingActive", "ScalingLimited"}
+
+// conditions returns the previous conditions, replaced by new conditions of the same type. Each has
+// the generation, and the time at which its status last changed.
+func conditions(before []metav1.Condition, generation int64, is ...metav1.Condition) []metav1.Condition {
+	after := slices.DeleteFunc(slices.Clone(before), func(c metav1.Condition) bool { return !slices.Contains(conditionTypes, c.Type) })
+	for _, c := range is {
+		c.ObservedGeneration = generation
+		c.Message = cluster.ConditionMessage(c.Message)
+		meta.SetStatusCondition(&after, c)
+	}
+	return after
+}
+
+func notReady(reason, message string) metav1.Condition {
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// unknown is neither ready nor not: a part is missing, and the rest goes on.
+func unknown(reason, message string) metav1.Condition {
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+func ready(message string) metav1.Condition {
+	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: message}
+}
+
+// ready returns the most important problem.
+func (o *jobOutcome) ready() metav1.Condition {
+	plan, err := &o.plan, o.refused
+	switch {
+	case o.invalid != nil:
+		return notReady(reasonInvalid, o.invalid.Error())
+	case o.unusable != nil:
+		return notReady(string(replicas.ReasonCheckpointVersion), o.unusable.Error())
+	case o.cutOff != nil:
+		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
+	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
+		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
+	case err != nil:
+		return notReady(scaledjob.ReasonCreateFailed, err.Error())
+	case plan.Reason == jobs.ReasonHeldByStuck:
+		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced")
+	case plan.Unplaced > 0:
+		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs%s", plan.Unplaced, excluded(plan.Members)))
+	case o.unread != nil:
+		return unread(plan.Scaling.Trace.Demand, o.unread)
+	}
+	var away []string
+	var held, lost int64
+	for i := range plan.Members {
+		if m := &plan.Members[i]; m.Excluded == jobs.ReasonUnreachable || m.Excluded == jobs.ReasonUnconfirmed || m.Excluded == jobs.ReasonNeverReached {
+			name := m.Name
+			switch {
+			case apierrors.IsForbidden(o.away[name]):
+				name += " (Forbidden)"
+			case m.Excluded == jobs.ReasonNeverReached:
+				name += " (not since the start: restore it, or run delete-member)"
+			}
+			away = append(away, name)
+			held, lost = held+m.Jobs.Running+m.Jobs.Terminating, lost+m.Lost
+		}
+	}
+	if len(away) > 0 {
+		text := membersAway(away, len(plan.Members)) + fmt.Sprintf("; they hold %d of the maximum", held)
+		if lost > 0 {
+			text += fmt.Sprintf(", and %d lost Jobs there may run twice", lost)
+		}
+		return unknown(reasonUnreachable, text)
+	}
+	return ready("The DistributedScaledJob is valid, and its triggers can be read")
+}
+
+func (out *objectOutcome) ready() metav1.Condition {
+	err := out.applied()
+	switch {
+	case out.invalid != nil:
+		return notReady(reasonInvalid, out.invalid.Error())
+	case out.unusable != nil:
+		return notReady(string(replicas.ReasonCheckpointVersion), out.unusable.Error())
+	case out.unstored != nil:
+		return notReady(reasonNotStored, out.unstored.Error())
+	case out.cutOff != nil:
+		return notReady(string(jobs.ReasonCutOff), out.cutOff.Error())
+	case out.plan.Reason == replicas.ReasonNoMembers:
+		return notReady(string(out.plan.Reason), "No member is registered and has weight and the workload")
+	case out.plan.Reason == replicas.ReasonAllExcluded:
+		return notReady(string(out.plan.Reason), "All members are excluded")
+	case err != nil:
+		return notReady(reasonScaleFailed, err.Error())
+	case out.unread != nil:
+		return unread(out.demand, out.unread)
+	case out.plan.Reason == replicas.ReasonAtMax:
+		return unknown(string(out.plan.Reason), fmt.Sprintf("%d replicas stay where they are, because maxSurge is 0 and there are maxReplicaCount replicas", out.plan.Remaining))
+	}
+	var away []string
+	for i := range out.plan.Shares {
+		if s := &out.plan.Shares[i]; s.Reason == replicas.ReasonUnreachable || s.Reason == replicas.ReasonUnconfirmed {
+			away = append(away, s.Name)
+		}
+	}
+	if len(away) > 0 {
+		return unknown(reasonUnreachable, membersAway(away, len(out.plan.Shares)))
+	}
+	return ready("The DistributedScaledObject is valid, and its triggers can be read")
+}
+
+// excluded words which members get no Jobs, and why, if there are some.
+func excluded(members []jobs.MemberPlan) string {
+	var names []string
+	for i := range members {
+		if m := &members[i]; m.Excluded != "" && m.Excluded != jobs.ReasonNotListed {
+			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Excluded))
+		}
+	}
+	return strings.TrimSuffix(": "+some(names), ": ")
+}
+
+// membersAway words how many members are unreachable, with the names of the first.
+func membersAway(names []string, of int) string {
+	return fmt.Sprintf("%d of %d members unreachable: %s", len(names), of, some(names))
+}
+
+// some returns the first names.
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), 10)], ", ")
+	if len(names) > 10 {
+		text += " and others"
+	}
+	return text
+}
+
+func unread(d scaling.Demand, err error) metav1.Condition {
+	if d.Read == 0 {
+		return notReady(scaledjob.ReasonTriggers, "No trigger could be read: "+err.Error())
+	}
+	return unknown(scaledjob.ReasonSomeTriggers, "Some triggers could not be read: "+err.Error())
+}
+
+func active(d scaling.Demand) metav1.Condition {
+	switch {
+	case d.Read == 0:
+		return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionUnknown, Reason: scaledjob.ReasonUnknown, Message: "No trigger could be read"}
+	case d.Active > 0:
+		return metav1.Condition{
+			Type: scaledjob.ConditionActive, Status: metav1.ConditionTrue, Reason: scaledjob.ReasonActive,
+			Message: fmt.Sprintf("Active triggers: %d of %d", d.Active, d.Metrics),
+		}
+	}
+	return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionFalse, Reason: scaledjob.ReasonInactive, Message: "No trigger is active"}
+}
+
+// active is as the triggers are, or as KEDA's rules make of them.
+func (out *objectOutcome) active(d *scaledobject.Decision) metav1.Condition {
+	c := active(out.demand)
+	if out.invalid == nil && d.Active && c.Status != metav1.ConditionTrue {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, scaledjob.ReasonActive, "A fallback, a formula or an annotation makes it active"
+	}
+	return c
+}
+
+func paused(is bool) metav1.Condition {
+	if is {
+		return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "An annotation pauses it"}
+	}
+	return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "It is not paused"}
+}

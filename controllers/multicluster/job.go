@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// A job is a DistributedScaledJob that is polled.
+type job struct {
+	*poller
+	config  api.JobConfig
+	invalid error
+	// checkpoint has the Jobs that may exist. While it cannot be used nothing is created, and it
+	// is not overwritten.
+	checkpoint jobs.Checkpoint
+	unusable   error
+	owner      triggers.Owner
+	status     jobStatus
+	refused    error             // why Jobs were not created at the last attempt
+	pending    map[string]string // why Jobs do not start, by member
+	explained  time.Time         // when that was found out
+	abandoned  string            // the members with Jobs left behind
+}
+
+// A jobStatus is the status of a DistributedScaledJob.
+type jobStatus struct {
+	api.JobStatus `json:",inline"`
+	Print         jobPrint           `json:"print,omitzero"`
+	Checkpoint    json.RawMessage    `json:"checkpoint,omitempty"` // a jobs.Checkpoint
+	Conditions    []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// A jobPrint holds the columns of kubectl get.
+type jobPrint struct {
+	MembersCount string `json:"membersCount,omitempty"` // healthy/total
+	Running      int64  `json:"running"`                // without pending Jobs
+	Why          string `json:"why,omitempty"`          // why fewer run than are desired
+}
+
+func newJob(p *poller) subject {
+	j := &job{poller: p, pending: map[string]string{}}
+	p.restore(&j.status)
+	j.unusable = unusable(j.status.Checkpoint, &j.checkpoint)
+	return j
+}
+
+func (j *job) read() {
+	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
+	object.Meta = meta
+	if j.config, j.invalid = object.Config(); err != nil {
+		j.invalid = err
+	}
+	if j.invalid == nil {
+		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
+	}
+	j.owner = j.ownerOf(j.config.Source)
+}
+
+func (j *job) close() {
+	j.reader.Forget(j.uid)
+	j.members.Untrack(j.uid)
+}
+
+// A jobOutcome is the result of a poll.
+type jobOutcome struct {
+	invalid  error
+	unusable error            // why the checkpoint cannot be used
+	unread   error            // why metrics could not be read
+	cutOff   error            // why no member answers
+	away     map[string]error // why members are not reachable for the object
+	plan     jobs.Decision
+	reports  []member.Report
+	// refused is why Jobs were not created, by this poll or by the previous poll, if this
+	// poll leaves a member out for that or waits before it tries again.
+	refused error
+}
+
+func (j *job) poll(ctx context.Context) time.Time {
+	if j.seen.GetDeletionTimestamp() != nil {
+		return j.cleanUp(ctx)
+	}
+	begin := time.Now()
+	o := jobOutcome{invalid: j.invalid, unusable: j.unusable}
+	if o.invalid == nil {
+		o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces())
+	}
+	if o.planned() {
+		if err := j.finalize(ctx); err != nil {
+			j.problems.Warn("finalizer not added: nothing is created", err)
+			return begin.Add(time.Second)
+		}
+		j.act(ctx, &o)
+		if ctx.Err() != nil && len(o.reports) == 0 {
+			return time.Time{}
+		}
+	}
+	o.refused = o.applied()
+	if o.refused == nil && (o.leavesOut(jobs.ReasonRejected) || o.waits()) {
+		o.refused = j.refused
+	}
+	j.refused = o.refused
+	j.tell(&o)
+	before := j.status
+	j.status = j.after(&o, time.Now())
+	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
+	interval := max(time.Second, j.config.PollingInterval)
+	if o.plan.Scaling.Rule == scaling.RuleJobsUnknown { // which a moment may change
+		interval = time.Second
+	}
+	return earliest(begin.Add(interval), o.plan.NextCheck)
+}
+
+// planned reports whether there is a plan.
+func (o *jobOutcome) planned() bool { return o.invalid == nil && o.unusable == nil }
+
+// namespaces returns the targetNamespaces, by member.
+func (j *job) namespaces() map[string]string {
+	all := map[string]string{}
+	for name, o := range j.config.Overrides {
+		all[name] = o.Namespace
+	}
+	return all
+}
+
+// why returns why fewer Jobs run than are desired, or nothing if as many do.
+func (o *jobOutcome) why() string {
+	var running, stuck int64
+	excluded := map[jobs.Reason]bool{}
+	for i := range o.plan.Members {
+		m := &o.plan.Members[i]
+		running, stuck = running+m.Jobs.Running-m.Jobs.Pending, stuck+m.Jobs.Stuck
+		excluded[m.Excluded] = true
+	}
+	switch ready := o.ready(); {
+	case running >= o.plan.Target:
+		return ""
+	case ready.Status != metav1.ConditionTrue && ready.Reason != string(jobs.ReasonAllExcluded):
+		return ready.Reason
+	case stuck > 0 || slices.ContainsFunc(notStarting, func(r jobs.Reason) bool { return excluded[r] }):
+		return string(jobs.ReasonNotStarting)
+	case excluded[jobs.ReasonRequestsFail]:
+		return string(jobs.ReasonRequestsFail)
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Reason
+	}
+	return "Starting"
+}
+
+// notStarting are the reasons of members on which Jobs did not start.
+var notStarting = []jobs.Reason{jobs.ReasonNotStarting, jobs.ReasonProbing, jobs.ReasonWorkloadTainted}
+
+// leavesOut reports whether a member gets no Jobs for that reason.
+func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
+	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == reason })
+}
+
+// waits reports whether a member was to create Jobs, and created none without an error:
+// creates that failed are tried again with a backoff.
+func (o *jobOutcome) waits() bool {
+	return slices.ContainsFunc(o.reports, func(r member.Report) bool {
+		return r.Err == nil && r.Created == 0 && slices.ContainsFunc(o.plan.Create, func(c jobs.Placement) bool {
+			return c.Cluster == r.Cluster && c.Jobs() > 0
+		})
+	})
+}
+
+// act reads the queues, plans, and carries the plan out.
+func (j *job) act(ctx context.Context, o *jobOutcome) {
+	var metrics []scaling.Metric
+	metrics, o.unread = j.reader.Read(ctx, j.owner)
+	if ctx.Err() != nil {
+		return // and unread for that reason only
+	}
+	now := time.Now()
+	seen := j.members.Observe(j.uid)
+	if o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces()); o.invalid != nil {
+		return // a member has been registered since
+	}
+	state := jobs.State{
+		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.checkpoint,
+		Shared: j.taints.merge(j.seen.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
+	}
+	j.problems.Warn("observation", state.Validate())
+	o.plan = jobs.Plan(j.config.Policy, state)
+	j.taints.merge(j.seen.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
+	o.cutOff, o.away = j.members.CutOff(), seen.Problems
+	j.checkpoint = o.plan.Checkpoint
+	if j.status.Checkpoint, o.unusable = json.Marshal(j.checkpoint); o.unusable != nil {
+		return
+	}
+	if len(o.plan.Create) > 0 { // so that they count also if this process does not live to see them
+		if err := j.write(ctx, j.status); err != nil {
+			j.problems.Warn("status not written: nothing is created", err)
+			return
+		}
+	}
+	o.reports = j.members.Apply(ctx, seen, o.plan)
+	j.explain(ctx, seen, &o.plan, now)
+}
+
+// explain finds out why Jobs are stuck, at most every 30 s.
+func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.Decision, now time.Time) {
+	var stuck []string
+	for i := range plan.Members {
+		if m := &plan.Members[i]; m.Jobs.Stuck > 0 {
+			stuck = append(stuck, m.Name)
+		}
+	}
+	if len(stuck) > 0 && now.Sub(j.explained) >= 30*time.Second {
+		j.explained = now
+		maps.Copy(j.pending, j.members.Causes(ctx, seen, stuck))
+	}
+}
+
+// after returns the status after the poll. An invalid spec and a checkpoint that cannot be used
+// change the conditions only.
+func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
+	s := j.status
+	if o.planned() {
+		s.JobStatus = api.NewJobStatus(j.seen.GetName(), o.plan, s.JobStatus, now)
+		orphans, ids, healthy := j.orphans(), j.members.places(), 0
+		for i := range o.plan.Members {
+			name, excluded := o.plan.Members[i].Name, o.plan.Members[i].Excluded
+			m := s.MemberClusterStatuses[name]
+			m.ID = ids[name]
+			m.Description += j.causes.of(name, m.State, o.away[name])
+			switch cause := j.pending[name]; { // also of stuck Jobs that have been replaced
+			case m.StuckJobs == 0 && !slices.Contains(notStarting, excluded):
+				delete(j.pending, name)
+			case cause != "":
+				m.Description += "; pending: " + cause
+			}
+			m.OrphanedJobs = int64(orphans[place{j.seen.GetNamespace(), name}])
+			s.MemberClusterStatuses[name] = m
+			if m.State == api.Ready {
+				healthy++
+			}
+		}
+		s.Print = jobPrint{
+			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
+			Running:      s.RunningJobs - s.PendingJobs,
+			Why:          o.why(),
+		}
+	}
+	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),
+		o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
+	return s
+}
+
+// tell logs actions and errors.
+func (j *job) tell(o *jobOutcome) {
+	for _, r := range o.reports {
+		if r.Created > 0 || r.Outdated > 0 || r.Duplicates > 0 || r.Pruned > 0 {
+			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.Pruned)
+		}
+	}
+	j.problems.Warn("invalid", o.invalid)
+	j.problems.Warn("checkpoint of another version: nothing is created", o.unusable)
+	j.problems.Warn("unread", o.unread)
+	j.problems.Warn("failed", o.refused)
+	j.log.Debug("planned", "plan", o.plan)
+}
+
+// applied is why not all of the plan was carried out.
+func (o *jobOutcome) applied() error {
+	var problems []error
+	for _, r := range o.reports {
+		problems = append(problems, on(r.Cluster, r.Err))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	kube "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+	"github.com/scaledjob/scaledjob/controllers/internal/readingtest"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+const threeItems = `
+apiVersion: keda.kedify.io/v1alpha1
+kind: DistributedScaledJob
+metadata: {name: work, namespace: shop, uid: u1, finalizers: [` + finalizer + `]}
+spec:
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}
+    triggers: [{type: metrics-api, metadata: {url: "%s", valueLocation: items, targetValue: "1"}}]
+`
+
+// A bench is the poller of a DistributedScaledJob that has three items, with fake API
+// servers.
+type bench struct {
+	*job
+	home   *fake.FakeDynamicClient
+	log    bytes.Buffer
+	member *kube.Clientset
+	create func() error // answers a create, unless it is nil
+}
+
+// newBench registers the same API server under each of the names.
+func newBench(t *testing.T, names ...string) *bench {
+	t.Helper()
+	queue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items": 3}`) }))
+	t.Cleanup(queue.Close)
+	u := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, threeItems, queue.URL), &u.Object))
+	b := &bench{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), member: kube.NewClientset()}
+	n := 0
+	b.member.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		n++
+		a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", n))
+		if b.create != nil {
+			err := b.create()
+			return err != nil, nil, err
+		}
+		return false, nil, nil
+	})
+	log := slog.New(slog.NewTextHandler(&b.log, nil))
+	c := &controller{options: newOptions(), log: log, home: "home", reader: readingtest.Constant(3), recorder: events.NewFakeRecorder(100)}
+	c.dynamic, c.triggers.Timeout = b.home, 10*time.Second
+	c.members = &members{controller: c}
+	for _, name := range names {
+		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: term.Alone(), Home: "home"})
+		require.NoError(t, err)
+		require.NoError(t, c.members.Add(t.Context(), m))
+	}
+	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", seen: u, log: log, problems: poll.Warnings{Log: log}, causes: causes{}}
+	b.job = newJob(p).(*job)
+	b.read()
+	t.Cleanup(b.close)
+	require.NoError(t, b.invalid)
+	require.Eventually(t, func() bool {
+		for _, m := range c.members.Observe("u1").Clusters {
+			if m.Reach != jobs.Reachable {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, time.Millisecond)
+	return b
+}
+
+func (b *bench) jobs(t *testing.T) []batchv1.Job {
+	t.Helper()
+	all, err := b.member.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	return all.Items
+}
+
+// The checkpoint with the Jobs to create is stored before the first create.
+func TestCheckpointIsStoredFirst(t *testing.T) {
+	b := newBench(t, "a")
+	b.create = func() error {
+		stored, err := b.home.Tracker().Get(api.Jobs, "shop", "work")
+		if err != nil {
+			return err
+		}
+		status, err := json.Marshal(stored.(*unstructured.Unstructured).Object["status"].(map[string]any)["checkpoint"])
+		if string(status) != `{"clusters":{"a":{"pending":3,"running":3}},"version":1}` {
+			return errors.Join(err, fmt.Errorf("stored: %s", status))
+		}
+		return nil
+	}
+	b.poll(t.Context())
+	require.Len(t, b.jobs(t), 3, "%s", &b.log)
+}
+
+// Nothing is created if the checkpoint cannot be stored, also if the object is gone.
+func TestNothingIsCreatedWithoutCheckpoint(t *testing.T) {
+	for _, why := range []error{apierrors.NewNotFound(api.Jobs.GroupResource(), "work"), errors.New("no answer")} {
+		b := newBench(t, "a")
+		b.home.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, why })
+		b.poll(t.Context())
+		require.Empty(t, b.jobs(t))
+		require.Contains(t, b.log.String(), "nothing is created")
+	}
+}
+
+// A cluster that is registered under two names is reported.
+func TestTwoNames(t *testing.T) {
+	b := newBench(t, "a", "b")
+	b.poll(t.Context())
+	require.Eventually(t, func() bool {
+		b.poll(t.Context())
+		return bytes.Contains(b.log.Bytes(), []byte(`it is the same cluster as`))
+	}, 10*time.Second, 10*time.Millisecond, "%s", &b.log)
+}
+
+// An object acts in another namespace of a member only if the registration of the member
+// allows the pair. If that ends while Jobs run, they stay, nothing is created, and Ready
+// says why.
+func TestTargetNamespace(t *testing.T) {
+	b := newBench(t, "a")
+	members := []any{map[string]any{"name": "a", "targetNamespace": "kube-system"}}
+	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	b.read()
+	created := func() int {
+		b.poll(t.Context())
+		all, err := b.member.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		return len(all.Items)
+	}
+	ready := func() string {
+		c := meta.FindStatusCondition(b.status.Conditions, "Ready")
+		return string(c.Status) + " " + c.Reason + " " + c.Message
+	}
+	denied := `False SpecCheckFailed spec.memberClusters[a].targetNamespace: found "kube-system"; use nothing, or a namespace that the registration of the member allows for "shop"`
+	require.Zero(t, created())
+	require.Contains(t, ready(), denied)
+	b.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "team-b", To: "kube-system"}}}}
+	require.Zero(t, created(), "another namespace's allowance")
+	allowed := []registry.Allowance{{From: "shop", To: "kube-system"}}
+	b.members.registrations["a"] = registry.Registration{Allow: allowed, Namespaces: []string{"shop"}}
+	require.Zero(t, created())
+	require.Contains(t, ready(), `spec.memberClusters[a]: found the namespace "kube-system"; use one for which the hub has permissions on the member: shop`)
+	b.members.registrations["a"] = registry.Registration{Allow: allowed}
+	require.Eventually(t, func() bool { return created() == 3 }, 10*time.Second, 10*time.Millisecond)
+	require.Contains(t, ready(), "True Ready")
+	b.members.registrations = nil
+	require.Equal(t, 3, created())
+	require.Contains(t, ready(), denied)
+}
+
+// A status that somebody made long is no checkpoint, and says so.
+func TestLongStatus(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"checkpoint": map[string]any{"version": int64(1), "a": strings.Repeat("a", 600_000)}}}}
+	_, err := api.Slim(u)
+	require.NoError(t, err)
+	stored, err := json.Marshal(u.Object["status"].(map[string]any)["checkpoint"])
+	require.NoError(t, err)
+	for _, into := range []any{&jobs.Checkpoint{}, &replicas.Checkpoint{}} {
+		require.ErrorContains(t, unusable(stored, into), "status.checkpoint: found a status of 600035 bytes; create the object anew")
+	}
+}
+
+// A member that is not registered, or no longer, keeps no Job from the others. Once it is
+// registered, it needs an allowance.
+func TestTargetNamespaceOfAnAbsentMember(t *testing.T) {
+	b := newBench(t, "a")
+	b.members.registrations = map[string]registry.Registration{"a": {}}
+	members := []any{map[string]any{"name": "a"}, map[string]any{"name": "gone", "targetNamespace": "kube-system"}}
+	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	b.read()
+	require.Eventually(t, func() bool { b.poll(t.Context()); return len(b.jobs(t)) == 3 }, 10*time.Second, 10*time.Millisecond)
+	b.members.registrations["gone"] = registry.Registration{}
+	b.poll(t.Context())
+	require.Contains(t, meta.FindStatusCondition(b.status.Conditions, "Ready").Message, `spec.memberClusters[gone].targetNamespace: found "kube-system"`)
+}
+
+// The cause of stuck Jobs stays while their member gets no Jobs for it, also if they have been
+// replaced and deleted.
+func TestCauseStays(t *testing.T) {
+	b := newBench(t, "a")
+	b.pending["a"] = "1 ErrImagePull: no such image"
+	for _, c := range []struct {
+		member jobs.MemberPlan
+		shown  bool
+		why    string
+	}{
+		{jobs.MemberPlan{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonProbing}, true, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a"}, false, "Starting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, false, "JobsNotStarting"},
+		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonHardTainted}, false, "AllMembersExcluded"},
+	} {
+		o := jobOutcome{plan: jobs.Decision{Target: 1, Members: []jobs.MemberPlan{c.member}}}
+		if c.member.Excluded != "" {
+			o.plan.Reason, o.plan.Unplaced = jobs.ReasonAllExcluded, 2
+			require.Equal(t, fmt.Sprintf("No member can take 2 Jobs: a (%s)", c.member.Excluded), o.ready().Message)
+		}
+		require.Equal(t, c.why, o.why())
+		status := b.after(&o, time.Now())
+		require.Equal(t, c.shown, strings.Contains(status.MemberClusterStatuses["a"].Description, "pending: 1 ErrImagePull"), c)
+	}
+}

@@ -1,0 +1,224 @@
+// Multicluster is a controller for two resources of a hub cluster, which acts on member
+// clusters: a DistributedScaledJob creates Jobs, and a DistributedScaledObject shares
+// replicas. The packages below placement decide, adapter/member acts, and this program
+// watches and polls.
+//
+//	go run ./controllers/multicluster/local                     # in another terminal: a hub and three members
+//	make worker.out                                          # KEDA's scalers: worker.out
+//	export KUBECONFIG=$PWD/fleet/home.kubeconfig
+//	DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster -trigger-worker worker.out
+//
+// Three commands register members:
+//
+//	multicluster setup-member <name> --keda-kubeconfig <path> --member-kubeconfig <path> [--serve <namespaces>] [--member-api-url <url>]
+//	multicluster list-members --keda-kubeconfig <path>
+//	multicluster delete-member <name> --keda-kubeconfig <path> [--member-kubeconfig <path>]
+//
+// Two commands are about Jobs whose DistributedScaledJob does not exist any more:
+//
+//	multicluster list-orphans <member> --keda-kubeconfig <path>
+//	multicluster delete-orphans <member> --keda-kubeconfig <path>
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
+	"github.com/scaledjob/scaledjob/controllers/internal/reading"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/manifests"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/placement/taint"
+)
+
+// name is the name of the controller in events, requests and leases.
+const name = "multicluster"
+
+const guide = `To start a hub cluster with three members on this machine, with nothing but Go installed, run in the directory of this repository
+
+    go run ./controllers/multicluster/local    # the first time it builds Kubernetes, which takes about ten minutes
+
+and in another terminal
+
+    export KUBECONFIG=$PWD/fleet/home.kubeconfig
+    make worker.out                          # builds KEDA's scalers, also about ten minutes
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster -trigger-worker worker.out`
+
+func main() {
+	if isController(os.Args[1:]) {
+		process.Main(newOptions(), klog.SetSlogLogger)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
+}
+
+// isController reports whether the arguments are flags only, which are the controller's.
+func isController(args []string) bool { return len(args) == 0 || strings.HasPrefix(args[0], "-") }
+
+type streams struct{ out, err io.Writer }
+
+// run is main without globals. It runs a command, or else the controller, and returns
+// the exit status.
+func run(ctx context.Context, args []string, to streams) int {
+	if isController(args) {
+		return process.Run(ctx, newOptions(), args, to.err)
+	}
+	command := commands[args[0]]
+	if command == nil {
+		fmt.Fprintf(to.err, "multicluster: unknown command %q; use setup-member, list-members, delete-member, list-orphans, delete-orphans, or flags only\n", args[0])
+		return 2
+	}
+	task, err := command(args[1:], to)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	if err := task(ctx); err != nil {
+		fmt.Fprintf(to.err, "multicluster: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+type options struct {
+	process.Options
+	kedaNamespace string
+	jobs, objects switched
+	watchPods     bool
+	triggers      reading.Options
+	timeout       time.Duration
+	probe         time.Duration
+	syncPeriod    time.Duration
+	taints        taint.Durations
+}
+
+func newOptions() *options {
+	return &options{Options: process.Options{Name: name, Guide: guide, Install: manifests.CRDs}}
+}
+
+// Flags adds the flags.
+func (o *options) Flags(flags *flag.FlagSet) {
+	o.Options.Flags(flags)
+	flags.StringVar(&o.kedaNamespace, "keda-namespace", registry.Namespace, "`namespace` of the members' kubeconfigs, and of the objects that ClusterTriggerAuthentications refer to")
+	o.jobs.flag(flags, "dsj", "DSJ_ENABLED", "act on DistributedScaledJobs")
+	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
+	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
+	o.triggers.Flags(flags)
+	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
+	all := taint.DefaultDurations()
+	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
+	flags.DurationVar(&o.taints.Hard, "hard-taint", all.Hard, "`time` for which a member that failed twice gets no Jobs")
+	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two decisions about the replicas of a DistributedScaledObject")
+	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
+}
+
+// A switched flag gets its default from an environment variable, and is off without it.
+type switched struct {
+	on      bool
+	invalid error
+}
+
+func (s *switched) flag(flags *flag.FlagSet, name, variable, usage string) {
+	value := os.Getenv(variable)
+	on, err := strconv.ParseBool(cmp.Or(value, "false"))
+	if err != nil {
+		s.invalid = &field.Error{Path: "$" + variable, Found: strconv.Quote(value), Fix: "true or false"}
+	}
+	flags.BoolVar(&s.on, name, on, usage+"; $"+variable)
+}
+
+// Check returns every problem of the flags, joined.
+func (o *options) Check() error {
+	var problems field.Errors
+	problems.Join("", errors.Join(o.Options.Check(), o.jobs.invalid, o.objects.invalid))
+	problems.Join("", o.triggers.Check())
+	problems.Check(o.timeout > 0, "-member-timeout", o.timeout, "a time above 0")
+	problems.Check(o.taints.Soft >= 0, "-soft-taint", o.taints.Soft, "a time of 0 or more")
+	problems.Check(o.taints.Hard >= 0, "-hard-taint", o.taints.Hard, "a time of 0 or more")
+	problems.Check(o.syncPeriod > 0, "-sync-period", o.syncPeriod, "a time above 0")
+	problems.Check(o.probe > 0, "-probe-interval", o.probe, "a time above 0")
+	return problems.Err()
+}
+
+// resources returns the resources to act on.
+func (o *options) resources() (all []schema.GroupVersionResource) {
+	if o.jobs.on {
+		all = append(all, api.Jobs)
+	}
+	if o.objects.on {
+		all = append(all, api.Objects)
+	}
+	return all
+}
+
+// Run returns nil when the context has ended and all polls have.
+func (o *options) Run(ctx context.Context, log *slog.Logger) error {
+	o.triggers.ClusterNamespace = o.kedaNamespace
+	if o.triggers.Listen != "" {
+		return o.triggers.Serve(ctx)
+	}
+	config, err := o.Connect(ctx, log)
+	if err != nil {
+		return err
+	}
+	via, err := o.connect(config, log)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Served(ctx, via.client.Discovery(), o.resources()...); err != nil {
+		return err
+	}
+	c, err := newController(ctx, o, via, log)
+	if err != nil {
+		return err
+	}
+	if len(c.kinds) > 0 {
+		reader, err := o.triggers.Reader(via.client, via.dynamic, nil)
+		if err != nil {
+			return err
+		}
+		defer reader.Close()
+		c.reader = reader
+	}
+	stop, err := o.Serve(c.synced, c.metrics(), log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if len(c.kinds) == 0 { // the default of the manifests
+		log.Warn("nothing to act on: set DSJ_ENABLED=true for DistributedScaledJobs, DSO_ENABLED=true for DistributedScaledObjects, or both")
+		<-ctx.Done()
+		return nil
+	}
+	return c.run(ctx)
+}
+
+func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error) {
+	lease, err := o.Lease(config, log)
+	if err != nil {
+		return clients{}, err
+	}
+	c, err := cluster.Connect(config, 0, cluster.MaxInFlight)
+	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease}, err
+}

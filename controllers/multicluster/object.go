@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/placement/replicas"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// An object is a DistributedScaledObject that is polled.
+type object struct {
+	*poller
+	autoscaler
+	config     api.ObjectConfig
+	invalid    error
+	owner      triggers.Owner
+	checkpoint replicas.Checkpoint
+	unusable   error // why the checkpoint in the status cannot be used
+	reports    []member.ScaleReport
+	status     objectStatus
+}
+
+// An objectStatus is the status of a DistributedScaledObject.
+type objectStatus struct {
+	api.ObjectStatus `json:",inline"`
+	Print            objectPrint         `json:"print,omitzero"`
+	Scaling          *api.ObjectScaling  `json:"scaling,omitempty"`
+	Autoscaler       json.RawMessage     `json:"autoscaler,omitempty"`            // a scaledobject.State
+	Original         map[string]original `json:"originalReplicaCounts,omitempty"` // by member
+	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
+	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// An objectPrint holds the columns of kubectl get.
+type objectPrint struct {
+	MembersCount string `json:"membersCount,omitempty"` // healthy/total
+	Wanted       int32  `json:"wanted"`
+	Running      int32  `json:"running"`       // that are ready
+	Pending      int32  `json:"pending"`       // that are not
+	Lost         int32  `json:"lost"`          // last read on members that do not answer, and wanted elsewhere
+	Why          string `json:"why,omitempty"` // why fewer run than are wanted
+}
+
+// columns returns the columns about replicas.
+func (out *objectOutcome) columns() objectPrint {
+	p := objectPrint{Wanted: out.plan.Total}
+	reason := "Starting"
+	for i := range out.plan.Shares {
+		switch s := &out.plan.Shares[i]; {
+		case s.Excluded && s.Desired == 0 && s.Reason == replicas.ReasonUnreachable:
+			p.Lost += s.Current
+		default:
+			p.Running += min(s.Existing, s.Current)
+			p.Pending += max(0, s.Current-s.Existing)
+			if s.Reason == replicas.ReasonNoProgress {
+				reason = string(s.Reason)
+			}
+		}
+	}
+	if is := out.ready(); is.Status != metav1.ConditionTrue {
+		reason = is.Reason
+	}
+	if p.Running < p.Wanted {
+		p.Why = reason
+	}
+	return p
+}
+
+func newObject(p *poller) subject {
+	o := &object{poller: p}
+	p.restore(&o.status)
+	o.unusable = unusable(o.status.Checkpoint, &o.checkpoint)
+	o.resume(&o.status, time.Now())
+	return o
+}
+
+func (o *object) read() {
+	before := o.config.Workload
+	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
+	object.Meta = meta
+	if o.config, o.invalid = object.Config(); err != nil {
+		o.invalid = err
+	}
+	if !reflect.DeepEqual(o.config.Workload, before) {
+		o.reports = nil
+	}
+	o.owner = o.ownerOf(o.config.Source)
+	o.owner.Triggers = slices.Clone(o.owner.Triggers)
+	for i := range o.owner.Triggers {
+		o.owner.Triggers[i].MetricType = "" // the target is the same number, as an average value
+	}
+	o.nextRead, o.nextSync = time.Time{}, time.Time{}
+}
+
+func (o *object) close() { o.reader.Forget(o.uid) }
+
+// An objectOutcome is the result of a poll.
+type objectOutcome struct {
+	invalid  error
+	unusable error // why the checkpoint cannot be used
+	unread   error // why metrics could not be read
+	unstored error // why the checkpoint was not stored
+	cutOff   error // why no member answers
+	demand   scaling.Demand
+	plan     replicas.Plan
+	unseen   map[string]error // why members could not be read
+	reports  []member.ScaleReport
+	rescaled bool // the number was changed
+}
+
+func (o *object) poll(ctx context.Context) time.Time {
+	if o.seen.GetDeletionTimestamp() != nil {
+		return o.giveBack(ctx)
+	}
+	begin := time.Now()
+	out := objectOutcome{invalid: o.refusal(), unusable: o.unusable}
+	if out.planned() && o.config.Restore {
+		if err := o.finalize(ctx); err != nil {
+			o.problems.Warn("finalizer not added: nothing is scaled", err)
+			return begin.Add(time.Second)
+		}
+	}
+	if out.planned() {
+		o.act(ctx, &out)
+		if ctx.Err() != nil && len(out.reports) == 0 {
+			return time.Time{}
+		}
+	}
+	o.tell(&out)
+	before := o.status
+	o.status = o.after(&out, time.Now())
+	o.report(ctx, o.status, append(o.warnings(o.config.Warnings), out.events(before, o.status)...))
+	if !out.planned() {
+		return begin.Add(max(time.Second, o.config.PollingInterval))
+	}
+	return earliest(earliest(o.nextRead, o.nextSync), out.plan.NextCheck)
+}
+
+// refusal returns why the object may scale nothing: its spec is invalid, or names a namespace
+// of others.
+func (o *object) refusal() error {
+	if o.invalid != nil {
+		return o.invalid
+	}
+	namespaces := map[string]string{}
+	for _, m := range o.config.Policy.Members {
+		namespaces[m.Name] = o.config.Workload.Namespaces[m.Name]
+	}
+	return o.members.allowed(o.seen.GetNamespace(), namespaces)
+}
+
+// planned reports whether there is a plan.
+func (out *objectOutcome) planned() bool { return out.invalid == nil && out.unusable == nil }
+
+// act reads the queues and the replicas, plans, and writes.
+func (o *object) act(ctx context.Context, out *objectOutcome) {
+	clusters, unseen := o.members.ObserveReplicas(ctx, o.config.Workload, member.ReplicasPoll{
+		Members: o.config.Policy.Members, Checkpoint: o.checkpoint, Reports: o.reports,
+	})
+	if ctx.Err() != nil {
+		return // and unseen for that reason only
+	}
+	if out.invalid = o.refusal(); out.invalid != nil {
+		return // a member has been registered since
+	}
+	out.unseen, out.cutOff = unseen, o.members.CutOff()
+	originals, added := o.originals(clusters)
+	now, before := time.Now(), o.autoscaler
+	before.state.Autoscaler = clone(before.state.Autoscaler)
+	o.decide(ctx, clusters, now)
+	if ctx.Err() != nil {
+		return
+	}
+	out.unread, out.demand = o.unread, scaling.Aggregate(scaling.Max, o.metrics, false)
+	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
+		Replicas: o.config.Held(o.number), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
+	})
+	rescaled := o.number != nil && (before.number == nil || *before.number != *o.number)
+	if out.unstored = o.store(ctx, out.plan.Checkpoint, originals, added || rescaled); out.unstored != nil {
+		o.undo(before, now)
+		return
+	}
+	o.delay = 0
+	out.rescaled = rescaled
+	out.reports = o.members.Scale(ctx, o.config.Workload, out.plan)
+	o.reports = out.reports
+	out.write()
+}
+
+// store keeps the checkpoint and the original counts. They are written before the first
+// replica goes to a member, so that a member that leaves the list after a restart is known
+// to have replicas, and if now: when a count has been added, or the number has changed,
+// which is the autoscaler's write. The status is as before if it is not written.
+func (o *object) store(ctx context.Context, c replicas.Checkpoint, originals map[string]original, now bool) error {
+	first := slices.ContainsFunc(slices.Collect(maps.Keys(c.Members)), func(name string) bool {
+		_, known := o.checkpoint.Members[name]
+		return !known
+	})
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	s := o.status
+	s.Checkpoint, s.Original = data, originals
+	if first || now {
+		s.Scaling, _ = o.scalingStatus()
+		s.Autoscaler, _ = json.Marshal(o.state)
+		if err := o.poller.write(ctx, s); err != nil {
+			return err
+		}
+	}
+	o.status, o.checkpoint = s, c
+	return nil
+}
+
+// write notes the numbers that have been written: they are the current numbers.
+func (out *objectOutcome) write() {
+	for _, r := range out.reports {
+		for i := range out.plan.Shares {
+			if s := &out.plan.Shares[i]; s.Name == r.Cluster && r.Err == nil {
+				s.Current = r.Replicas
+			}
+		}
+	}
+}
+
+// after returns the status after the poll. An invalid spec, and a plan that is not stored,
+// change the conditions only.
+func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
+	s := o.status
+	stored := out.planned() && out.unstored == nil
+	if stored {
+		s.ObjectStatus = api.NewObjectStatus(o.seen.GetName(), out.plan, s.ObjectStatus, now)
+		ids := o.members.places()
+		for name, m := range s.MemberClusterStatuses {
+			m.ID = ids[name]
+			m.Description += o.causes.of(name, m.State, out.unseen[name])
+			s.MemberClusterStatuses[name] = m
+		}
+		s.Print = out.columns()
+		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
+	}
+	var autoscaler []metav1.Condition
+	if stored {
+		s.Scaling, autoscaler = o.scalingStatus()
+		if changed(s.Autoscaler, o.state) || !now.Before(o.stored.Add(storeInterval)) {
+			s.Autoscaler, _ = json.Marshal(o.state)
+			o.stored = now
+		}
+	}
+	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(autoscaler,
+		out.ready(), out.active(&o.decision), paused(o.config.Paused))...)
+	return s
+}
+
+// tell logs actions and errors.
+func (o *object) tell(out *objectOutcome) {
+	for _, r := range out.reports {
+		if r.Err == nil {
+			o.log.Info("scaled", "member", r.Cluster, "replicas", r.Replicas)
+		}
+	}
+	o.problems.Warn("invalid", out.invalid)
+	o.problems.Warn("checkpoint of another version: nothing is scaled", out.unusable)
+	o.problems.Warn("checkpoint not stored: nothing is scaled", out.unstored)
+	o.problems.Warn("unread", out.unread)
+	o.problems.Warn("failed", out.applied())
+	o.log.Debug("planned", "plan", out.plan)
+}
+
+// applied is why not all of the plan was carried out.
+func (out *objectOutcome) applied() error {
+	var problems []error
+	for _, r := range out.reports {
+		problems = append(problems, on(r.Cluster, r.Err))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+)
+
+// A place is a namespace of the hub and a member.
+type place struct{ namespace, member string }
+
+// orphanage holds the number of orphans, which each poll asks for.
+type orphanage struct {
+	mu    sync.Mutex
+	at    time.Time
+	found map[place]int
+}
+
+// orphans returns the Jobs whose DistributedScaledJob does not exist, as they were in the last
+// 10 s: a count goes over all owners.
+func (c *controller) orphans() map[place]int {
+	c.orphaned.mu.Lock()
+	defer c.orphaned.mu.Unlock()
+	if time.Since(c.orphaned.at) >= 10*time.Second {
+		c.orphaned.at, c.orphaned.found = time.Now(), c.countOrphans()
+	}
+	return c.orphaned.found
+}
+
+// countOrphans counts the orphans of all namespaces that the controller serves.
+func (c *controller) countOrphans() map[place]int {
+	exist, served := map[types.UID]bool{}, false
+	for _, k := range c.kinds {
+		if k.resource == api.Jobs {
+			served = k.watched.HasSynced()
+			for _, object := range k.watched.GetStore().List() {
+				exist[object.(metav1.Object).GetUID()] = true
+			}
+		}
+	}
+	found := map[place]int{}
+	for name, owners := range c.members.Owners() {
+		for _, of := range owners {
+			if served && !exist[of.Owner] && (c.Namespace == "" || of.Namespace == c.Namespace) {
+				found[place{of.Namespace, name}] += of.Jobs
+			}
+		}
+	}
+	return found
+}
+
+var (
+	orphanedJobs = prometheus.NewDesc("scaledjob_member_orphaned_jobs", "Jobs on the member whose DistributedScaledJob does not exist.", []string{"member"}, nil)
+	membersUp    = prometheus.NewDesc("scaledjob_member_up", "1 if the member answers.", []string{"member"}, nil)
+)
+
+// Describe and Collect make the controller a collector of metrics.
+func (c *controller) Describe(to chan<- *prometheus.Desc) { to <- orphanedJobs; to <- membersUp }
+
+// Collect collects the metrics of the members.
+func (c *controller) Collect(to chan<- prometheus.Metric) {
+	orphans, problems := map[string]int{}, c.members.Problems()
+	for at, n := range c.countOrphans() {
+		orphans[at.member] += n
+	}
+	for _, name := range c.members.Names() {
+		up := 1.0
+		if problems[name] != nil {
+			up = 0
+		}
+		to <- prometheus.MustNewConstMetric(orphanedJobs, prometheus.GaugeValue, float64(orphans[name]), name)
+		to <- prometheus.MustNewConstMetric(membersUp, prometheus.GaugeValue, up, name)
+	}
+}
+
+func (c *controller) metrics() http.Handler {
+	all := prometheus.NewRegistry()
+	all.MustRegister(c)
+	return promhttp.HandlerFor(all, promhttp.HandlerOpts{})
+}
+
+// orphansOf returns the task that lists the orphans of a member, and deletes them if remove
+// is set.
+func orphansOf(args []string, to streams, remove bool) (task, error) {
+	c, name := &command{to: to}, "list-orphans"
+	if remove {
+		name = "delete-orphans"
+	}
+	return func(ctx context.Context) error { return c.orphans(ctx, remove) }, c.parse(flag.NewFlagSet(name, flag.ContinueOnError), args, true)
+}
+
+func (c *command) orphans(ctx context.Context, remove bool) error {
+	config, err := access(c.home)
+	if err != nil {
+		return fmt.Errorf("home cluster: %w", err)
+	}
+	hub, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	system, err := hub.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("the home cluster's name: %w", err)
+	}
+	at, err := c.dial(ctx, string(system.UID))
+	if err != nil {
+		return err
+	}
+	if err := at.Probe(ctx); err != nil { // it may be another cluster than at its registration
+		return fmt.Errorf("member %s: %w", c.member, err)
+	}
+	found, err := at.Orphans(ctx, func(ctx context.Context) (map[types.UID]bool, error) {
+		there, err := objects.Resource(api.Jobs).List(ctx, metav1.ListOptions{}) // of all namespaces, and consistent
+		if err != nil {
+			return nil, fmt.Errorf("home cluster: %w", err)
+		}
+		exist := map[types.UID]bool{}
+		for i := range there.Items {
+			exist[there.Items[i].GetUID()] = true
+		}
+		return exist, nil
+	})
+	if err != nil {
+		err = fmt.Errorf("member %s: %w", c.member, err)
+		if len(found) == 0 {
+			return err
+		}
+	}
+	if failed := c.print(found); failed != nil || !remove {
+		return errors.Join(err, failed)
+	}
+	if failed := at.Delete(ctx, found); failed != nil {
+		return errors.Join(err, fmt.Errorf("member %s: %w", c.member, failed))
+	}
+	fmt.Fprintf(c.to.out, "deleted %d Jobs on member %s\n", len(found), c.member)
+	return err
+}
+
+// dial returns the registered member.
+func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error) {
+	registry, err := c.registry()
+	if err != nil {
+		return nil, err
+	}
+	members, err := registry.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		switch {
+		case m.Name != c.member:
+		case m.Err != nil:
+			return nil, fmt.Errorf("member %s: %w", m.Name, m.Err)
+		default:
+			return member.Dial(m.Name, m.Config, member.Options{Terms: term.Alone(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxJobs: m.MaxJobs, MaxBytes: m.MaxBytes, Key: m.Proof})
+		}
+	}
+	return nil, fmt.Errorf("there is no member %q", c.member)
+}
+
+func (c *command) print(orphans []batchv1.Job) error {
+	table := tabwriter.NewWriter(c.to.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAMESPACE\tJOB\tOWNER\tOWNER UID\tCREATED")
+	for _, j := range orphans {
+		for _, text := range []string{j.Namespace, j.Name, j.Labels[member.LabelOwnerNamespace] + "/" + j.Labels[member.LabelSelector], j.Labels[adapter.LabelOwner]} {
+			quoted := strconv.QuoteToGraphic(text) // the member is not trusted
+			fmt.Fprint(table, quoted[1:len(quoted)-1], "\t")
+		}
+		fmt.Fprintln(table, j.CreationTimestamp.UTC().Format(time.RFC3339))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/adapter/triggers"
+	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+)
+
+// A poller polls an object, from when it is observed until it is deleted. It waits for no
+// other poller: a queue that does not answer delays its own objects only.
+type poller struct {
+	*kind
+	uid     types.UID
+	cancel  context.CancelFunc
+	updates poll.Latest[*unstructured.Unstructured]
+
+	// Only the poller's goroutine uses the fields below.
+	log      *slog.Logger
+	problems poll.Warnings
+	seen     *unstructured.Unstructured // the object as it is now
+	written  []byte                     // the status that the API server has
+	told     []string                   // the present warnings, which have been reported
+	waiting  string                     // the members that the clean-up waits for
+	causes   causes
+}
+
+// A subject decides about an object: Jobs or replicas.
+type subject interface {
+	// read reads the present object.
+	read()
+	// poll reads the queues, decides, acts, and reports. It returns the time of the next poll;
+	// the zero time is never.
+	poll(ctx context.Context) time.Time
+	// close forgets the object, that is gone or not ours any more.
+	close()
+}
+
+func (k *kind) start(ctx context.Context, u *unstructured.Unstructured, delay time.Duration) *poller {
+	ctx, cancel := context.WithCancel(ctx)
+	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
+	p := &poller{
+		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](),
+		log: log, problems: poll.Warnings{Log: log}, seen: u, causes: causes{},
+	}
+	k.polling.Go(func() { p.run(ctx, delay) })
+	return p
+}
+
+func (p *poller) run(ctx context.Context, delay time.Duration) {
+	subject := p.subject(p)
+	defer subject.close()
+	defer p.cancel()
+	p.guard(subject.read)
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case u := <-p.updates:
+			was := p.seen
+			if p.seen = u; same(was, u) {
+				continue
+			}
+			p.guard(subject.read)
+		case <-timer.C:
+		}
+		timer.Stop()
+		next := time.Now().Add(time.Minute) // after a panic
+		if p.guard(func() { next = subject.poll(ctx) }); !next.IsZero() {
+			timer.Reset(max(50*time.Millisecond, time.Until(next)))
+		}
+	}
+}
+
+// guard calls f. A panic is logged: an object must not end the process that others share.
+func (p *poller) guard(f func()) {
+	if err := fair.Guard(f); err != nil {
+		p.log.Error("the poll ended", "err", err)
+	}
+}
+
+// same reports whether the two are equal except for the status.
+func same(a, b *unstructured.Unstructured) bool {
+	return a.GetGeneration() == b.GetGeneration() && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
+		maps.Equal(a.GetLabels(), b.GetLabels()) && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
+}
+
+// earliest is the earlier of two times; the zero time is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// restore reads the status that the object has. A field that cannot be read is written anew,
+// except for the checkpoint: see unusable.
+func (p *poller) restore(status any) {
+	was, err := json.Marshal(p.seen.Object["status"])
+	if err == nil && json.Unmarshal(was, status) == nil {
+		p.written, _ = json.Marshal(status)
+	}
+}
+
+// unusable reads a stored checkpoint, which may be of an unknown version.
+func unusable(stored json.RawMessage, checkpoint any) error {
+	if len(stored) == 0 {
+		return nil
+	}
+	var long struct{ Version string } // of api.Slim
+	if json.Unmarshal(stored, &long) == nil && long.Version != "" {
+		return fmt.Errorf("status.checkpoint: found %s; create the object anew", long.Version)
+	}
+	if err := json.Unmarshal(stored, checkpoint); err != nil {
+		return fmt.Errorf("status.checkpoint: %w", err)
+	}
+	return nil
+}
+
+// report writes the status if it has changed, and sends the events.
+func (p *poller) report(ctx context.Context, status any, events []scaledjob.Event) {
+	scaledjob.Record(p.recorder, p.seen, merged(events))
+	// The last poll is reported too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := p.write(ctx, status); err != nil && !apierrors.IsNotFound(err) {
+		p.log.Warn("status not written, will try again", "err", err)
+	}
+}
+
+// write writes the status if it has changed. If the object is gone, the error is
+// NotFound, and nothing may be created for it.
+func (p *poller) write(ctx context.Context, status any) error {
+	is, err := json.Marshal(status)
+	if err != nil || bytes.Equal(is, p.written) {
+		return err
+	}
+	err = p.patch(ctx, []operation{{"add", "/status", json.RawMessage(is)}}, "status")
+	if err == nil {
+		p.written = is
+	}
+	return err
+}
+
+// An operation is an operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// homeTimeout is the timeout of a request about the object. The next poll tries again.
+const homeTimeout = 10 * time.Second
+
+// patch tests the UID first, so that it does not patch another object of that name.
+func (p *poller) patch(ctx context.Context, operations []operation, subresources ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
+	defer cancel()
+	data, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
+	if err == nil {
+		_, err = p.client().Patch(ctx, p.seen.GetName(), types.JSONPatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
+	}
+	return err
+}
+
+// client returns the client of the object's resource and namespace.
+func (p *poller) client() dynamic.ResourceInterface {
+	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
+}
+
+func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
+	owner := triggers.Owner{}
+	if from != nil {
+		owner = triggers.OwnerOf(from)
+	}
+	owner.Namespace, owner.Name, owner.UID, owner.Generation = p.seen.GetNamespace(), p.seen.GetName(), p.uid, p.seen.GetGeneration()
+	return owner
+}

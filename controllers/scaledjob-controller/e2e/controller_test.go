@@ -1,0 +1,431 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scaledjob/scaledjob/test/e2e/cluster"
+	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/process"
+	"github.com/scaledjob/scaledjob/test/e2e/secret"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// One cluster serves all; each has a namespace of its own, and a controller that
+// acts there only.
+func TestController(t *testing.T) {
+	s := newStand(t)
+	s.install(t)
+	for _, test := range []struct {
+		name string
+		run  func(*stand, *testing.T)
+	}{
+		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
+		{"redis", (*stand).usesRedis},
+		{"rabbitmq", (*stand).usesRabbitMQ},
+		{"servers", (*stand).usesServers},
+		{"pause, resume", (*stand).pauses},
+		{"rollout", (*stand).rollsOut},
+		{"a queue that is not there", (*stand).tellsFailures},
+		{"a spec that is wrong", (*stand).tellsInvalid},
+		{"goes and comes back", (*stand).replaced},
+		{"a name that is taken", (*stand).taken},
+		{"a finalizer of KEDA", (*stand).frees},
+		{"at rest", (*stand).rests},
+		{"two controllers", (*stand).elects},
+		{"killed in a burst", (*stand).killedInBurst},
+		{"killed before the status", (*stand).killedBeforeStatus},
+		{"the sample", (*stand).sample},
+		{"secrets", (*stand).keepsSecrets},
+		{"permissions", (*stand).permissions},
+		{"no secret is told", (*stand).tellsNoSecret},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
+	}
+}
+
+// install needs rights that the controller does not.
+func (s *stand) install(t *testing.T) {
+	p := s.start(t)
+	require.Error(t, p.Wait())
+	require.Contains(t, p.Output(), "no scaledjobs.keda.sh")
+	for _, want := range []string{"installed", "left alone"} {
+		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-elect=false", "-namespace", "none")
+		p.Said("acting")
+		require.Equal(t, 4, strings.Count(p.Output(), want), p.Output())
+		p.Stop()
+	}
+}
+
+const everything = `
+  pollingInterval: 30
+  successfulJobsHistoryLimit: 5
+  failedJobsHistoryLimit: 5
+  envSourceContainerName: c
+  minReplicaCount: 10
+  maxReplicaCount: 100
+  rolloutStrategy: default
+  rollout: {strategy: default, propagationPolicy: foreground}
+  scalingStrategy:
+    strategy: default
+    customScalingQueueLengthDeduction: 1
+    customScalingRunningJobPercentage: "0.5"
+    pendingPodConditions: [Ready, PodScheduled, AnyOtherCustomPodCondition]
+    multipleScalersCalculation: max
+  triggers: [{type: redis, name: a, useCachedMetrics: true, metricType: AverageValue, metadata: {a: b}, authenticationRef: {name: a, kind: ClusterTriggerAuthentication}}]
+`
+
+func (s *stand) refuses(t *testing.T) {
+	create := func(name, spec string) error {
+		text := fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: %s, namespace: default}\nspec:\n%s%s", name, job(nil), spec)
+		u := manifest.Objects(t, text)[0]
+		_, err := s.dynamic.Resource(scaledJobs).Namespace("default").
+			Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		return err
+	}
+	require.NoError(t, create("everything", everything))
+	for field, spec := range map[string]string{
+		"spec.pollingInterval":                       "  pollingInterval: 0\n  triggers: [{type: redis}]",
+		"spec.maxReplicaCount":                       "  maxReplicaCount: -1\n  triggers: [{type: redis}]",
+		"spec.triggers":                              "  triggers: []",
+		"spec.scalingStrategy.strategy":              "  scalingStrategy: {strategy: best}\n  triggers: [{type: redis}]",
+		"spec.rollout.strategy":                      "  rollout: {strategy: best}\n  triggers: [{type: redis}]",
+		`unknown field "spec.cooldownPeriod"`:        "  cooldownPeriod: 3\n  triggers: [{type: redis}]",
+		"spec.scalingStrategy.pendingPodCondition\"": "  scalingStrategy: {pendingPodCondition: []}\n  triggers: [{type: redis}]",
+	} {
+		require.ErrorContains(t, create("wrong", spec), field)
+	}
+}
+
+// 30 items and five a Job make six Jobs, and the history keeps two.
+func (s *stand) usesRedis(t *testing.T) {
+	list := s.workers.list(t)
+	spec := job(map[string]string{takesRedis: list, takesItems: "5", works: "1s"}) +
+		"  successfulJobsHistoryLimit: 2\n" + s.redisTrigger(list, 5)
+	s.workers.send(t, list, 0, 30)
+	q, p := s.scaled(t, "redis", spec)
+	most := 0
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		most = max(most, len(q.jobs(t)))
+		s.workers.once(t, list, 30)
+	})
+	require.Equal(t, 6, most)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 2, "of the history")
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+		require.Equal(t, "False ScalerNotActive", q.condition(t, "Active"))
+		require.Equal(t, []string{"KEDAJobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
+	})
+	q.seesMetrics(p)
+	p.Stop()
+}
+
+func (q *queue) seesMetrics(p *process.Process) {
+	for _, path := range []string{"/healthz", "/readyz"} {
+		code, _ := p.Get(path)
+		require.Equal(q.t, 200, code)
+	}
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		_, metrics := p.Get("/metrics")
+		for _, want := range []string{
+			`scaledjob_queue_length{namespace="redis",scaledjob="consumer",trigger="redis"} 0`,
+			`scaledjob_jobs_created_total{namespace="redis",scaledjob="consumer"} 6`,
+			`scaledjob_jobs_deleted_total{namespace="redis",reason="history",scaledjob="consumer"} 4`,
+		} {
+			require.Contains(t, metrics, want)
+		}
+		require.NotContains(t, metrics, `scaledjob_jobs{namespace="redis",scaledjob="consumer"`)
+	})
+	require.NoError(q.t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(q.t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.becomes(time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
+		_, metrics := p.Get("/metrics")
+		require.NotContains(t, metrics, `scaledjob="consumer"`)
+		require.Empty(t, q.jobs(t), "collected")
+	})
+}
+
+func (s *stand) redisTrigger(list string, target int) string {
+	return fmt.Sprintf("  triggers: [{type: redis, metadata: {address: %q, listName: %q, listLength: %q}}]\n", s.workers.address, list, fmt.Sprint(target))
+}
+
+// A message for each Job, which takes it away when it starts. The host comes
+// from the container's environment, as in KEDA's sample.
+func (s *stand) usesRabbitMQ(t *testing.T) {
+	name := s.workers.queue(t)
+	s.workers.publish(t, name, 30)
+	q, p := s.scaled(t, "rabbitmq", job(map[string]string{takesRabbit: name, takesItems: "1", works: "500ms"})+
+		"  maxReplicaCount: 30\n  successfulJobsHistoryLimit: 3\n  scalingStrategy: {strategy: accurate}\n"+
+		fmt.Sprintf("  triggers: [{type: rabbitmq, metadata: {hostFromEnv: RabbitMqHost, queueName: %q, queueLength: '1'}}]\n", name))
+	most := 0
+	q.becomes(60*time.Second, func(t *assert.CollectT) {
+		most = max(most, len(q.jobs(t)))
+		s.workers.once(t, name, 30)
+		require.Len(t, q.jobs(t), 3, "of the history")
+	})
+	require.Equal(t, 30, most)
+	_, metrics := p.Get("/metrics")
+	require.Contains(t, metrics, `scaledjob_jobs_created_total{namespace="rabbitmq",scaledjob="consumer"} 30`)
+	p.Stop()
+}
+
+func (s *stand) pauses(t *testing.T) {
+	list := s.workers.list(t)
+	q, _ := s.scaled(t, "pause", job(map[string]string{takesRedis: list, takesItems: "1"})+"  successfulJobsHistoryLimit: 1\n"+s.redisTrigger(list, 1))
+	s.workers.send(t, list, 0, 3)
+	q.becomes(30*time.Second, func(t *assert.CollectT) { s.workers.once(t, list, 3) })
+	q.patch(`metadata: {annotations: {autoscaling.keda.sh/paused: "true"}}`)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "True ScaledJobPaused", q.condition(t, "Paused"))
+		require.Len(t, q.jobs(t), 1, "pruning goes on")
+	})
+	before := q.jobs(t)[0].UID
+	s.workers.send(t, list, 3, 4)
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Len(t, q.jobs(t), 1)
+		require.Equal(t, before, q.jobs(t)[0].UID)
+	})
+	q.patch(`metadata: {annotations: {autoscaling.keda.sh/paused: null}}`)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		s.workers.once(t, list, 7)
+		require.Equal(t, "False ScaledJobUnpaused", q.condition(t, "Paused"))
+	})
+}
+
+func (s *stand) rollsOut(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	q, _ := s.scaled(t, "rollout", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	images := func(t require.TestingT) (all []string) {
+		for _, j := range q.jobs(t) {
+			all = append(all, j.Spec.Template.Spec.Containers[0].Image)
+		}
+		return all
+	}
+	const one, two = "example.com/c:1", "example.com/c:2"
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, []string{one, one, one}, images(t)) })
+	q.apply(strings.Replace(job(map[string]string{works: "1h"}), one, two, 1) + s.redisTrigger(list, 1))
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, []string{two, two, two}, images(t))
+		require.Contains(t, q.events(t), "ScaledJobRolloutCleanupCompleted")
+	})
+	q.apply(job(map[string]string{works: "1h"}) + "  rollout: {strategy: gradual}\n" + s.redisTrigger(list, 1))
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []string{two, two, two}, images(t)) })
+}
+
+// What cannot be read is told, once, and min is kept.
+func (s *stand) tellsFailures(t *testing.T) {
+	q, p := s.scaled(t, "unreadable", job(map[string]string{works: "1h"})+
+		"  minReplicaCount: 2\n  triggers: [{type: redis, metadata: {address: '127.0.0.1:1', listName: a, listLength: '1'}, authenticationRef: {name: redis}}]\n", "-log-level=debug")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False TriggerError", q.condition(t, "Ready")) })
+	s.apply(t, `apiVersion: v1
+kind: Secret
+metadata: {name: redis, namespace: unreadable}
+stringData: {password: `+secret.New("redis")+`}
+---
+apiVersion: keda.sh/v1alpha1
+kind: TriggerAuthentication
+metadata: {name: redis, namespace: unreadable}
+spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
+	p.Said("connection refused")
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
+		require.Equal(t, "Unknown UnknownState", q.condition(t, "Active"))
+	})
+	require.Len(t, q.jobs(t), 2)
+	require.Equal(t, []string{"KEDAJobsCreated", "KEDAScalerFailed"}, q.events(t))
+}
+
+// What the API server does not check of a Job template is told, and nothing done.
+func (s *stand) tellsInvalid(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	right := job(map[string]string{works: "1h"}) + s.redisTrigger(list, 1)
+	q, p := s.scaled(t, "invalid", strings.Replace(right, "image:", "imagePullPolice: Always, image:", 1))
+	p.Said("imagePullPolice")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False ScaledJobCheckFailed", q.condition(t, "Ready")) })
+	require.Empty(t, q.jobs(t))
+	q.apply(strings.Replace(right, "containers:", "containers: [], ephemeralContainers:", 1))
+	p.Said("no container")
+	require.Empty(t, q.jobs(t))
+	q.apply(right)
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 3)
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+}
+
+// A ScaledJob that is made anew under its name does not count what was the old
+// one's, which the garbage collector takes.
+func (s *stand) replaced(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 2)
+	spec := job(map[string]string{works: "1h"}) + "  maxReplicaCount: 2\n" + s.redisTrigger(list, 1)
+	q, _ := s.scaled(t, "replaced", spec)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 2) })
+	old := q.jobs(t)[0].OwnerReferences[0].UID
+	require.NoError(t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.apply(spec)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		jobs := q.jobs(t)
+		require.Len(t, jobs, 2)
+		for _, j := range jobs {
+			require.NotEqual(t, old, j.OwnerReferences[0].UID)
+		}
+		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
+	})
+}
+
+// A ScaledJob that KEDA's operator has seen goes when it is deleted, without the operator.
+func (s *stand) frees(t *testing.T) {
+	list := s.workers.list(t)
+	q, p := s.scaled(t, "finalizer", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	p.Said("acting")
+	q.patch("metadata: {finalizers: [finalizer.keda.sh]}")
+	objects := q.dynamic.Resource(scaledJobs).Namespace(q.namespace)
+	require.NoError(t, objects.Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
+	q.becomes(20*time.Second, func(t *assert.CollectT) {
+		_, err := objects.Get(q.t.Context(), "consumer", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+// A name that another owner's Job has is passed over.
+func (s *stand) taken(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 1)
+	q, _ := s.scaled(t, "taken", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 1) })
+	first := q.jobs(t)[0]
+	other := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimSuffix(first.Name, "1") + "2"}}
+	other.Spec.Template.Spec = first.Spec.Template.Spec
+	_, err := s.client.BatchV1().Jobs(q.namespace).Create(t.Context(), other, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.workers.send(t, list, 1, 1)
+	q.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, []string{first.Name, other.Name, strings.TrimSuffix(first.Name, "1") + "3"}, names(q.jobs(t)))
+	})
+}
+
+// A poll in which nothing changes asks the API server for nothing, also where a watch cannot
+// begin with the objects that there are.
+func (s *stand) rests(t *testing.T) {
+	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	q, _ := s.scaled(t, "rest", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	q.becomes(10*time.Second, func(t *assert.CollectT) {
+		require.Len(t, q.jobs(t), 3)
+		require.Contains(t, q.events(t), "KEDAJobsCreated")
+	})
+	time.Sleep(2 * time.Second) // the last events of the pods
+	count := func() int {
+		return s.cluster.Count(t, func(r cluster.Request) bool {
+			return r.User == account && r.Namespace == q.namespace && r.Verb != "watch"
+		})
+	}
+	before := count()
+	time.Sleep(4 * time.Second)
+	require.Equal(t, before, count())
+}
+
+// Of two controllers one acts, and when it stops or dies the other goes on.
+func (s *stand) elects(t *testing.T) {
+	list := s.workers.list(t)
+	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-elect", "-lease-duration=5s", "-lease-namespace=scaledjob")
+	first.Said("acting")
+	second := s.start(t, "-namespace", q.namespace, "-lease-duration=5s", "-lease-namespace=scaledjob")
+	s.workers.send(t, list, 0, 3)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 3) })
+	second.Said("the lease is held")
+	require.NotContains(t, second.Output(), "acting")
+	first.Stop()
+	begin := time.Now()
+	second.Said("acting")
+	require.Less(t, time.Since(begin), 5*time.Second, "the lease was given up")
+	third := s.start(t, "-namespace", q.namespace, "-lease-duration=5s", "-lease-namespace=scaledjob")
+	third.Said("the lease is held")
+	s.workers.send(t, list, 3, 297)
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), 10) })
+	second.Kill() // in the middle of a burst
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 100) })
+	third.Said("acting")
+	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 100, "the maximum") })
+	third.Stop()
+}
+
+// grantLease lets the controller elect a leader in a namespace.
+func (s *stand) grantLease(t *testing.T, namespace string) {
+	t.Helper()
+	s.apply(t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: lease, namespace: %[1]s}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: lease, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lease}
+subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, namespace))
+}
+
+func (s *stand) killedInBurst(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 500)
+	q, p := s.scaled(t, "burst", job(map[string]string{works: "1h"})+"  maxReplicaCount: 400\n"+s.redisTrigger(list, 1))
+	seen := 0
+	for round := range 2 {
+		q.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), seen+10) })
+		p.Kill()
+		seen = len(q.jobs(t))
+		require.Less(t, seen, 400, "killed in the middle, round %d", round)
+		p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
+	}
+	q.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 400) })
+	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 400) })
+}
+
+// A controller that may not write the status creates Jobs and dies before it
+// has: the next one neither makes them again, nor leaves the status as it is.
+func (s *stand) killedBeforeStatus(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 5)
+	may := s.kubeconfig
+	defer func() { s.kubeconfig = may }()
+	s.apply(t, strings.NewReplacer("name: scaledjob-controller", "name: without-status", "- patch", "- get").Replace(installed(t)))
+	s.kubeconfig = s.cluster.UserKubeconfig(t, strings.Replace(account, "scaledjob-controller", "without-status", 1))
+	q, p := s.scaled(t, "status", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
+	p.Said("status not written")
+	p.Kill()
+	jobs := q.jobs(t)
+	require.Len(t, jobs, 5)
+	require.Empty(t, q.condition(t, "Ready"))
+	s.kubeconfig = may
+	s.start(t, "-namespace", q.namespace, "-leader-elect=false")
+	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready")) })
+	q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, names(jobs), names(q.jobs(t))) })
+}
+
+func names(jobs []batchv1.Job) (all []string) {
+	for _, j := range jobs {
+		all = append(all, j.Name)
+	}
+	return all
+}
+
+// The sample of the README.
+func (s *stand) sample(t *testing.T) {
+	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))
+	p := s.start(t, "-namespace", "default", "-leader-elect=false", "-watch-pods=false")
+	p.Said("created=3")
+	require.NoError(t, p.Command.Process.Signal(syscall.SIGINT))
+	require.NoError(t, p.Wait())
+	require.Contains(t, p.Output(), "stopped")
+}

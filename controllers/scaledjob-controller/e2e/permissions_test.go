@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
+	"github.com/scaledjob/scaledjob/test/e2e/cluster"
+	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/permissions"
+	"github.com/scaledjob/scaledjob/test/e2e/process"
+)
+
+// unprivileged has a ScaledJob, whose Job needs no queue, and one that KEDA's finalizer keeps.
+const unprivileged = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: consumer, namespace: %[1]s}
+spec:
+  minReplicaCount: 1
+  pollingInterval: 1
+  successfulJobsHistoryLimit: 0
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}
+  triggers:
+  - {type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: orders, key: waiting, targetValue: '1'}}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: deleted, namespace: %[1]s, finalizers: [finalizer.keda.sh]}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}
+  triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: '1'}}]
+`
+
+// Without one of the permissions of manifests/tenant, the controller names it in its log or in a
+// condition, or does not need it on this API server.
+func TestWithoutPermission(t *testing.T) {
+	c := cluster.Start(t)
+	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{} })
+	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml"))...)
+	binary := process.Build(t, "..")
+	permissions.Program{
+		Documents: processtest.Permissions(t, "../manifests/tenant"),
+		Not:       []string{"get configmaps", "get triggerauthentications"}, // asked for by a worker, which this test does without: see TestPolicy in adapter/triggers
+		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1"},
+		Prepare: func(t *testing.T, namespace, _, permission string) {
+			prepare(t, c, namespace)
+			if permission == "get jobs" { // needed if the name of a Job is another's
+				u, err := scaledJobsOf(t, c, namespace).Get(t.Context(), "consumer", metav1.GetOptions{})
+				require.NoError(t, err)
+				id := sha256.Sum256([]byte(u.GetUID()))
+				manifest.Apply(t, c.Config(), manifest.Objects(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: consumer-%x-1, namespace: %s}, spec: {suspend: true,
+template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`, id[:4], namespace))...)
+			}
+		},
+		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
+			return startIn(t, binary, kubeconfig, namespace, leases)
+		},
+		Status: func(t require.TestingT, namespace string) string {
+			l, err := scaledJobsOf(t, c, namespace).List(context.Background(), metav1.ListOptions{})
+			require.NoError(t, err)
+			var statuses []any
+			for _, u := range l.Items {
+				statuses = append(statuses, u.Object["status"])
+			}
+			return fmt.Sprint(statuses)
+		},
+	}.Told(t, c)
+}
+
+// prepare makes the ScaledJobs, one of which is being deleted.
+func prepare(t *testing.T, c *cluster.Cluster, namespace string) {
+	manifest.Apply(t, c.Config(), manifest.Objects(t, fmt.Sprintf(unprivileged, namespace))...)
+	require.NoError(t, scaledJobsOf(t, c, namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
+}
+
+// startIn starts the controller for a namespace, without a worker.
+func startIn(t *testing.T, binary, kubeconfig, namespace, leases string) *process.Process {
+	return process.Start(t, exec.Command(binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
+		"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-lease-duration=5s",
+		"-trigger-worker=/bin/false"))
+}
+
+func scaledJobsOf(t require.TestingT, c *cluster.Cluster, namespace string) dynamic.ResourceInterface {
+	client, err := dynamic.NewForConfig(c.Config())
+	require.NoError(t, err)
+	return client.Resource(scaledJobs).Namespace(namespace)
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
+	"github.com/scaledjob/scaledjob/testdata"
+)
+
+// The resources have the fields of the types, and no others. The API server removes
+// fields that a resource does not have, and the state would change.
+func TestResourcesHaveEveryField(t *testing.T) {
+	for file, types := range map[string]map[string]reflect.Type{
+		"scheduledjobs.yaml": {"spec": reflect.TypeFor[scheduledjob.Spec](), "status": reflect.TypeFor[scheduledjob.Status]()},
+		"runrequests.yaml":   {"status": reflect.TypeFor[requestStatus]()},
+	} {
+		data, err := os.ReadFile(filepath.Join("manifests", "crds", file))
+		require.NoError(t, err)
+		crd := map[string]any{}
+		require.NoError(t, yaml.UnmarshalStrict(data, &crd))
+		versions, _, err := unstructured.NestedSlice(crd, "spec", "versions")
+		require.NoError(t, err)
+		properties, _, err := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties")
+		require.NoError(t, err)
+		for name, kind := range types {
+			compare(t, file+": "+name, properties[name].(map[string]any), kind)
+		}
+	}
+}
+
+// compare compares a schema with the JSON of a type. Each field has a description, which
+// kubectl explain prints.
+func compare(t *testing.T, path string, schema map[string]any, kind reflect.Type) {
+	if !strings.HasSuffix(path, "[]") {
+		require.NotEmpty(t, schema["description"], path)
+	}
+	switch kind.Kind() {
+	case reflect.Pointer:
+		compare(t, path, schema, kind.Elem())
+	case reflect.Slice:
+		compare(t, path+"[]", schema["items"].(map[string]any), kind.Elem())
+	case reflect.Struct:
+		properties, ok := schema["properties"].(map[string]any)
+		if kind == reflect.TypeFor[time.Time]() || kind == reflect.TypeFor[metav1.Time]() {
+			require.Equal(t, "date-time", schema["format"], path)
+			return
+		}
+		if !ok { // a pod template
+			require.Equal(t, true, schema["x-kubernetes-preserve-unknown-fields"], path)
+			return
+		}
+		fields := fieldsOf(kind)
+		for name := range properties {
+			require.Contains(t, fields, name, path)
+		}
+		for name, field := range fields {
+			require.Contains(t, properties, name, path)
+			compare(t, path+"."+name, properties[name].(map[string]any), field)
+		}
+	default:
+		want := map[reflect.Kind]string{
+			reflect.String: "string", reflect.Bool: "boolean", reflect.Map: "object", reflect.Int32: "integer", reflect.Int64: "integer",
+		}
+		require.Equal(t, want[kind.Kind()], schema["type"], path)
+		if slices.Contains([]reflect.Kind{reflect.Int32, reflect.Int64}, kind.Kind()) {
+			require.Equal(t, kind.Kind().String(), schema["format"], path)
+		}
+	}
+}
+
+func fieldsOf(kind reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for i := range kind.NumField() {
+		f := kind.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" {
+			fields[name] = f.Type
+			continue
+		}
+		for name, inner := range fieldsOf(f.Type) {
+			fields[name] = inner
+		}
+	}
+	return fields
+}
+
+// The samples are valid.
+func TestSamples(t *testing.T) {
+	for file, n := range map[string]int{"sample.yaml": 2, "proposal.json": 1} {
+		data, err := os.ReadFile(filepath.Join("manifests", file))
+		require.NoError(t, err)
+		found, err := scheduledjob.Read(data)
+		require.NoError(t, err)
+		require.Len(t, found, n)
+		for _, s := range found {
+			_, err := s.Config(scheduledjob.Inputs{})
+			require.NoError(t, err)
+		}
+	}
+}
+
+// documents are the objects of a file.
+func documents(t *testing.T, file ...string) (all []*unstructured.Unstructured) {
+	data, err := os.ReadFile(filepath.Join(append([]string{"manifests"}, file...)...))
+	require.NoError(t, err)
+	for _, text := range strings.Split(string(data), "---\n") {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &u.Object))
+		all = append(all, u)
+	}
+	return all
+}
+
+// The Deployment names a version of its image. Its replicas run apart, and one is left in
+// a disruption.
+func TestDeployment(t *testing.T) {
+	all := documents(t, "tenant", "controller.yaml")[6:]
+	containers, _, err := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	c := containers[0].(map[string]any)
+	require.Equal(t, "IfNotPresent", c["imagePullPolicy"])
+	_, found, _ := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+	require.True(t, found)
+	require.Equal(t, "PodDisruptionBudget", all[1].GetKind())
+	require.Equal(t, "NetworkPolicy", all[2].GetKind())
+	var args []string
+	for _, a := range c["args"].([]any) {
+		args = append(args, a.(string))
+	}
+	o := processtest.Parse(t, newOptions(), args...)
+	require.Equal(t, ":8080", o.MetricsAddress, "for the NetworkPolicy's namespaces")
+	require.True(t, o.LeaderElect)
+}
+
+// The API server accepts every timeSpec that the controller can read. Of the others it accepts those for which
+// it would have to compute.
+func TestPatternOfTimeSpec(t *testing.T) {
+	crd, err := os.ReadFile(filepath.Join("manifests", "crds", "scheduledjobs.yaml"))
+	require.NoError(t, err)
+	pattern := regexp.MustCompile(string(regexp.MustCompile(`pattern: '(\^\(R.*)'`).FindSubmatch(crd)[1]))
+	var refused []*regexp.Regexp
+	for _, rule := range regexp.MustCompile(`rule: "!self\.matches\('(.*)'\)"`).FindAllSubmatch(crd, -1) {
+		refused = append(refused, regexp.MustCompile(string(rule[1])))
+	}
+	require.Len(t, refused, 9)
+	accepts := func(text string) bool {
+		return pattern.MatchString(text) && !slices.ContainsFunc(refused, func(r *regexp.Regexp) bool { return r.MatchString(text) })
+	}
+	vectors := func(name string, into any) {
+		data, err := testdata.Files.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(data, into))
+	}
+	var right struct{ Cases []struct{ TimeSpec string } }
+	vectors("intervals.json", &right)
+	for _, c := range right.Cases {
+		require.True(t, accepts(c.TimeSpec), c.TimeSpec)
+	}
+	require.True(t, accepts(""))
+	var wrong struct{ Cases []struct{ Text string } }
+	vectors("interval-errors.json", &wrong)
+	var accepted []string
+	for _, c := range wrong.Cases {
+		if c.Text != "" && accepts(c.Text) {
+			accepted = append(accepted, c.Text)
+		}
+	}
+	require.Equal(t, []string{
+		"R9223372036854775808/2026-01-01T02:00:00Z/P1D", "R5//PT0.333333333333H", "R5//P10001Y", "R5//PT2562048H", "R5//PT9223372036.9S",
+		"R/2026-01-02T02:00:00Z/2026-01-02T02:00:00Z", "R/0001-01-02T02:00:00Z/2026-01-02T02:00:00Z",
+	}, accepted)
+	require.Greater(t, len(wrong.Cases), 100)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/schedule"
+)
+
+const (
+	conditionReady       = "Ready"       // reports whether the spec is valid
+	conditionProgressing = "Progressing" // reports whether runs that are due start, or wait as the spec says
+	conditionRestored    = "Restored"    // reports that the status was older than the cluster once, or from another
+
+	reasonValid       = "Valid"
+	reasonInvalid     = "Invalid"
+	reasonJobNotFound = "JobNotFound" // also the reason of an event of a RunRequest
+	reasonProgressing = "Progressing"
+)
+
+// ready returns the condition for a valid spec, with an error for missing dependencies.
+func (s *scheduledJob) ready(missing error, warnings []*field.Error) metav1.Condition {
+	if missing != nil {
+		return s.notReady(reasonJobNotFound, missing)
+	}
+	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonValid, Message: "The spec is valid"}
+	for _, w := range warnings {
+		c.Message += "; " + w.Error()
+	}
+	return c
+}
+
+func (s *scheduledJob) notReady(reason string, err error) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: err.Error()}
+}
+
+// status returns the status to store.
+func (s *scheduledJob) status(d schedule.Decision, ready metav1.Condition) scheduledjob.Status {
+	status := scheduledjob.StatusOf(d)
+	status.ObservedGeneration, status.Conditions = s.Generation, slices.Clone(s.Status.Conditions)
+	set := func(kind string, c metav1.Condition) {
+		c.Type, c.ObservedGeneration, c.LastTransitionTime = kind, s.Generation, metav1.NewTime(time.Now())
+		c.Message = cluster.EventMessage(c.Message)
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	set(conditionReady, ready)
+	set(conditionProgressing, progressing(d, ready))
+	for _, e := range d.Events {
+		if e.Reason == schedule.Restored {
+			set(conditionRestored, metav1.Condition{Status: metav1.ConditionTrue, Reason: string(schedule.Restored),
+				Message: fmt.Sprintf("%s (the status was of resource version %d, the Jobs are of %d)", e, s.Status.JobsRevision, d.State.JobsRevision)})
+		}
+	}
+	return status
+}
+
+// progressing returns the condition of the same name. It is false if an operator must act: runs
+// that are due do not start, for a reason that the spec does not want.
+func progressing(d schedule.Decision, ready metav1.Condition) metav1.Condition {
+	hold, why := d.Waits()
+	switch {
+	case ready.Reason == reasonInvalid:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: "The spec is invalid: see Ready"}
+	case hold == schedule.Rejecting, hold == schedule.Unanswered, hold == schedule.IsBlocked, hold == schedule.Unknown, hold == schedule.StateFull:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(hold), Message: why}
+	case hold == schedule.NotHeld:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonProgressing, Message: "Runs start when they are due"}
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: string(hold), Message: why}
+}
+
+// store writes the status if it has changed. It fails if the ScheduledJob has been
+// changed since it was read, and if another controller leads. It returns the stored
+// ScheduledJob.
+func (c *controller) store(ctx context.Context, s *scheduledJob, status scheduledjob.Status) (*scheduledJob, error) {
+	was := s.Status
+	if s.foreign != nil { // only the conditions are written
+		status.NextScheduleTime, status.Reason, status.ActiveRuns, status.WaitingRuns = was.NextScheduleTime, was.Reason, was.ActiveRuns, was.WaitingRuns
+	}
+	if status.Equal(was) {
+		return s, nil
+	}
+	if !c.lease.MayAct() {
+		return nil, errors.New("store the status: this process no longer holds the lease")
+	}
+	u := &unstructured.Unstructured{Object: fields(map[string]any{ // the part that an update of the status needs
+		"apiVersion": s.APIVersion, "kind": s.Kind, "status": s.written(status),
+		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
+	})}
+	u, err := c.dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
+	if err != nil {
+		return nil, fmt.Errorf("store the status: %w", err)
+	}
+	stored := read(u)
+	c.newest.Mutation(stored)
+	for _, is := range status.Conditions {
+		c.tellCondition(stored, meta.FindStatusCondition(was.Conditions, is.Type), is)
+	}
+	return stored, nil
+}
+
+// written returns the status as it is written. Of the status of another release only the
+// conditions change.
+func (s *scheduledJob) written(status scheduledjob.Status) any {
+	if s.foreign == nil {
+		return status
+	}
+	kept := map[string]any{}
+	for key, value := range s.foreign {
+		kept[key] = value
+	}
+	kept["conditions"], kept["observedGeneration"] = status.Conditions, status.ObservedGeneration
+	return kept
+}
+
+// fields returns the JSON fields of a value of this program, which JSON can express.
+func fields(value any) map[string]any {
+	data, _ := json.Marshal(value)
+	all := map[string]any{}
+	_ = utiljson.Unmarshal(data, &all)
+	return all
+}
+
+// tellCondition records an event if a condition is False for another reason than before, or True again.
+// Other events have the changes of Progressing because of an invalid spec or a block.
+func (c *controller) tellCondition(s *scheduledJob, was *metav1.Condition, is metav1.Condition) {
+	if was == nil {
+		was = &metav1.Condition{Status: metav1.ConditionTrue}
+	}
+	told := []string{reasonInvalid, string(schedule.IsBlocked)}
+	switch {
+	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue):
+	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || was.Message != is.Message && is.Type == conditionReady):
+		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
+	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
+		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
+	}
+}
+
+// tell records the events of a decision.
+func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
+	for _, e := range all {
+		kind := corev1.EventTypeNormal
+		if e.Warning() {
+			kind = corev1.EventTypeWarning
+		}
+		c.record(s, kind, string(e.Reason), e.String(), e.Run.Tag)
+	}
+}
+
+// record records an event in the cluster and in the log. Events of different runs have
+// different related objects, because client-go merges events that differ in the message
+// only.
+func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
+	var related runtime.Object
+	if tag != "" {
+		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: adapter.JobName(s.Name, tag)}
+	}
+	c.recorder.Eventf(s.ScheduledJob, related, kind, reason, reason, "%s", cluster.EventMessage(message))
+	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)
+}

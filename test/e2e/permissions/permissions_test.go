@@ -1,0 +1,112 @@
+package permissions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/scaledjob/scaledjob/test/e2e/cluster"
+	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+)
+
+const documents = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a, namespace: home}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: a}
+rules:
+  - {apiGroups: [batch], resources: [jobs], verbs: [list, create]}
+  - {apiGroups: [example.com], resources: [owners/status, owners/finalizers], verbs: [update]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: a, namespace: home}
+rules:
+  - {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [a], verbs: [get]}
+  - {apiGroups: [batch], resources: [jobs], verbs: [list]}
+`
+
+// Each permission is needed that a request uses and no other permission allows.
+func TestExact(t *testing.T) {
+	const user = "system:serviceaccount:home:a"
+	list := cluster.Request{User: user, Verb: "list", Group: "batch", Resource: "jobs", Namespace: "other", Code: 200}
+	create := cluster.Request{User: user, Verb: "create", Group: "batch", Resource: "jobs", Namespace: "home", Name: "j", Code: 201}
+	status := cluster.Request{User: user, Verb: "update", Group: "example.com", Resource: "owners", Subresource: "status", Namespace: "home", Name: "o", Code: 409}
+	lease := cluster.Request{User: user, Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Namespace: "home", Name: "a", Code: 404}
+	with := func(r cluster.Request, change func(*cluster.Request)) cluster.Request {
+		change(&r)
+		return r
+	}
+	granted := rules(t, documents)
+	require.Len(t, granted, 6)
+	twice := []string{"list batch/jobs home"} // the ClusterRole has it, too
+	for name, tt := range map[string]struct {
+		requests            []cluster.Request
+		unneeded, forbidden []string
+	}{
+		"all": {[]cluster.Request{list, create, status, lease}, twice, nil},
+		"another user, group, name, namespace, subresource, verb": {[]cluster.Request{
+			with(list, func(r *cluster.Request) { r.User = "admin" }),
+			with(create, func(r *cluster.Request) { r.Group = "example.com" }),
+			with(status, func(r *cluster.Request) { r.Subresource = "" }),
+			with(lease, func(r *cluster.Request) { r.Name = "b" }),
+			with(lease, func(r *cluster.Request) { r.Namespace = "other" }),
+			with(lease, func(r *cluster.Request) { r.Verb = "delete" }),
+		}, []string{
+			"list batch/jobs", "create batch/jobs", "update example.com/owners/status", "update example.com/owners/finalizers",
+			"get coordination.k8s.io/leases home a", twice[0],
+		}, nil},
+		"allowed twice": {[]cluster.Request{with(list, func(r *cluster.Request) { r.Namespace = "home" }), create, status, lease}, []string{"list batch/jobs", twice[0]}, nil},
+		"rejected otherwise": {[]cluster.Request{list, with(create, func(r *cluster.Request) { r.Code = 422 }), status, lease},
+			[]string{"update example.com/owners/finalizers", twice[0]}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unneeded, forbidden := check(tt.requests, user, granted)
+			require.Equal(t, tt.unneeded, unneeded)
+			require.Equal(t, tt.forbidden, forbidden)
+		})
+	}
+	soon := with(lease, func(r *cluster.Request) { r.Code = 403 })
+	never := with(soon, func(r *cluster.Request) { r.Verb = "delete" })
+	unneeded, forbidden := check([]cluster.Request{list, create, status, soon, never}, user, granted)
+	require.Equal(t, []string{"get coordination.k8s.io/leases home a", twice[0]}, unneeded)
+	require.Len(t, forbidden, 1)
+	require.Contains(t, forbidden[0], "Verb:delete")
+
+	const rare = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n" +
+		"rules: [{apiGroups: [events.k8s.io], resources: [events], verbs: [patch]}]"
+	unneeded, _ = check(nil, user, rules(t, rare))
+	require.Equal(t, []string{RepeatedEvent}, unneeded)
+	Exact(t, nil, user, rare, RepeatedEvent)
+}
+
+// Each permission is left out once, and no other is.
+func TestWithout(t *testing.T) {
+	granted := func(objects []*unstructured.Unstructured) (all []string) {
+		for _, u := range objects {
+			var role rbacv1.ClusterRole
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role))
+			for _, p := range permissions(role.Rules, u.GetNamespace()) {
+				if p.resource != "nothing" {
+					all = append(all, p.verb+" "+p.resource)
+				}
+			}
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	all := granted(manifest.Objects(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1)))
+	found := without(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1))
+	require.Len(t, found, len(all))
+	for name, objects := range found {
+		require.Equal(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == name }), granted(objects), name)
+	}
+}

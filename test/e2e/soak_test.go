@@ -1,0 +1,312 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	kedamanifest "github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/cluster"
+	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/operator"
+	"github.com/scaledjob/scaledjob/test/e2e/process"
+)
+
+var (
+	soak       = flag.Duration("soak", 0, "how long TestSoak measures the controller at rest; at 0 it is skipped")
+	scaledJobs = flag.Int("scaledjobs", 500, "ScaledJobs of TestSoak, with ten Jobs each")
+	soakKEDA   = flag.Bool("operator", false, "TestSoak measures KEDA's operator")
+	controller = flag.String("controller", "", "a controller that TestSoak measures, instead of controllers/scaledjob-controller")
+)
+
+const (
+	jobsEach       = 10
+	serviceAccount = "system:serviceaccount:scaledjob:scaledjob-controller"
+)
+
+// A soakTest is a controller with many ScaledJobs, whose queues are numbers of an HTTP
+// server.
+type soakTest struct {
+	*testing.T
+	cluster *cluster.Cluster
+	pid     int
+	length  atomic.Int64 // of every queue
+	mu      sync.Mutex
+	read    map[string]bool // queues
+	jobs    map[types.UID]string
+	arrived []time.Time // of Jobs
+}
+
+// The controller creates the Jobs of a jump of all queues, each once. Before and after
+// the jump it makes no request but for its lease. The log has time, memory and CPU.
+func TestSoak(t *testing.T) {
+	if *soak == 0 {
+		t.Skip("takes minutes: make soak, or go test -run TestSoak -soak 1m")
+	}
+	s := &soakTest{T: t, cluster: cluster.Start(t), read: map[string]bool{}, jobs: map[types.UID]string{}}
+	queues := httptest.NewServer(s)
+	defer queues.Close()
+	if *soakKEDA {
+		s.pid = operator.Start(t, s.cluster, "--zap-log-level=info").Process.Pid
+		time.Sleep(10 * time.Second)
+		s.Logf("without ScaledJobs: %s", process.MemoryOf(s, s.pid))
+		s.create(queues.URL)
+		go s.watch()
+	} else {
+		s.controller(queues.URL)
+	}
+	started := time.Now()
+	s.await("every queue was read", 5*time.Minute, func() bool { return len(s.read) == *scaledJobs })
+	s.Logf("every queue was read after %s", time.Since(started).Round(time.Second))
+	s.rests("at rest, no Jobs")
+	s.jumps()
+	s.settles()
+	s.rests("at rest, all Jobs")
+	more := 0
+	for job, n := range s.counts() {
+		more += n - jobsEach
+		if !*soakKEDA {
+			require.Equal(t, jobsEach, n, job)
+		}
+	}
+	s.Logf("%d Jobs too many", more)
+}
+
+// controller starts controllers/scaledjob-controller.
+func (s *soakTest) controller(url string) {
+	dir := process.Dir(s, "controllers/scaledjob-controller")
+	for _, file := range []string{"tenant/controller.yaml", "cluster/rbac.yaml", "cluster/flowschema.yaml", "crds/scaledjobs.yaml"} {
+		text := strings.ReplaceAll(manifest.Read(s, filepath.Join(dir, "manifests", file)), "scaledjob-tenant", "scaledjob")
+		text = strings.ReplaceAll(text, "namespace: tenant", "namespace: scaledjob")
+		manifest.Apply(s, s.cluster.Config(), manifest.Without(manifest.Objects(s, text), "Deployment")...)
+	}
+	s.create(url)
+	secrets := manifest.Read(s, filepath.Join(dir, "manifests/secrets.yaml"))
+	for i := range 10 {
+		text := strings.NewReplacer("scaledjob-tenant", "scaledjob", "namespace: tenant", fmt.Sprint("namespace: soak-", i), "[brokers]", "[broker]").Replace(secrets)
+		manifest.Apply(s, s.cluster.Config(), manifest.Objects(s, text)...)
+	}
+	go s.watch()
+	if *controller == "" {
+		*controller = process.Build(s, dir)
+	}
+	s.pid = process.Start(s, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(s, serviceAccount),
+		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob",
+		"-trigger-worker", process.BuildAlone(s, "../../adapter/triggers/worker"), "-allow-local-addresses")).Command.Process.Pid
+}
+
+// ServeHTTP answers with the length of a queue.
+func (s *soakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.read[r.URL.Path] = true
+	s.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(map[string]int64{"length": s.length.Load()})
+}
+
+// create creates the ScaledJobs in ten namespaces. The Secret of their pods has to exist: KEDA's
+// scalers resolve all variables of a container.
+func (s *soakTest) create(url string) {
+	for i := range 10 {
+		core, namespace := s.cluster.Client(s).CoreV1(), fmt.Sprint("soak-", i)
+		_, err := core.Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		require.NoError(s, err)
+		_, err = core.Secrets(namespace).Create(s.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "broker"}, StringData: map[string]string{"password": "of-no-broker"},
+		}, metav1.CreateOptions{})
+		require.NoError(s, err)
+	}
+	client, err := dynamic.NewForConfig(s.cluster.Config())
+	require.NoError(s, err)
+	resource := client.Resource(kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs"))
+	var creating sync.WaitGroup
+	for worker := range 10 {
+		creating.Go(func() {
+			for i := worker; i < *scaledJobs; i += 10 {
+				u := manifest.Objects(s, fmt.Sprintf(soakManifest, i, worker, jobsEach, url))[0]
+				_, err := resource.Namespace(u.GetNamespace()).Create(s.Context(), u, metav1.CreateOptions{})
+				require.NoError(s, err)
+			}
+		})
+	}
+	creating.Wait()
+}
+
+const soakManifest = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: consumer-%[1]d, namespace: soak-%[2]d, labels: {team: orders, app.kubernetes.io/part-of: shop}}
+spec:
+  maxReplicaCount: %[3]d
+  successfulJobsHistoryLimit: 3
+  failedJobsHistoryLimit: 3
+  jobTargetRef:
+    backoffLimit: 2
+    activeDeadlineSeconds: 3600
+    template:
+      metadata: {labels: {app: consumer}, annotations: {example.com/owner: orders}}
+      spec:
+        restartPolicy: Never
+        serviceAccountName: consumer
+        containers:
+          - name: consumer
+            image: registry.example.com/shop/consumer:1.2.3
+            args: [--queue, consumer-%[1]d, --visibility-timeout, "300"]
+            env:
+              - {name: BROKER, value: "amqp://rabbitmq.shop.svc.cluster.local:5672"}
+              - {name: PASSWORD, valueFrom: {secretKeyRef: {name: broker, key: password}}}
+              - {name: LOG_LEVEL, value: info}
+            resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 256Mi}}
+            securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true}
+  triggers:
+    - type: metrics-api
+      metadata: {url: "%[4]s/queues/%[1]d", valueLocation: length, targetValue: "1"}
+`
+
+// watch counts the Jobs that there have ever been, by their ScaledJob.
+func (s *soakTest) watch() {
+	client, err := metadata.NewForConfig(s.cluster.Config())
+	require.NoError(s, err)
+	jobs := client.Resource(batchv1.SchemeGroupVersion.WithResource("jobs"))
+	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return jobs.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return jobs.Watch(ctx, o) },
+	}, client), &metav1.PartialObjectMetadata{}, 0, nil)
+	require.NoError(s, informer.SetTransform(func(object any) (any, error) {
+		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			object = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+				Labels: map[string]string{kedamanifest.LabelName: m.Labels[kedamanifest.LabelName]},
+			}}
+		}
+		return object, nil
+	}))
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		m := object.(*metav1.PartialObjectMetadata)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.jobs[m.UID] == "" {
+			s.jobs[m.UID] = m.Namespace + "/" + m.Labels[kedamanifest.LabelName]
+			s.arrived = append(s.arrived, time.Now())
+		}
+	}})
+	require.NoError(s, err)
+	informer.RunWithContext(s.Context())
+}
+
+func (s *soakTest) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for _, job := range s.jobs {
+		counts[job]++
+	}
+	return counts
+}
+
+// await waits until something holds, which it asks with the lock held. It fails if the controller ends.
+func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
+	s.Helper()
+	holding := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return holds()
+	}
+	for end := time.Now().Add(within); !holding(); time.Sleep(100 * time.Millisecond) {
+		require.DirExists(s, fmt.Sprint("/proc/", s.pid), "the controller has ended")
+		require.True(s, time.Now().Before(end), what)
+	}
+}
+
+// jumps lets every queue have ten items, and waits for the Jobs.
+func (s *soakTest) jumps() {
+	begin, used, all := time.Now(), s.used(), jobsEach**scaledJobs
+	if all == 0 {
+		return
+	}
+	s.length.Store(jobsEach)
+	s.await("all Jobs exist", 15*time.Minute, func() bool { return len(s.jobs) >= all })
+	for _, part := range []int{50, 90, 100} {
+		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
+	}
+	m := process.MemoryOf(s, s.pid)
+	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %s", (s.used() - used).Seconds(), m.Most, m)
+}
+
+// settles waits until the job controller has created all pods, or for some minutes, and
+// until statuses and events are written.
+func (s *soakTest) settles() {
+	pods, client := 0, s.cluster.Client(s)
+	for end := time.Now().Add(20 * time.Minute); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
+		list, err := client.CoreV1().Pods("").List(s.Context(), metav1.ListOptions{Limit: 1})
+		require.NoError(s, err)
+		if pods = len(list.Items); list.RemainingItemCount != nil {
+			pods += int(*list.RemainingItemCount)
+		}
+	}
+	s.Logf("%d pods", pods)
+	time.Sleep(30 * time.Second)
+}
+
+// rests measures the controller while nothing changes. It makes no request but for its
+// lease.
+func (s *soakTest) rests(when string) {
+	count := func() map[string]int {
+		requests := map[string]int{}
+		for _, r := range s.cluster.Requests(s) {
+			if r.User == serviceAccount && r.Verb != "watch" {
+				requests[r.Verb+" "+r.Resource]++
+			}
+		}
+		return requests
+	}
+	time.Sleep(45 * time.Second) // each is polled, and what there is to tell is told
+	before, begin, used := count(), time.Now(), s.used()
+	time.Sleep(*soak)
+	cores := (s.used() - used).Seconds() / time.Since(begin).Seconds()
+	s.Logf("%s: %s, %.3f cores", when, process.MemoryOf(s, s.pid), cores)
+	after := count()
+	s.Logf("requests so far: %v", after)
+	for _, all := range []map[string]int{before, after} {
+		delete(all, "update leases")
+	}
+	if !*soakKEDA {
+		require.Equal(s, before, after, "requests at rest")
+	}
+}
+
+// used returns the CPU time of the process.
+func (s *soakTest) used() time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
+	require.NoError(s, err)
+	fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')'):])
+	ticks := 0
+	for _, field := range fields[12:14] { // utime and stime, of which a second has 100
+		n, err := strconv.Atoi(field)
+		require.NoError(s, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
