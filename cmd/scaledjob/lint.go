@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/editor"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
@@ -24,7 +23,6 @@ type linter struct {
 	input.ManifestFlags
 	releases input.Releases
 	rules    bool
-	lsp      bool
 	explain  string
 	ignore   []string
 	exclude  []string
@@ -78,16 +76,12 @@ func newLint() *cobra.Command {
 			if l.rules {
 				return l.printRules(c.OutOrStdout())
 			}
-			if l.lsp {
-				return l.serve(c, args)
-			}
 			return l.run(c, args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 	l.AddFiles(c)
 	l.releases.AddSeveral(c, "release", "check for this")
 	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and check nothing")
-	c.Flags().BoolVar(&l.lsp, "lsp", false, "serve the Language Server Protocol for an editor on standard input and output")
 	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
 	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
 	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` of files in directories, such as vendor/ or *.gen.yaml; may be repeated")
@@ -220,29 +214,6 @@ func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[
 		return found, input.Usagef("--ignore: %w", err)
 	}
 	return found, nil
-}
-
-// serve serves the Language Server Protocol with the flags and settings of lint.
-func (l *linter) serve(c *cobra.Command, args []string) error {
-	if args = append(args, l.Files...); len(args) > 0 {
-		return input.Usagef("%q: a file; leave it out, the editor opens files for --lsp", args[0])
-	}
-	severity, err := l.configure(c)
-	if err != nil {
-		return err
-	}
-	profiles, err := l.profiles()
-	if err != nil {
-		return err
-	}
-	out := c.OutOrStdout()
-	if w, ok := out.(*report.Writer); ok {
-		out = w.To() // JSON, in which control characters are escapes
-	}
-	s := &editor.Server{Repository: l.Repository, Version: version(), Check: func(files []lint.File) (lint.Report, error) {
-		return l.check(files, profiles, severity)
-	}}
-	return s.Serve(c.InOrStdin(), out)
 }
 
 var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}

@@ -31,7 +31,6 @@ type whyCommand struct {
 	bundle  string
 	since   time.Duration
 	past    string
-	play    bool
 	output  input.Choice
 }
 
@@ -64,8 +63,8 @@ printed.`,
   # a paste from an issue, of a known release
   scaledjob why --log paste.txt --release 2.17 orders.yaml
 
-  # with the values of the last day, and the polls with the fix
-  scaledjob why orders -n shop --prometheus http://localhost:9090 --since 24h --simulate
+  # with the values of the last day
+  scaledjob why orders -n shop --prometheus http://localhost:9090 --since 24h
 
   # all ScaledJobs, those with problems first; the exit status is 1 if there are any
   scaledjob why --all -n shop`,
@@ -79,7 +78,6 @@ printed.`,
 	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
 	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it, without the values of Prometheus")
 	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
-	c.Flags().BoolVar(&w.play, "simulate", false, "simulate the polls with the fix, if it is a field of the manifest: the work and how long Jobs take follow from the log")
 	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
 	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
 	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")
@@ -206,7 +204,7 @@ func (w *whyCommand) question() (q why.Question, err error) {
 			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
 		}
 	}
-	q.Name, q.Simulate = w.name, w.play
+	q.Name = w.name
 	if w.release != "" {
 		r, err := input.ParseRelease(w.release)
 		if err != nil || r.Profile == nil {

@@ -184,11 +184,6 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 			live.Stuck++
 		}
 	}
-	for i := range owned.Jobs {
-		if at := owned.Jobs[i].Status.CompletionTime; at != nil {
-			live.Took = append(live.Took, at.Sub(owned.Jobs[i].CreationTimestamp.Time))
-		}
-	}
 	reasons := map[string]int{}
 	for _, p := range r.dump.Pods {
 		reason := waiting(&p)

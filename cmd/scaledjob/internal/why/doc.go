@@ -32,7 +32,6 @@
 //	polls that the log cuts have no verdict     TestCut
 //	the expected answers of known situations    TestSituations
 //	errors in plain words                       TestPlain
-//	fixes are simulated as an oracle does       TestPlayAgreesWithOracle
 //	no credential of an error is printed        TestRedact
 //	texts from outside begin no line or command TestHostileText
 //	reading never panics                        FuzzRead

@@ -31,13 +31,12 @@ type Live struct {
 	Events     []Notice // oldest first
 	Running    int64
 	Pending    int64
-	Counted    bool            // the Jobs were read
-	Stuck      int64           // Jobs older than StuckAfter, if no Job has a running pod
-	Took       []time.Duration // of finished Jobs
-	Lint       []string        // errors and warnings of the object, from lint
-	Waiting    []string        // reasons of pods that have not run for StuckAfter, with their numbers
-	Absent     []string        // TriggerAuthentications that do not exist
-	Metrics    Metrics         // of the operator's endpoint
+	Counted    bool     // the Jobs were read
+	Stuck      int64    // Jobs older than StuckAfter, if no Job has a running pod
+	Lint       []string // errors and warnings of the object, from lint
+	Waiting    []string // reasons of pods that have not run for StuckAfter, with their numbers
+	Absent     []string // TriggerAuthentications that do not exist
+	Metrics    Metrics  // of the operator's endpoint
 }
 
 // A Condition is a condition of the ScaledJob's status.

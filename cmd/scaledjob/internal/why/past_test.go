@@ -3,7 +3,6 @@ package why
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/keda"
 )
 
 const pastScaledJob = `apiVersion: keda.sh/v1alpha1
@@ -61,41 +59,6 @@ func maximumReached(second int) []string {
 	return append(pollLines(second, "orders", 5, 0, 0)[:2], each(pollLines(second, "orders", 5, 0, 1)[2:], func(_ int, l string) string {
 		return strings.ReplaceAll(l, `obs": 1`, `obs": 0`)
 	})...)
-}
-
-// TestPlay plays a higher maximum with logs that do not show T.
-func TestPlay(t *testing.T) {
-	a := withPast(t, maximumReached(0), Question{Simulate: true}, nil)
-	require.Equal(t, "with maxReplicaCount 10 from 10:00:00 to 10:00:00 (1 poll) no difference is certain: the log does not show T, as it does at level debug, and the least that fits is taken", a.Played[0])
-	a = withPast(t, append(maximumReached(60), pollLines(120, "orders", 0, 0, 5)...), Question{Simulate: true, At: time.Date(2026, 1, 2, 10, 1, 30, 0, time.UTC)}, nil)
-	require.Contains(t, a.Played[0], "no difference is certain")
-	a = withPast(t, append(maximumReached(60), pollLines(120, "orders", 3, 0, 2)...), Question{Simulate: true}, nil)
-	require.Empty(t, a.Played, "nothing to fix")
-	pending := each(maximumReached(0), func(_ int, l string) string { return strings.Replace(l, `pending Jobs": 0`, `pending Jobs": 5`, 1) })
-	require.Empty(t, withPast(t, pending, Question{Simulate: true}, nil).Played, "no Job has a running pod")
-}
-
-// TestPlayOfWrongNumbers has numbers that no log of KEDA has.
-func TestPlayOfWrongNumbers(t *testing.T) {
-	spec := manifest.Objects([]byte(pastScaledJob))[0].ScaledJob
-	j := &judge{spec: spec, keda: spec.KEDA()}
-	for n, played := range map[int64]bool{-1: false, 0: true, 7: true, math.MaxInt64: false} {
-		for _, p := range []*Poll{{Running: &n, Pending: new(int64)}, {Running: new(int64), Pending: &n}} {
-			require.Equal(t, played, j.course([]*Verdict{{Poll: p, Jobs: new(int64)}}, &Subject{}, true) != nil, n)
-		}
-		require.Equal(t, played, j.course([]*Verdict{{Poll: &Poll{Running: new(int64), Pending: new(int64)}, Jobs: &n}}, &Subject{}, true) != nil, n)
-	}
-	forever := int32(math.MaxInt32)
-	j.keda.Spec.PollingInterval = &forever
-	require.Nil(t, j.course([]*Verdict{{Poll: &Poll{Running: new(int64), Pending: new(int64)}, Jobs: new(int64)}}, &Subject{}, true))
-}
-
-// TestHigherMaximum has maxima of which the double is too much.
-func TestHigherMaximum(t *testing.T) {
-	for most, want := range map[int64]string{5: "maxReplicaCount 10", 6000: "maxReplicaCount 10000", 20000: "maxReplicaCount 20001", math.MaxInt32: ""} {
-		c, _ := (&judge{bounds: keda.Replicas{QueueMax: most}}).changeFor("maximum")
-		require.Equal(t, want, c.text)
-	}
 }
 
 // TestFailing has counters of two pods of the operator, one of which starts again.

@@ -78,9 +78,6 @@ func (a *Account) print(out io.Writer) {
 		say(out, "lint      %s", text)
 	}
 	say(out, "why       %s", a.Answer)
-	for _, text := range a.Played {
-		say(out, "simulate  %s", text)
-	}
 }
 
 func (g *Group) print(out io.Writer) {

@@ -22,7 +22,6 @@ type Question struct {
 	Live            map[string]*Live // of the cluster, by name
 	Past            Metrics          // of Prometheus
 	At              time.Time        // the moment asked about; the zero value is the end of the log
-	Simulate        bool             // the fixes are played
 }
 
 // A Report explains the ScaledJobs of a log.
@@ -50,7 +49,6 @@ type Account struct {
 	Answer    string     `json:"answer"`
 	Notes     []string   `json:"notes,omitempty"`
 	Lint      []string   `json:"lint,omitempty"`
-	Played    []string   `json:"played,omitempty"` // what the fixes change
 	verdicts  []*Verdict `json:"-"`
 }
 
@@ -95,9 +93,6 @@ func Explain(l *Log, q Question) *Report {
 		j.measure(s, past)
 		a := account(l, s, j, q.At, past)
 		j.live(a, q.Live[s.Name])
-		if q.Simulate {
-			j.play(a, s, q.Live[s.Name], q.At)
-		}
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}

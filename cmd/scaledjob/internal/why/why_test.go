@@ -542,7 +542,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var b strings.Builder
 		Explain(Read(text), Question{}).Print(&b)
-		Explain(Read(text), Question{Manifests: []*manifest.ScaledJob{spec}, Simulate: true}).Print(&b)
+		Explain(Read(text), Question{Manifests: []*manifest.ScaledJob{spec}}).Print(&b)
 		_, _, err := Files(Read(text), Question{})
 		require.NoError(t, err)
 	})
@@ -673,7 +673,7 @@ func TestHostileText(t *testing.T) {
 		"2026-01-02T10:01:30Z\tDEBUG\tscaleexecutor\tSelecting Scale Strategy\t{\"scaledJob.Name\": \"a\", \"scaledJob.Namespace\": \"shop\", \"selected\": \""+hostile+"\"}")
 	lines = append(lines, pollLines(90, "a", 4, 0, 1)[1:]...)
 	spec := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: \"" + hostile + "\"}\nspec: {jobTargetRef: {template: {}}, triggers: [{type: \"" + hostile + "\", metadata: {\"" + hostile + "\": \"1\"}}]}\n"
-	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(spec))[0].ScaledJob}, Simulate: true}
+	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(spec))[0].ScaledJob}}
 	q.Live = map[string]*Live{"a": {Lint: []string{"\x1b[31m"}, Absent: []string{"\x1b[31m"}, Waiting: []string{"\x1b[31m"}, Metrics: Metrics{{name: "a", metric: "metrics_value", of: "\x1b[31m"}}, Counted: true}}
 	for _, r := range []*Report{Explain(Read(text), Question{}), Explain(Read(text), Question{Name: "a", Manifests: q.Manifests}), Explain(Read(strings.Join(lines, "\n")), q),
 		Explain(Read(strings.Join(lines[:len(lines)-9], "\n")), Question{Manifests: q.Manifests}), Explain(Read(), q)} {
