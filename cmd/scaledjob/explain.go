@@ -99,7 +99,7 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	}
 	args, err := e.scheduled(ctx, args, standard, out)
 	files, wrong := e.scheduled(ctx, e.Files, standard, out)
-	if e.Files = files; err != nil || wrong != nil || len(given) > 0 && len(args)+len(files) == 0 {
+	if e.Files = files; err != nil || wrong != nil || (len(given) > 0 && len(args)+len(files) == 0) {
 		return errors.Join(err, wrong)
 	}
 	names, files := e.Split(args)
@@ -146,7 +146,7 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 // operator reads the release and the queue lengths from KEDA's operator, as far as flags do not give
 // them, and notes what it cannot read. It returns the lengths of the ScaledJobs with these names.
 func (e *explainCommand) operator(ctx context.Context, names []string, manifests []*input.ScaledJob, notes io.Writer) map[*input.ScaledJob]string {
-	if len(names) == 0 || len(manifests) == 0 || e.Queue != "" && e.releases.Given() {
+	if len(names) == 0 || len(manifests) == 0 || (e.Queue != "" && e.releases.Given()) {
 		return nil
 	}
 	client, err := e.ClusterFlags.Client()

@@ -116,7 +116,7 @@ func authentication(ctx context.Context, client *cluster.Client, kind, name stri
 // prometheus reads the past of a ScaledJob, or of all without a namespace or a name: of the log, or until a moment.
 func prometheus(ctx context.Context, address, namespace, name string, since time.Duration, l *why.Log, at time.Time) (why.Metrics, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, errors.New("use a URL such as http://localhost:9090")
 	}
 	end := at

@@ -38,7 +38,7 @@ var authenticationExclusions = []exclusion{
 	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
 	{"oauth2.tokenUrl", func(d spec) bool {
 		u, err := url.Parse(d.text("oauth2.tokenUrl"))
-		return !d.replacedLater("oauth2.tokenUrl") && d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https")
+		return !d.replacedLater("oauth2.tokenUrl") && d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"))
 	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
 	{"azureServicePrincipal", func(d spec) bool {
 		return d.has("azureServicePrincipal") && d.has("azureServicePrincipal.clientSecret") == d.has("azureServicePrincipal.clientCertificate")
@@ -91,17 +91,17 @@ func (c *collector) misspelled(d *document) {
 	group, _, _ := strings.Cut(version, "/")
 	meant := group
 	for name, kinds := range groups {
-		if version == "" && nearest(kind, kinds) != "" || len(group) < 2*len(name) && triggers.Misspells(group, name) {
+		if (version == "" && nearest(kind, kinds) != "") || (len(group) < 2*len(name) && triggers.Misspells(group, name)) {
 			meant = name
 		}
 	}
 	kinds := groups[meant]
 	known := slices.Contains(kinds, kind)
 	switch {
-	case kind == "" || strings.EqualFold(kind, "ScaledJob") || companions[kind] != nil && meant == "keda.sh":
+	case kind == "" || strings.EqualFold(kind, "ScaledJob") || (companions[kind] != nil && meant == "keda.sh"):
 	case group == meant && kinds != nil && !known:
 		c.add(wrongKind, d.at("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
-	case version != meant+"/v1alpha1" && (known || group != meant && nearest(kind, kinds) != ""):
+	case version != meant+"/v1alpha1" && (known || (group != meant && nearest(kind, kinds) != "")):
 		c.add(wrongVersion, d.at("apiVersion"), "Write "+meant+"/v1alpha1", effect{text: "the API server rejects it, or takes it for another kind of object"})
 	}
 }

@@ -27,7 +27,7 @@ func within(least, most int64) fieldRule {
 	if most > math.MaxInt32 {
 		fix = fmt.Sprintf("Write %d or more", least)
 	}
-	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || least <= n && n <= most }, "it is out of range", fix}
+	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (least <= n && n <= most) }, "it is out of range", fix}
 }
 
 func mode() fieldRule {

@@ -67,7 +67,7 @@ func (j *job) accepted(trigger int, key string) condition {
 	first, _ := slices.BinarySearchFunc(j.metadata(), trigger, func(p *metadataProblem, trigger int) int { return p.trigger - trigger })
 	return func(profile keda.Profile) bool {
 		for _, p := range j.metadata()[first:] {
-			if p.trigger != trigger || p.Key == key && !p.Warning && p.inRelease(profile) {
+			if p.trigger != trigger || (p.Key == key && !p.Warning && p.inRelease(profile)) {
 				return p.trigger != trigger
 			}
 		}

@@ -47,7 +47,7 @@ func annotationUnknown(j *job) {
 	others := append([]string{manifest.AnnotationGeneration}, ofScaledObjects...) // with rules of their own
 	for key := range j.manifest.Annotations {
 		domain, _, _ := strings.Cut(key, "/")
-		if domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh") || slices.Contains(known, key) || slices.Contains(others, key) {
+		if (domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh")) || slices.Contains(known, key) || slices.Contains(others, key) {
 			continue
 		}
 		fix := "Delete it"

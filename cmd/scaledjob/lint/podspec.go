@@ -267,7 +267,7 @@ func bytesOf(q resource.Quantity) string {
 }
 
 func (j *job) probes(c container) {
-	sidecar := c.list == "containers" || c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+	sidecar := c.list == "containers" || (c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways)
 	for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "readinessProbe": c.ReadinessProbe, "startupProbe": c.StartupProbe} {
 		if p == nil {
 			continue

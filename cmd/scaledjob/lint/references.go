@@ -254,7 +254,7 @@ func (x *index) variables(d *document) *wanted {
 func (j *job) unset(v variable, container *corev1.Container) Severity {
 	_, provided, complete := j.variable(v.name)
 	switch {
-	case provided || v.container != "" && v.container != container.Name:
+	case provided || (v.container != "" && v.container != container.Name):
 		return 0
 	case complete:
 		j.find(v.at(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})

@@ -40,7 +40,7 @@ func rolloutDefaultRefused(j *job) {
 
 func rolloutDeprecated(j *job) {
 	old, current := j.spec.RolloutStrategy, j.spec.Rollout.Strategy
-	if old == "" || current != "" && (old == "gradual") != (current == "gradual") {
+	if old == "" || (current != "" && (old == "gradual") != (current == "gradual")) {
 		return
 	}
 	want := "Write rollout.strategy instead"

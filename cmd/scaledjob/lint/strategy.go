@@ -104,7 +104,7 @@ func percentageOutOfRange(j *job) {
 	x, ok := j.percentage()
 	var text string
 	switch {
-	case !ok || x >= 0 && x <= 1:
+	case !ok || (x >= 0 && x <= 1):
 		return
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		text = "the deduction depends on the operator's processor"
@@ -210,7 +210,7 @@ func eagerSubtractsPendingTwice(j *job) {
 
 func minHidesDemand(j *job) {
 	n, name := j.spec.MinReplicaCount, j.spec.ScalingStrategy.Strategy
-	if n == nil || *n <= 0 || name != "accurate" && name != "eager" {
+	if n == nil || *n <= 0 || (name != "accurate" && name != "eager") {
 		return
 	}
 	j.find(j.at("spec", "minReplicaCount"), "Write 0, or use the strategy default",

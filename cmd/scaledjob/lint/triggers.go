@@ -36,7 +36,7 @@ func containing(word string, types []string) string {
 	var found []string
 	word = strings.ToLower(word)
 	for _, name := range types {
-		if len(word) > 2 && strings.Contains(name, word) || strings.Contains(word, name) {
+		if (len(word) > 2 && strings.Contains(name, word)) || strings.Contains(word, name) {
 			found = append(found, name)
 		}
 	}

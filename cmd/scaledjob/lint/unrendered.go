@@ -62,7 +62,7 @@ func action(n *yaml.Node, inScaledJob bool) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && actionPattern.MatchString(n.Value) && (inScaledJob || len(actionPattern.FindAllString(n.Value, -1)) > len(quotePattern.FindAllString(n.Value, -1))) {
 		return n
 	}
-	inScaledJob = inScaledJob || n.Kind == yaml.MappingNode && (&document{root: n, keys: new(tree.Keys)}).kind() == "ScaledJob"
+	inScaledJob = inScaledJob || (n.Kind == yaml.MappingNode && (&document{root: n, keys: new(tree.Keys)}).kind() == "ScaledJob")
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode && child.Line == n.Line && child.Column == n.Column+1 {
 			return n

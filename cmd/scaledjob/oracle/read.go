@@ -81,7 +81,7 @@ func (*decimal) Wanted() string { return `a number, or one as a text, such as "0
 // UnmarshalJSON reads true, false or a text, of which "" is false.
 func (f *failure) UnmarshalJSON(data []byte) error {
 	text := string(data)
-	*f = failure(text == "true" || data[0] == '"' && text != `""`)
+	*f = failure(text == "true" || (data[0] == '"' && text != `""`))
 	if data[0] != '"' && text != "true" && text != "false" {
 		return errType
 	}

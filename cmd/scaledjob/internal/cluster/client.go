@@ -52,7 +52,7 @@ func (f *ClusterFlags) Add(c *cobra.Command) {
 func (f *ClusterFlags) Split(args []string) (names, files []string) {
 	for _, a := range args {
 		_, err := os.Stat(a)
-		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || input.ManifestName.MatchString(a) || err == nil && !f.Given()
+		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || input.ManifestName.MatchString(a) || (err == nil && !f.Given())
 		if name, ok := strings.CutPrefix(a, "scaledjob/"); ok && err != nil {
 			a, file = name, false
 		}

@@ -166,7 +166,7 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 func finished(j *batchv1.Job) deletion {
 	d := deletion{Name: j.Name}
 	for _, c := range j.Status.Conditions {
-		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
+		if c.Status != corev1.ConditionTrue || (c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed) {
 			continue
 		}
 		at := c.LastTransitionTime

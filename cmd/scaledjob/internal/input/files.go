@@ -299,7 +299,7 @@ func (f *ManifestFlags) Read(args []string, stdin io.Reader) ([]*ScaledJob, erro
 			}
 		}
 	}
-	if len(found) == 0 && (problems == nil || f.only != "" && len(names) > 0) {
+	if len(found) == 0 && (problems == nil || (f.only != "" && len(names) > 0)) {
 		problems = errors.Join(problems, f.none(names, others))
 	}
 	return found, problems

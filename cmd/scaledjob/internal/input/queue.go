@@ -143,7 +143,7 @@ func (f *QueueFlags) Lengths(triggers []manifest.Trigger) ([]float64, error) {
 				return nil, f.wrongf("queue", ": no trigger is called %q; use %s", p.name, TriggerNames(triggers))
 			}
 		}
-		if at >= len(triggers) || seen[at] || p.name == "" && given[0].name != "" {
+		if at >= len(triggers) || seen[at] || (p.name == "" && given[0].name != "") {
 			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.Queue, TriggerNames(triggers))
 		}
 		lengths[at], seen[at] = n, true

@@ -165,7 +165,7 @@ func (r *Repository) Skips(s Source, unread error) bool {
 	switch {
 	case unread != nil && (keda || len(s.Data) == 0):
 		return false
-	case r.patches[filepath.Clean(s.Name)] || bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data):
+	case r.patches[filepath.Clean(s.Name)] || (bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data)):
 		reason = skippedPatch
 	case r.values(s.Name) && !ofKEDA.Match(s.Data):
 		reason = skippedValues

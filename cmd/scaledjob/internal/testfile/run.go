@@ -128,7 +128,7 @@ func (t *Result) compare(name string, equal bool, found, expected any) {
 func (c *testCase) of(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
 	var names []string
 	for _, m := range manifests {
-		if m.Name() == c.ScaledJob || c.ScaledJob == "" && len(manifests) == 1 {
+		if m.Name() == c.ScaledJob || (c.ScaledJob == "" && len(manifests) == 1) {
 			return m, nil
 		}
 		names = append(names, m.Name())

@@ -71,7 +71,7 @@ func (c *testCase) validatePoll() error {
 	var problems field.Errors
 	e := &c.Expect
 	problems.Check(!e.run(), "simulate", nil, "a workload: the expectation is about a simulated run")
-	problems.Check(c.Queue != "" || e.Create == nil && e.Rule == nil, "queue", nil, "a queue length")
+	problems.Check(c.Queue != "" || (e.Create == nil && e.Rule == nil), "queue", nil, "a queue length")
 	problems.Check(c.Jobs == nil || c.Dump == nil, "dump", c.Dump, "either dump or jobs")
 	problems.Check(c.Dump != nil || e.Deleted == nil, "dump", nil, "files with Jobs: the expectation is about deleted Jobs")
 	return problems.Err()

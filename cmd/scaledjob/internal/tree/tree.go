@@ -145,7 +145,7 @@ func (k *Keys) add(n *yaml.Node) {
 // decimal digits is an int64, or a uint64 above that, and every other number a float64.
 func Scalar(n *yaml.Node) any {
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
-		n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str" || isText(n.Value) {
+		(n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str") || isText(n.Value) {
 		return n.Value
 	}
 	if whole, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(whole, 10) == n.Value {
@@ -171,10 +171,10 @@ var words = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"
 // isText reports whether a text can be nothing but a string, without the cost of the parser. It finds most.
 func isText(s string) bool {
 	special := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-./_", r))
+		return !(('a' <= r && r <= 'z') || ('A' <= r && r <= 'Z') || ('0' <= r && r <= '9') || strings.ContainsRune("-./_", r))
 	}
 	isWord := func(word string) bool { return strings.EqualFold(word, s) }
-	return s != "" && ('a' <= s[0]|0x20 && s[0]|0x20 <= 'z' || s[0] == '/') && !strings.ContainsFunc(s, special) && !slices.ContainsFunc(words, isWord)
+	return s != "" && (('a' <= s[0]|0x20 && s[0]|0x20 <= 'z') || s[0] == '/') && !strings.ContainsFunc(s, special) && !slices.ContainsFunc(words, isWord)
 }
 
 // Plain returns the value of a node as JSON has it. Keys that without names are left out.

@@ -29,7 +29,7 @@ func Split(text string) []Part {
 			parts = append(parts, Part{strings.Join(lines[first:i], ""), first})
 			first, begun = i, false
 		}
-		begun = begun || strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%")
+		begun = begun || (strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%"))
 	}
 	return append(parts, Part{strings.Join(lines[first:], ""), first})
 }

@@ -25,7 +25,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 		j.notPolled(a, nil, complete)
 		return
 	}
-	if len(complete) == 0 || stop != nil && stop.after(complete[len(complete)-1]) {
+	if len(complete) == 0 || (stop != nil && stop.after(complete[len(complete)-1])) {
 		j.notPolled(a, stop, complete)
 		return
 	}
@@ -231,7 +231,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 	first := last
 	polls := 0
 	for _, v := range slices.Backward(complete) {
-		if value(v.Jobs) > 0 || v.Run != last.Run || len(v.Causes) == 0 || len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID {
+		if value(v.Jobs) > 0 || v.Run != last.Run || len(v.Causes) == 0 || (len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID) {
 			break
 		}
 		first = v

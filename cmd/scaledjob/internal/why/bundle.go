@@ -224,7 +224,7 @@ func ReadBundle(in io.Reader) (log string, scaledJobs []byte, err error) {
 			return "", nil, fmt.Errorf("not a bundle: %w", err)
 		case n == maxEntries:
 			return "", nil, fmt.Errorf("the bundle has more than %d entries", maxEntries)
-		case h.Typeflag != tar.TypeReg || h.Name != bundledLog && h.Name != bundledScaledJobs:
+		case h.Typeflag != tar.TypeReg || (h.Name != bundledLog && h.Name != bundledScaledJobs):
 			return "", nil, fmt.Errorf("the bundle has an entry %q, which no bundle has", h.Name)
 		}
 		data, err := io.ReadAll(io.LimitReader(t, maxEntry+1))

@@ -198,7 +198,7 @@ func (j *judge) jobsOf(p *Poll) int64 {
 // compare computes a poll with all its values again.
 func (j *judge) compare(v *Verdict) {
 	read := len(v.Triggers) + len(v.Errors)
-	if j.spec == nil || v.Running == nil || v.Pending == nil || !v.Began || v.MaxValue == nil && v.IsActive == nil || read < len(j.keda0()) || read == 0 {
+	if j.spec == nil || v.Running == nil || v.Pending == nil || !v.Began || (v.MaxValue == nil && v.IsActive == nil) || read < len(j.keda0()) || read == 0 {
 		return
 	}
 	d := j.profile.Decide(j.keda, keda.State{Scalers: j.scalers(v.Poll), Running: *v.Running, Pending: *v.Pending})

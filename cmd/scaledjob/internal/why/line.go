@@ -110,7 +110,7 @@ func unwrap(raw string) line {
 	if m := podOf.FindStringSubmatch(whole); m != nil {
 		pod, prefixed = m[1], true
 	}
-	l.others = ofOthers.MatchString(whole) || prefixed && !strings.Contains(pod, "keda")
+	l.others = ofOthers.MatchString(whole) || (prefixed && !strings.Contains(pod, "keda"))
 	if m := podName.FindStringSubmatch(whole); m != nil {
 		l.source = cmp.Or(m[1], m[2])
 	}

@@ -79,7 +79,7 @@ func (l *Live) notReady(j *judge, c Condition) Cause {
 		id, does, known = "create-failed", "creates fail: ", createErrors
 	}
 	for _, e := range slices.Backward(l.Events) {
-		if e.Reason == "KEDAScalerFailed" && id != "create-failed" || e.Reason == "KEDAJobCreateFailed" && id == "create-failed" {
+		if (e.Reason == "KEDAScalerFailed" && id != "create-failed") || (e.Reason == "KEDAJobCreateFailed" && id == "create-failed") {
 			text = e.Message
 			break
 		}

@@ -213,7 +213,7 @@ func (l *Log) later(p *Poll) bool {
 // ScaledJob.
 func (l *Log) last(run int, except *Subject, before time.Time) (last time.Time) {
 	for _, m := range l.times {
-		if m.run == run && (except == nil || m.subject != nil && m.subject != except) && (before.IsZero() || m.at.Before(before)) && m.at.After(last) {
+		if m.run == run && (except == nil || (m.subject != nil && m.subject != except)) && (before.IsZero() || m.at.Before(before)) && m.at.After(last) {
 			last = m.at
 		}
 	}

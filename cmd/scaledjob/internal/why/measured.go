@@ -45,7 +45,7 @@ func (j *judge) past(s *Subject, past Metrics) (all []Group) {
 	}
 	for i, sample := range past {
 		at := sample.at
-		if !at.Before(from) && !at.After(to) || i > 0 && past[i-1].at.Equal(at) {
+		if (!at.Before(from) && !at.After(to)) || (i > 0 && past[i-1].at.Equal(at)) {
 			continue
 		}
 		if values, complete := j.values(past, at, at); complete {

@@ -161,7 +161,7 @@ func known(l line) (e entry, ok bool) {
 			continue
 		}
 		before, _, found := strings.Cut(l.text, m.text)
-		if !found || m.key == atBegin && !beforeCrash.MatchString(before) {
+		if !found || (m.key == atBegin && !beforeCrash.MatchString(before)) {
 			continue
 		}
 		e.kind, e.message = m.kind, m.text

@@ -97,7 +97,7 @@ func (all Metrics) add(labels map[string]string, at time.Time, text string) Metr
 	s.metric = strings.TrimPrefix(labels["__name__"], "keda_scaler_")
 	s.trigger, err = strconv.Atoi(index)
 	s.value, unread = strconv.ParseFloat(text, 64)
-	if kind := labels["type"]; err != nil || unread != nil || kind != "" && kind != "scaledjob" {
+	if kind := labels["type"]; err != nil || unread != nil || (kind != "" && kind != "scaledjob") {
 		return all
 	}
 	return append(all, s)
@@ -130,7 +130,7 @@ func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, c
 		switch s.metric {
 		case "metrics_value":
 			found[s.trigger], t.Name, t.Value = true, s.of, s.value
-			t.Active = t.Active && told[s.trigger] || !told[s.trigger] && s.value > 0
+			t.Active = (t.Active && told[s.trigger]) || (!told[s.trigger] && s.value > 0)
 		case "active":
 			told[s.trigger], t.Active = true, s.value > 0
 		}

@@ -58,7 +58,7 @@ func (l *Log) join(entries []entry) {
 		}
 		again := start && starting(entries[:i], e)
 		restarted := i > 0 && start && !again
-		if paste >= 0 && e.paste != paste || moved || restarted {
+		if (paste >= 0 && e.paste != paste) || moved || restarted {
 			if i > 0 {
 				run++
 			}
@@ -109,7 +109,7 @@ func (l *Log) close(cut bool) {
 
 // concluded reports whether the poll has a line that only the end of a poll has.
 func (p *Poll) concluded() bool {
-	return p.Created != nil || p.stage >= stageOf[nothing] || p.IsActive != nil && !*p.IsActive && p.Pending != nil
+	return p.Created != nil || p.stage >= stageOf[nothing] || (p.IsActive != nil && !*p.IsActive && p.Pending != nil)
 }
 
 func (l *Log) see(e entry, run int) {
@@ -187,8 +187,8 @@ var stageOf = map[kind]int{
 func (s *Subject) add(e entry, run int) {
 	stage := stageOf[e.kind]
 	p := s.open
-	next := p == nil || stage < p.stage || stage == p.stage && (e.kind == running || e.kind == pending || e.kind == checked ||
-		e.kind == effective || e.kind == created || e.kind == wanted || e.kind == nothing)
+	next := p == nil || stage < p.stage || (stage == p.stage && (e.kind == running || e.kind == pending || e.kind == checked ||
+		e.kind == effective || e.kind == created || e.kind == wanted || e.kind == nothing))
 	if next && p != nil && e.kind == metric && p.stage == stageOf[checked] { // a line out of order within a second
 		next = !p.At.Equal(e.at)
 	}
@@ -292,7 +292,7 @@ func (s *Subject) finish(l *Log) {
 			p.Cut = false
 		}
 		open := p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0
-		if filtered := p.Pending == nil && p.Effective == nil; p.Running == nil || filtered || open && !p.ended {
+		if filtered := p.Pending == nil && p.Effective == nil; p.Running == nil || filtered || (open && !p.ended) {
 			p.Cut = true
 		}
 	}

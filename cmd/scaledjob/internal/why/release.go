@@ -56,10 +56,10 @@ func (l *Log) bound(e entry) {
 
 func (l *Log) narrow(first, last string) {
 	// of equal releases, the one with a patch is narrower
-	if c := compare(first, l.First); first != "" && (l.First == "" || c > 0 || c == 0 && len(first) > len(l.First)) {
+	if c := compare(first, l.First); first != "" && (l.First == "" || c > 0 || (c == 0 && len(first) > len(l.First))) {
 		l.First = first
 	}
-	if c := compare(last, l.Last); last != "" && (l.Last == "" || c < 0 || c == 0 && len(last) > len(l.Last)) {
+	if c := compare(last, l.Last); last != "" && (l.Last == "" || c < 0 || (c == 0 && len(last) > len(l.Last))) {
 		l.Last = last
 	}
 }
@@ -80,7 +80,7 @@ func compare(a, b string) int {
 // Candidates returns the releases that can have written the log, oldest first.
 func (l *Log) Candidates() (all []keda.Profile) {
 	for _, name := range keda.Releases() {
-		if compare(name, "2.4") < 0 || l.First != "" && compare(name, l.First) < 0 || l.Last != "" && compare(name, l.Last) > 0 {
+		if compare(name, "2.4") < 0 || (l.First != "" && compare(name, l.First) < 0) || (l.Last != "" && compare(name, l.Last) > 0) {
 			continue
 		}
 		if p, err := keda.Release(name); err == nil {

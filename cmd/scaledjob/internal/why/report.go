@@ -129,10 +129,10 @@ func (l *Log) notes() (notes []string) {
 // asks reports whether the question is about the ScaledJob of a line. A line without a name may be
 // of the only manifest.
 func (q *Question) asks(name, namespace string) bool {
-	if q.Live != nil && q.Live[name] == nil || q.Namespace != "" && namespace != "" && namespace != q.Namespace {
+	if (q.Live != nil && q.Live[name] == nil) || (q.Namespace != "" && namespace != "" && namespace != q.Namespace) {
 		return false
 	}
-	return q.Name == "" || name == q.Name || name == "" && len(q.Manifests) == 1
+	return q.Name == "" || name == q.Name || (name == "" && len(q.Manifests) == 1)
 }
 
 func names(l *Log) string {

@@ -125,7 +125,7 @@ func (j *judge) covered(v *Verdict) (all []Cause) {
 		if p > 0 {
 			all[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
 		}
-	case m > 0 && r-m <= 0 && (name == "" || name == "default" || name == "accurate" && p == 0):
+	case m > 0 && r-m <= 0 && (name == "" || name == "default" || (name == "accurate" && p == 0)):
 		all = append(all, Cause{ID: "min", Basis: basis,
 			Text: fmt.Sprintf("%s and min is %d: KEDA creates for the queue only above min (R - min = %d, T = 0)", jobsRun(r), m, r-m),
 			Fix:  "If items wait, no trigger counts them: see the value of the trigger; the Jobs of the minimum must take them"})

@@ -88,7 +88,7 @@ func (f *Field) Names() []string { return f.names }
 // and 2.6 has the fields of 2.5 and of 2.7.
 func (f *Field) In(release string) bool {
 	n := triggers.Minor(release)
-	return n < oldest || f != nil && (within(n, f.in) || n == unread && (within(n-1, f.in) || within(n+1, f.in)))
+	return n < oldest || (f != nil && (within(n, f.in) || (n == unread && (within(n-1, f.in) || within(n+1, f.in)))))
 }
 
 // Releases describes the releases that have the field.

@@ -35,7 +35,7 @@ var statistic = regexp.MustCompile(`^(Average|Sum|Minimum|Maximum|SampleCount|IQ
 
 func statPeriod(c *checker) fault {
 	x, ok := c.float("metricStatPeriod")
-	if n := int(x); ok && (n >= 60 && n%60 != 0 || n < 60 && n != 1 && n != 5 && n != 10 && n != 30) {
+	if n := int(x); ok && ((n >= 60 && n%60 != 0) || (n < 60 && n != 1 && n != 5 && n != 10 && n != 30)) {
 		return fault{key: "metricStatPeriod", text: "metricStatPeriod is " + c.text("metricStatPeriod"), fix: "Write 1, 5, 10, 30 or a multiple of 60"}
 	}
 	return fault{}
@@ -44,7 +44,7 @@ func statPeriod(c *checker) fault {
 func collectionTime(c *checker) fault {
 	period, ok := c.float("metricStatPeriod")
 	x, okX := c.float("metricCollectionTime")
-	if !ok || !okX || period < 1 || x >= 0 && int(x)%int(period) == 0 {
+	if !ok || !okX || period < 1 || (x >= 0 && int(x)%int(period) == 0) {
 		return fault{}
 	}
 	key := c.get("metricCollectionTime").Key
@@ -57,7 +57,7 @@ func collectionTime(c *checker) fault {
 
 // awsSecretKey finds half of a pair of AWS keys.
 func awsSecretKey(c *checker) fault {
-	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || c.given("identityOwner") && !c.is("identityOwner", "pod") || !c.absent("awsRoleArn") {
+	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || (c.given("identityOwner") && !c.is("identityOwner", "pod")) || !c.absent("awsRoleArn") {
 		return fault{}
 	}
 	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
@@ -81,7 +81,7 @@ func dynamoValues(c *checker) fault {
 		typed := len(value) == 1
 		for key, x := range value {
 			_, isText := x.(string)
-			typed = typed && slices.Contains(dynamoTypes, key) && (key != "N" && key != "S" || isText)
+			typed = typed && slices.Contains(dynamoTypes, key) && ((key != "N" && key != "S") || isText)
 		}
 		if !typed {
 			return fault{key: v.Key, text: name + " of expressionAttributeValues has no type of DynamoDB", fix: fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)}

@@ -42,7 +42,7 @@ var pulsarTopic = regexp.MustCompile(`^(persistent://)?[^/:]+(/[^/:]+){2,3}$`)
 func anyPositive(names ...string) check {
 	return func(c *checker) fault {
 		for _, name := range names {
-			if x, ok := c.float(name); ok && x >= 1 || !c.shown(name) {
+			if x, ok := c.float(name); (ok && x >= 1) || !c.shown(name) {
 				return fault{}
 			}
 		}

@@ -109,7 +109,7 @@ func rabbitOAuth(c *checker) fault {
 
 func rabbitOneLogin(c *checker) fault {
 	oauth := c.given("oauthTokenURI") || c.given("clientSecret")
-	if oauth && (c.given("username") && c.given("password") || c.given("workloadIdentityResource")) {
+	if oauth && ((c.given("username") && c.given("password")) || c.given("workloadIdentityResource")) {
 		return fault{text: "OAuth2 is given together with another login", fix: "Delete username and password, or workloadIdentityResource"}
 	}
 	return fault{}
@@ -121,7 +121,7 @@ var solaceHost = regexp.MustCompile(`https?://[-_.A-Za-z0-9]{2,255}(:[0-9]{2,6})
 func solaceURL(empty bool) check {
 	return about("solaceSempBaseURL", func(text string) (string, string) {
 		for item := range strings.SplitSeq(text, ",") {
-			if item = strings.TrimSpace(item); item == "" && empty || item != "" && !empty && !solaceHost.MatchString(item) {
+			if item = strings.TrimSpace(item); (item == "" && empty) || (item != "" && !empty && !solaceHost.MatchString(item)) {
 				return fmt.Sprintf("%q of solaceSempBaseURL is not a URL", item), "Write URLs such as https://host:943, with commas between them"
 			}
 		}

@@ -22,7 +22,7 @@ func NearestWithin(got string, names []string, left *int) string {
 	g := plain(got)
 	for _, name := range names {
 		w := plain(name)
-		if len(name) > longest || max(len(g)-len(w), len(w)-len(g)) > letters(w) && !related(g, w) {
+		if len(name) > longest || (max(len(g)-len(w), len(w)-len(g)) > letters(w) && !related(g, w)) {
 			*left -= len(w)
 			continue // without the cost of the distance
 		}
@@ -49,7 +49,7 @@ func Misspells(got, want string) bool {
 }
 
 func misspells(got, want string, distance int) bool {
-	return distance == 0 || len(want) > 4 && distance <= letters(want) || len(want) > 2 && len(want) <= 4 && distance <= 1 && len(got) > 2
+	return distance == 0 || (len(want) > 4 && distance <= letters(want)) || (len(want) > 2 && len(want) <= 4 && distance <= 1 && len(got) > 2)
 }
 
 // letters is the most by which a misspelling differs.

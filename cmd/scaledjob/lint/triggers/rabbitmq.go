@@ -49,7 +49,7 @@ func (c *checker) rabbitProtocol() string {
 }
 
 func rabbitLength(c *checker) fault {
-	if x, ok := c.float("queueLength"); ok && x != 0 && (c.given("value") || c.given("mode") && !c.is("mode", "Unknown")) {
+	if x, ok := c.float("queueLength"); ok && x != 0 && (c.given("value") || (c.given("mode") && !c.is("mode", "Unknown"))) {
 		return fault{key: "queueLength", text: "queueLength with mode or value is given twice", fix: "Delete queueLength: mode and value replace it"}
 	}
 	return fault{}
@@ -63,7 +63,7 @@ func rabbitHalf(c *checker) fault {
 	switch hasMode := c.given("mode") && !c.is("mode", "Unknown"); {
 	case ok && x != 0 && c.is("mode", "Unknown"):
 		return fault{key: "mode", text: "value without mode has no meaning", fix: "Give mode in the metadata, such as mode: QueueLength"}
-	case hasMode && (c.absent("value") || ok && x == 0):
+	case hasMode && (c.absent("value") || (ok && x == 0)):
 		return fault{key: "value", text: "mode without value has no target", fix: "Give value in the metadata"}
 	}
 	return fault{}

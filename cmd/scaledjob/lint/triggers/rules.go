@@ -317,7 +317,7 @@ func values(name, separator string, anyCase bool, texts []string) check {
 		}
 		for _, item := range items {
 			item = strings.TrimSpace(item)
-			if !slices.ContainsFunc(texts, func(text string) bool { return text == item || anyCase && strings.EqualFold(text, item) }) {
+			if !slices.ContainsFunc(texts, func(text string) bool { return text == item || (anyCase && strings.EqualFold(text, item)) }) {
 				return fmt.Sprintf("KEDA does not know %q as %s", item, name), "Write " + choice(item, texts)
 			}
 		}
