@@ -19,8 +19,8 @@ type diffCommand struct {
 	input.ManifestFlags
 	input.QueueFlags
 	cluster.ClusterFlags
-	from, to        input.Releases
-	all, everywhere bool
+	from, target        input.Releases
+	verbose, everywhere bool
 	output          input.Choice
 }
 
@@ -64,8 +64,8 @@ ScaledJobs, those that change are listed, and of those that change for the same 
 	c.Flags().BoolVarP(&d.everywhere, "all-namespaces", "A", false, "compare the ScaledJobs of all namespaces of the cluster")
 	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
-	d.to.Add(c, "to", "with this")
-	c.Flags().BoolVar(&d.all, "all", false, "print every case that differs, not the first few")
+	d.target.Add(c, "to", "with this")
+	c.Flags().BoolVar(&d.verbose, "all", false, "print every case that differs, not the first few")
 	d.output.AddOutput(c, "text", "json")
 	return c
 }
@@ -73,7 +73,7 @@ ScaledJobs, those that change are listed, and of those that change for the same 
 // manifests reads the files, or the cluster if there is a name or a flag that chooses it.
 func (d *diffCommand) manifests(c *cobra.Command, args []string) ([]*input.ScaledJob, error) {
 	names, files := d.Split(args)
-	inCluster := len(names) > 0 || d.ClusterFlags.Given() || d.everywhere
+	inCluster := len(names) > 0 || d.ClusterFlags.Chosen() || d.everywhere
 	switch {
 	case !inCluster && len(files)+len(d.Files) > 0:
 		d.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
@@ -100,9 +100,9 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	compared, like := 0, map[string][]string{} // titles by change
 	examples := map[string]func(){}
 	for _, m := range manifests {
-		c, err := diff.Of(&d.QueueFlags, m, d.from.One(), d.to.One())
+		c, err := diff.Compare(&d.QueueFlags, m, d.from.Single(), d.target.Single())
 		if err != nil {
-			problems = errors.Join(problems, m.Where(err))
+			problems = errors.Join(problems, m.Titled(err))
 			continue
 		}
 		compared++
@@ -116,11 +116,11 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			}
 			continue
 		}
-		switch kind := c.Change(d.all); {
+		switch kind := c.Change(d.verbose); {
 		case len(manifests) == 1:
-			c.Print(out, d.all)
+			c.Print(out, d.verbose)
 		case changes && like[kind] == nil:
-			kinds, examples[kind] = append(kinds, kind), func() { c.Print(out, d.all) }
+			kinds, examples[kind] = append(kinds, kind), func() { c.Print(out, d.verbose) }
 			fallthrough
 		case changes: // of many only these are of interest
 			like[kind] = append(like[kind], d.title(m))
@@ -136,7 +136,7 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	}
 	if compared > 1 && d.output.Text != "json" {
 		report.Fit(out, 0)
-		fmt.Fprintf(out, "%d of %s change from %s to %s", len(changed), report.Plural(compared, "ScaledJob"), d.from.One(), d.to.One())
+		fmt.Fprintf(out, "%d of %s change from %s to %s", len(changed), report.Plural(compared, "ScaledJob"), d.from.Single(), d.target.Single())
 		if len(changed) > 0 {
 			fmt.Fprintf(out, ": %s", strings.Join(changed, ", "))
 		}

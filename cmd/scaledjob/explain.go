@@ -92,18 +92,18 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 		return err
 	}
 	var standard []byte // the standard input, which is read once
-	given := slices.Concat(args, e.Files)
-	if slices.Contains(given, "-") {
+	sources := slices.Concat(args, e.Files)
+	if slices.Contains(sources, "-") {
 		standard, _ = io.ReadAll(io.LimitReader(stdin, input.MaxFile+1)) // an error is that of reading the rest
 		stdin = io.MultiReader(bytes.NewReader(standard), stdin)
 	}
 	args, err := e.scheduled(ctx, args, standard, out)
 	files, wrong := e.scheduled(ctx, e.Files, standard, out)
-	if e.Files = files; err != nil || wrong != nil || (len(given) > 0 && len(args)+len(files) == 0) {
+	if e.Files = files; err != nil || wrong != nil || (len(sources) > 0 && len(args)+len(files) == 0) {
 		return errors.Join(err, wrong)
 	}
 	names, files := e.Split(args)
-	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Given() {
+	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Chosen() {
 		return input.Usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
 	}
 	if len(files)+len(e.Files) > 0 {
@@ -123,9 +123,9 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	for _, f := range found {
 		queue := e.QueueFlags
 		queue.Queue = cmp.Or(queue.Queue, lengths[f.ScaledJob])
-		for _, r := range e.releases.All {
-			p, err := explain.Of(f, r, &queue, e.JobFlags.Jobs())
-			if problems = errors.Join(problems, f.Where(err)); err == nil {
+		for _, r := range e.releases.List {
+			p, err := explain.Decide(f, r, &queue, e.JobFlags.Jobs())
+			if problems = errors.Join(problems, f.Titled(err)); err == nil {
 				polls = append(polls, p)
 			}
 		}
@@ -146,7 +146,7 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 // operator reads the release and the queue lengths from KEDA's operator, as far as flags do not give
 // them, and notes what it cannot read. It returns the lengths of the ScaledJobs with these names.
 func (e *explainCommand) operator(ctx context.Context, names []string, manifests []*input.ScaledJob, notes io.Writer) map[*input.ScaledJob]string {
-	if len(names) == 0 || len(manifests) == 0 || (e.Queue != "" && e.releases.Given()) {
+	if len(names) == 0 || len(manifests) == 0 || (e.Queue != "" && e.releases.Changed()) {
 		return nil
 	}
 	client, err := e.ClusterFlags.Client()
@@ -154,15 +154,15 @@ func (e *explainCommand) operator(ctx context.Context, names []string, manifests
 		return nil // found has reported it
 	}
 	var flags []string
-	if !e.releases.Given() {
+	if !e.releases.Changed() {
 		flags = append(flags, "--release")
 	}
 	if e.Queue == "" {
 		flags = append(flags, "--queue")
 	}
 	operator := cluster.FindOperator(ctx, client, flags...)
-	if r, err := input.ParseRelease(operator.Release); err == nil && !e.releases.Given() {
-		e.releases.All = []input.Release{r}
+	if r, err := input.ParseRelease(operator.Release); err == nil && !e.releases.Changed() {
+		e.releases.List = []input.Release{r}
 	}
 	lengths := map[*input.ScaledJob]string{}
 	for _, m := range manifests {
@@ -173,13 +173,13 @@ func (e *explainCommand) operator(ctx context.Context, names []string, manifests
 		if e.Queue != "" {
 			continue
 		}
-		if values, of := e.values(ctx, client, &operator, m.Spec.Name, len(triggers)); values != nil {
+		if values, origin := e.values(ctx, client, &operator, m.Spec.Name, len(triggers)); values != nil {
 			var texts []string
 			for _, v := range values {
 				texts = append(texts, strconv.FormatFloat(v.Value, 'f', -1, 64))
 			}
 			lengths[m] = strings.Join(texts, ",")
-			fmt.Fprintf(notes, "note: queue length %s of %s\n", lengths[m], of)
+			fmt.Fprintf(notes, "note: queue length %s of %s\n", lengths[m], origin)
 		}
 	}
 	for _, n := range operator.Missing {
@@ -193,12 +193,12 @@ const recent = 10 * time.Minute
 
 // values returns the last values of the triggers and where they are of: the operator's metrics, Prometheus
 // or the operator's log.
-func (e *explainCommand) values(ctx context.Context, client *cluster.Client, operator *cluster.Operator, name string, triggers int) (values []why.Trigger, of string) {
+func (e *explainCommand) values(ctx context.Context, client *cluster.Client, operator *cluster.Operator, name string, triggers int) (values []why.Trigger, origin string) {
 	var metrics why.Metrics
 	for _, text := range operator.Metrics {
 		metrics = append(metrics, why.ReadMetrics(text, time.Now())...)
 	}
-	if values, complete := metrics.Of(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
+	if values, complete := metrics.ForScaledJob(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
 		return values, "the operator's metrics"
 	}
 	if e.past != "" {
@@ -206,7 +206,7 @@ func (e *explainCommand) values(ctx context.Context, client *cluster.Client, ope
 		if err != nil {
 			operator.Missing = append(operator.Missing, "Prometheus: "+why.Redact(err.Error()))
 		}
-		if values, complete := past.Of(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
+		if values, complete := past.ForScaledJob(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
 			return values, "Prometheus"
 		}
 	}
@@ -256,24 +256,24 @@ func (e *explainCommand) check(args []string) error {
 	switch {
 	case stdin > 1:
 		return input.Usagef("standard input is used %d times; use it once, and files such as --jobs jobs.json", stdin)
-	case len(e.dumps) > 0 && e.JobFlags.Given():
+	case len(e.dumps) > 0 && e.JobFlags.Set():
 		return input.Usagef("both --jobs and counts of Jobs; use one of them")
 	case e.generation < 0:
 		return input.Usagef("--generation %d: use 1 or more", e.generation)
 	}
-	return e.JobFlags.Check(e.releases.All)
+	return e.JobFlags.Check(e.releases.List)
 }
 
 // found returns the ScaledJobs of the files and of the cluster.
-func (e *explainCommand) found(ctx context.Context, names, files []string, stdin io.Reader) (all []cluster.Subject, problems error) {
+func (e *explainCommand) found(ctx context.Context, names, files []string, stdin io.Reader) (subjects []cluster.Subject, problems error) {
 	if len(names) > 0 {
-		if len(e.dumps) > 0 || e.JobFlags.Given() {
+		if len(e.dumps) > 0 || e.JobFlags.Set() {
 			return nil, input.Usagef("%s is read from the cluster; use a file with --jobs and counts of Jobs", names[0])
 		}
 		if client, err := e.ClusterFlags.Client(); err != nil {
 			problems = fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 		} else {
-			all, problems = client.Subjects(ctx, names)
+			subjects, problems = client.Subjects(ctx, names)
 		}
 	}
 	if len(files)+len(e.Files) > 0 || len(names) == 0 {
@@ -286,13 +286,13 @@ func (e *explainCommand) found(ctx context.Context, names, files []string, stdin
 			}
 		}
 		for _, m := range manifests {
-			all = append(all, cluster.Subject{ScaledJob: m, Dump: d})
+			subjects = append(subjects, cluster.Subject{ScaledJob: m, Dump: d})
 		}
 	}
 	if e.generation != 0 {
-		for _, s := range all {
+		for _, s := range subjects {
 			s.Spec.Generation, s.KEDA.Generation = e.generation, e.generation
 		}
 	}
-	return all, problems
+	return subjects, problems
 }

@@ -114,8 +114,8 @@ func (l *linter) configure(c *cobra.Command) (severity map[string]lint.Severity,
 	}
 	severity = map[string]lint.Severity{}
 	for rule, name := range set.Severities {
-		s, known := severities[name]
-		if !known {
+		s, found := severities[name]
+		if !found {
 			return nil, fmt.Errorf("%s: severities.%s: found %q; use error, warning or note", l.config, rule, name)
 		}
 		severity[rule] = s
@@ -218,11 +218,11 @@ func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[
 
 var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}
 
-func ruleNames() (all []string) {
+func ruleNames() (names []string) {
 	for _, r := range lint.Rules() {
-		all = append(all, r.ID)
+		names = append(names, r.ID)
 	}
-	return all
+	return names
 }
 
 func (l *linter) printExplanation(out io.Writer) error {
@@ -235,14 +235,14 @@ func (l *linter) printExplanation(out io.Writer) error {
 }
 
 // profiles are the releases to check for.
-func (l *linter) profiles() (all []keda.Profile, err error) {
-	for _, r := range l.releases.All {
+func (l *linter) profiles() (profiles []keda.Profile, err error) {
+	for _, r := range l.releases.List {
 		if r.Profile == nil {
 			return nil, input.Usagef("--release spec: lint checks for releases of KEDA; use one such as 2.21")
 		}
-		all = append(all, *r.Profile)
+		profiles = append(profiles, *r.Profile)
 	}
-	return all, nil
+	return profiles, nil
 }
 
 // printRules prints the rules, as text or as JSON.

@@ -116,31 +116,31 @@ func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Co
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return root.ExecuteContextC(ctx)
 	}
-	group, rest, err := root.Find(args)
+	group, remaining, err := root.Find(args)
 	if err != nil {
-		group, rest = root, args
+		group, remaining = root, args
 	}
 	// After a flag it may be the flag's value.
-	if group.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return group, unknown(group, rest[0])
+	if group.HasSubCommands() && len(remaining) > 0 && !strings.HasPrefix(remaining[0], "-") {
+		return group, unknown(group, remaining[0])
 	}
 	return root.ExecuteContextC(ctx)
 }
 
 // unknown names the command of a group that was probably meant, or all of them.
 func unknown(group *cobra.Command, name string) error {
-	var all, meant []string
+	var commands, meant []string
 	for _, c := range group.Commands() {
-		all = append(all, c.Name())
+		commands = append(commands, c.Name())
 		if name != "" && strings.HasPrefix(c.Name(), name) {
 			meant = append(meant, c.Name())
 		}
 	}
-	if near := triggers.Nearest(name, all); near != "" && len(meant) == 0 {
+	if near := triggers.Nearest(name, commands); near != "" && len(meant) == 0 {
 		meant = []string{near}
 	}
 	if len(meant) == 0 {
-		meant = all
+		meant = commands
 	}
 	return input.Usagef("unknown command %q; use %s", name, strings.Join(meant, ", "))
 }
@@ -244,12 +244,12 @@ func newHelp() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			command, rest, err := c.Root().Find(args)
-			if !command.HasSubCommands() && len(rest) > 0 {
-				return input.NoArguments(command, rest)
+			command, remaining, err := c.Root().Find(args)
+			if !command.HasSubCommands() && len(remaining) > 0 {
+				return input.NoArguments(command, remaining)
 			}
-			if err != nil || len(rest) > 0 {
-				return unknown(command, cmp.Or(slices.Concat(rest, args)...))
+			if err != nil || len(remaining) > 0 {
+				return unknown(command, cmp.Or(slices.Concat(remaining, args)...))
 			}
 			command.InitDefaultHelpFlag()
 			return command.Help()

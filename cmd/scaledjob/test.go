@@ -64,12 +64,12 @@ The exit status is 1 if a test fails.
 
 func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
 	sources, problems := t.Sources(args, stdin)
-	all, failed := []testfile.Result{}, 0
+	results, failed := []testfile.Result{}, 0
 	if t.output.Text == "text" {
 		report.Fit(out, 0)
 	}
 	done := func(r *testfile.Result) {
-		if all = append(all, *r); !r.Passed {
+		if results = append(results, *r); !r.Passed {
 			failed++
 		}
 		if t.output.Text == "text" {
@@ -84,13 +84,13 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 		problems = errors.Join(problems, err)
 	}
 	if t.output.Text == "json" {
-		if err := json.NewEncoder(out).Encode(all); err != nil {
+		if err := json.NewEncoder(out).Encode(results); err != nil {
 			return err
 		}
 		return input.Outcome(failed > 0, problems)
 	}
-	if len(all) > 0 {
-		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(all), "test"), failed)
+	if len(results) > 0 {
+		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(results), "test"), failed)
 	}
 	return input.Outcome(failed > 0, problems)
 }

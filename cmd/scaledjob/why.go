@@ -24,12 +24,12 @@ type whyCommand struct {
 	input.ManifestFlags
 	cluster.ClusterFlags
 	logs    []string
-	all     bool
+	ranked     bool
 	name    string
 	release string
-	at      string
+	moment      string
 	bundle  string
-	since   time.Duration
+	span   time.Duration
 	past    string
 	output  input.Choice
 }
@@ -75,11 +75,11 @@ printed.`,
 	w.ManifestFlags.AddFiles(c)
 	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
 	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
-	c.Flags().BoolVar(&w.all, "all", false, "one line for each ScaledJob, those with problems first")
+	c.Flags().BoolVar(&w.ranked, "all", false, "one line for each ScaledJob, those with problems first")
 	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it, without the values of Prometheus")
 	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
-	c.Flags().StringVar(&w.at, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
-	c.Flags().DurationVar(&w.since, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
+	c.Flags().StringVar(&w.moment, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
+	c.Flags().DurationVar(&w.span, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
 	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")
 	w.ClusterFlags.Add(c)
 	w.Completes(c)
@@ -100,7 +100,7 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 		switch {
 		case len(files)+len(w.Files) > 0:
 			return input.Usagef("no log; use --log operator.log, or the name of a ScaledJob in the cluster")
-		case len(names) == 0 && !w.all:
+		case len(names) == 0 && !w.ranked:
 			return input.Usagef("no ScaledJob; use its name, --all, or --log operator.log")
 		}
 		return w.live(ctx, names, q, out)
@@ -134,7 +134,7 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q why.Question, name string, notes ...string) error {
 	if w.past != "" {
 		var err error
-		if q.Past, err = prometheus(ctx, w.past, q.Namespace, name, w.since, l, q.At); err != nil {
+		if q.Past, err = prometheus(ctx, w.past, q.Namespace, name, w.span, l, q.Moment); err != nil {
 			notes = append(notes, "Prometheus: "+why.Redact(err.Error()))
 		}
 	}
@@ -199,9 +199,9 @@ func (w *whyCommand) pack(out io.Writer, l *why.Log, q why.Question) error {
 
 // question reads the flags.
 func (w *whyCommand) question() (q why.Question, err error) {
-	if w.at != "" {
-		if q.At, err = time.Parse(time.RFC3339, w.at); err != nil {
-			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.at)
+	if w.moment != "" {
+		if q.Moment, err = time.Parse(time.RFC3339, w.moment); err != nil {
+			return q, input.Usagef("--at %q: use a time such as 2026-01-02T15:04:05Z", w.moment)
 		}
 	}
 	q.Name = w.name
@@ -221,7 +221,7 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 	if err != nil {
 		return err
 	}
-	if w.all {
+	if w.ranked {
 		names = nil
 	}
 	sources, problems := client.Sources(ctx, names, false)
@@ -234,7 +234,7 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 		flags = []string{"--release", "--log"}
 	}
 	operator := cluster.FindOperator(ctx, client, flags...)
-	operator.ReadLogs(ctx, client, w.since)
+	operator.ReadLogs(ctx, client, w.span)
 	if q.Release == "" {
 		q.Release = operator.Release
 	}
@@ -250,7 +250,7 @@ func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, o
 			problems = errors.Join(problems, err)
 			continue
 		}
-		live.Metrics = metrics.Of(client.Namespace, m.Name())
+		live.Metrics = metrics.ForScaledJob(client.Namespace, m.Name())
 		q.Manifests, q.Live[m.Name()] = append(q.Manifests, m.Spec), live
 	}
 	if len(q.Live) == 0 {
@@ -271,7 +271,7 @@ func installed(err error) error {
 }
 
 func (w *whyCommand) print(out io.Writer, r *why.Report) error {
-	if w.all {
+	if w.ranked {
 		slices.SortStableFunc(r.Subjects, func(a, b *why.Account) int { return cmp.Compare(why.Urgency(a.State), why.Urgency(b.State)) })
 	}
 	switch {
@@ -279,7 +279,7 @@ func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 		if err := json.NewEncoder(out).Encode(r); err != nil {
 			return err
 		}
-	case w.all:
+	case w.ranked:
 		r.PrintRanked(out)
 	default:
 		r.Print(out)
@@ -287,5 +287,5 @@ func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 	if len(r.Subjects) == 0 {
 		return errors.New("the log shows no ScaledJob of the question")
 	}
-	return input.Outcome(w.all && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return why.Urgency(a.State) < why.Calm }), nil)
+	return input.Outcome(w.ranked && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return why.Urgency(a.State) < why.Calm }), nil)
 }

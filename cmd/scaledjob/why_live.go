@@ -55,15 +55,15 @@ func newLiveReader(ctx context.Context, client *cluster.Client, release string) 
 		return cmp.Compare(cmp.Or(a.LastTimestamp, a.EventTime), cmp.Or(b.LastTimestamp, b.EventTime))
 	})
 	for _, e := range events {
-		of := e.InvolvedObject.Name
-		r.events[of] = append(r.events[of], why.Notice{Reason: e.Reason, Message: e.Message})
+		name := e.InvolvedObject.Name
+		r.events[name] = append(r.events[name], why.Notice{Reason: e.Reason, Message: e.Message})
 	}
 	return r
 }
 
 // live returns a ScaledJob with its state.
 func (r *liveReader) live(ctx context.Context, s input.Source) (m *input.ScaledJob, live *why.Live, err error) {
-	if m, err = cluster.One(s); err != nil {
+	if m, err = cluster.SingleScaledJob(s); err != nil {
 		return nil, nil, err
 	}
 	live = &why.Live{Events: r.events[m.Name()]}
@@ -76,7 +76,7 @@ func (r *liveReader) live(ctx context.Context, s input.Source) (m *input.ScaledJ
 				r.missing = append(r.missing, err.Error())
 			case absent != "":
 				live.Absent = append(live.Absent, absent)
-			case !slices.ContainsFunc(files, func(has lint.File) bool { return has.Name == f.Name }):
+			case !slices.ContainsFunc(files, func(present lint.File) bool { return present.Name == f.Name }):
 				files = append(files, f)
 			}
 		}
@@ -96,32 +96,32 @@ func (r *liveReader) live(ctx context.Context, s input.Source) (m *input.ScaledJ
 
 // authentication reads a TriggerAuthentication, or describes the one that does not exist.
 func authentication(ctx context.Context, client *cluster.Client, kind, name string) (f lint.File, absent string, err error) {
-	path, where := "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/triggerauthentications/", "TriggerAuthentication "+name+" in namespace "+client.Namespace
+	path, title := "/apis/keda.sh/v1alpha1/namespaces/"+client.Namespace+"/triggerauthentications/", "TriggerAuthentication "+name+" in namespace "+client.Namespace
 	if kind == "ClusterTriggerAuthentication" {
-		path, where = "/apis/keda.sh/v1alpha1/clustertriggerauthentications/", kind+" "+name
+		path, title = "/apis/keda.sh/v1alpha1/clustertriggerauthentications/", kind+" "+name
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 { // no object has the name, and it could lead to another path
 		return f, fmt.Sprintf("%s %q", cmp.Or(kind, "TriggerAuthentication"), name), nil
 	}
 	data, err := client.Read(ctx, path+name)
 	if apierrors.IsNotFound(err) {
-		return f, where, nil
+		return f, title, nil
 	}
 	if err != nil {
-		return f, "", fmt.Errorf("%s: %w", where, err)
+		return f, "", fmt.Errorf("%s: %w", title, err)
 	}
-	return lint.File{Name: where, Data: data}, "", nil
+	return lint.File{Name: title, Data: data}, "", nil
 }
 
 // prometheus reads the past of a ScaledJob, or of all without a namespace or a name: of the log, or until a moment.
-func prometheus(ctx context.Context, address, namespace, name string, since time.Duration, l *why.Log, at time.Time) (why.Metrics, error) {
+func prometheus(ctx context.Context, address, namespace, name string, span time.Duration, l *why.Log, instant time.Time) (why.Metrics, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, errors.New("use a URL such as http://localhost:9090")
 	}
-	end := at
-	if end.IsZero() && dated(l.To) && l.To.Before(time.Now().Add(-since)) {
-		end = l.To
+	end := instant
+	if end.IsZero() && dated(l.End) && l.End.Before(time.Now().Add(-span)) {
+		end = l.End
 	}
 	if end.IsZero() {
 		end = time.Now()
@@ -129,9 +129,9 @@ func prometheus(ctx context.Context, address, namespace, name string, since time
 		end = end.Add(time.Minute)
 	}
 	if dated(l.From) {
-		since = max(since, end.Sub(l.From))
+		span = max(span, end.Sub(l.From))
 	}
-	query := url.Values{"query": {why.Query(namespace, name, since)}, "time": {end.UTC().Format(time.RFC3339)}}
+	query := url.Values{"query": {why.Query(namespace, name, span)}, "time": {end.UTC().Format(time.RFC3339)}}
 	u = u.JoinPath("api/v1/query")
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -160,18 +160,18 @@ func prometheus(ctx context.Context, address, namespace, name string, since time
 func dated(t time.Time) bool { return t.Year() >= 2000 }
 
 // linted returns the errors and warnings of lint about the ScaledJob with its TriggerAuthentications.
-func linted(files []lint.File, profile keda.Profile) (all []string) {
+func linted(files []lint.File, profile keda.Profile) (texts []string) {
 	for _, f := range lint.Check(files, profile).Findings {
 		if f.Severity >= lint.Warning {
-			all = append(all, fmt.Sprintf("%s: %s [%s]", f.Severity, f.Message(), f.Rule))
+			texts = append(texts, fmt.Sprintf("%s: %s [%s]", f.Severity, f.Message(), f.Rule))
 		}
 	}
-	return all
+	return texts
 }
 
 // count counts the Jobs as KEDA does, and the reasons of pods that do not run.
 func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
-	owned, err := r.dump.Of(m, input.Release{Profile: &r.profile})
+	owned, err := r.dump.OwnedBy(m, input.Release{Profile: &r.profile})
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func TestWhySpan(t *testing.T) {
 			end, _ = time.Parse(time.RFC3339, r.FormValue("time"))
 			_, _ = io.WriteString(w, `{"status": "success"}`)
 		}))
-		_, err := prometheus(t.Context(), server.URL, "shop", "orders", time.Hour, &why.Log{From: c.from, To: c.to}, c.at)
+		_, err := prometheus(t.Context(), server.URL, "shop", "orders", time.Hour, &why.Log{From: c.from, End: c.to}, c.at)
 		server.Close()
 		require.NoError(t, err, name)
 		require.WithinDuration(t, c.end, end, 10*time.Minute-time.Second, name)

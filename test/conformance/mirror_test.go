@@ -123,7 +123,7 @@ func inputOf(c *scalersconfig.ScalerConfig) triggers.Input {
 			if strings.TrimSpace(of[name]) == "" {
 				return triggers.Value{}
 			}
-			return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(of[name])}
+			return triggers.Value{State: triggers.Visible, Text: strings.TrimSpace(of[name])}
 		}
 	}
 	return triggers.Input{Metadata: c.TriggerMetadata, Environment: value(c.ResolvedEnv), Authentication: value(c.AuthParams)}

@@ -39,9 +39,9 @@ var hosts = map[string][]string{
 }
 
 // texts calls f with the known texts of parameters in a trigger's metadata.
-func (j *job) texts(of map[string][]string, f func(at place, name, text string)) {
+func (j *job) texts(parameters map[string][]string, f func(position place, name, text string)) {
 	for i, t := range j.spec.Triggers {
-		for _, name := range of[t.Type] {
+		for _, name := range parameters[t.Type] {
 			if text := strings.TrimSpace(t.Metadata[name]); text != "" {
 				for item := range strings.SplitSeq(text, ",") {
 					f(j.trigger(i, "metadata", name), name, strings.TrimSpace(item))
@@ -52,7 +52,7 @@ func (j *job) texts(of map[string][]string, f func(at place, name, text string))
 }
 
 func urlInvalid(j *job) {
-	j.texts(urls, func(at place, name, text string) {
+	j.texts(urls, func(position place, name, text string) {
 		u, err := url.Parse(text)
 		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 			return
@@ -61,26 +61,26 @@ func urlInvalid(j *job) {
 		if err == nil && u.Scheme != "" && u.Host != "" {
 			fix = "Write a URL that begins with http:// or https://"
 		}
-		j.find(at, fix, effect{text: "KEDA cannot send requests to it, and each poll fails"})
+		j.find(position, fix, effect{text: "KEDA cannot send requests to it, and each poll fails"})
 	})
 }
 
 func addressInvalid(j *job) {
-	j.texts(addresses, func(at place, name, text string) {
+	j.texts(addresses, func(position place, name, text string) {
 		if problem := addressProblem(text); problem != "" {
 			host := text
-			if _, rest, ok := strings.Cut(text, "://"); ok {
-				host = rest
+			if _, remainder, ok := strings.Cut(text, "://"); ok {
+				host = remainder
 			}
 			if !strings.Contains(host, ":") {
 				host += ":PORT"
 			}
-			j.find(at, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", and KEDA cannot connect"})
+			j.find(position, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", and KEDA cannot connect"})
 		}
 	})
-	j.texts(hosts, func(at place, name, text string) {
+	j.texts(hosts, func(position place, name, text string) {
 		if _, host, ok := strings.Cut(text, "://"); ok {
-			j.find(at, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host has no scheme, and KEDA cannot connect"})
+			j.find(position, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host has no scheme, and KEDA cannot connect"})
 		}
 	})
 	for i, t := range j.spec.Triggers {
@@ -125,7 +125,7 @@ func regionInvalid(j *job) {
 // variableAsValue finds the name of a variable where its value belongs.
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key, value := range t.Metadata {
-		j.when(j.variablesOf()[strings.TrimSpace(value)] != nil && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
+		j.check(j.variablesOf()[strings.TrimSpace(value)] != nil && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
 			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "it is the name of a variable of the container, and KEDA takes the name as the value")
 	}
 }
@@ -157,10 +157,10 @@ func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 		return
 	}
 	names := []string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}
-	given := slices.ContainsFunc(names, func(name string) bool {
+	provided := slices.ContainsFunc(names, func(name string) bool {
 		return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
 	})
-	j.when(!given && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
+	j.check(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
 		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
 		"nothing gives the trigger AWS credentials: KEDA rejects it and never polls")
 }

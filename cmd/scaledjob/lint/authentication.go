@@ -31,24 +31,24 @@ var authenticationExclusions = []exclusion{
 		return d.text("podIdentity.provider") == "aws" && d.text("podIdentity.externalID") != "" && d.text("podIdentity.roleArn") == ""
 	}, "externalID needs roleArn", "Give roleArn"},
 	{"podIdentity.identityId", func(d spec) bool {
-		return d.text("podIdentity.provider") == "azure-workload" && d.has("podIdentity.identityId") && d.text("podIdentity.identityId") == ""
+		return d.text("podIdentity.provider") == "azure-workload" && d.exists("podIdentity.identityId") && d.text("podIdentity.identityId") == ""
 	}, "it is empty", "Write the client's ID, or delete the field"},
 	{"podIdentity.identityAuthorityHost", func(d spec) bool {
 		return d.text("podIdentity.provider") == "azure-workload" && d.text("podIdentity.identityAuthorityHost") != "" && d.text("podIdentity.identityTenantId") == ""
 	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
 	{"oauth2.tokenUrl", func(d spec) bool {
 		u, err := url.Parse(d.text("oauth2.tokenUrl"))
-		return !d.replacedLater("oauth2.tokenUrl") && d.has("oauth2.tokenUrl") && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"))
+		return !d.replacedLater("oauth2.tokenUrl") && d.exists("oauth2.tokenUrl") && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"))
 	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
 	{"azureServicePrincipal", func(d spec) bool {
-		return d.has("azureServicePrincipal") && d.has("azureServicePrincipal.clientSecret") == d.has("azureServicePrincipal.clientCertificate")
+		return d.exists("azureServicePrincipal") && d.exists("azureServicePrincipal.clientSecret") == d.exists("azureServicePrincipal.clientCertificate")
 	}, "it needs either clientSecret or clientCertificate", "Give one of the two"},
 	{"azureServicePrincipal.clientCertificatePassword", func(d spec) bool {
-		return d.has("azureServicePrincipal.clientCertificatePassword") && !d.has("azureServicePrincipal.clientCertificate")
+		return d.exists("azureServicePrincipal.clientCertificatePassword") && !d.exists("azureServicePrincipal.clientCertificate")
 	}, "it needs clientCertificate", "Give clientCertificate, or delete the field"},
 	{"azureServicePrincipal.activeDirectoryEndpoint", func(d spec) bool {
 		private := strings.EqualFold(d.text("azureServicePrincipal.cloud"), "Private")
-		return d.has("azureServicePrincipal") && !d.replacedLater("azureServicePrincipal.cloud") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
+		return d.exists("azureServicePrincipal") && !d.replacedLater("azureServicePrincipal.cloud") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
 	}, "activeDirectoryEndpoint and cloud Private need each other", "Give both, or delete both"},
 }
 
@@ -56,25 +56,25 @@ var authenticationExclusions = []exclusion{
 type spec struct{ *document }
 
 func (s spec) steps(path string) []any {
-	all := []any{"spec"}
+	steps := []any{"spec"}
 	for key := range strings.SplitSeq(path, ".") {
-		all = append(all, key)
+		steps = append(steps, key)
 	}
-	return all
+	return steps
 }
 
 func (s spec) text(path string) string { return s.document.text(s.steps(path)...) }
-func (s spec) has(path string) bool    { return s.node(s.steps(path)...) != nil }
+func (s spec) exists(path string) bool    { return s.node(s.steps(path)...) != nil }
 
 func (c *collector) excluded(d *document) {
 	s := spec{d}
 	for _, e := range authenticationExclusions {
 		if e.met(s) {
-			c.add(inAuthentication, d.at(s.steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
+			c.add(inAuthentication, d.place(s.steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
 		}
 	}
 	if d.kind() == "TriggerAuthentication" && s.text("filePath") != "" {
-		c.add(inAuthentication, d.at("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath: KEDA never polls"})
+		c.add(inAuthentication, d.place("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath: KEDA never polls"})
 	}
 }
 
@@ -96,19 +96,19 @@ func (c *collector) misspelled(d *document) {
 		}
 	}
 	kinds := groups[meant]
-	known := slices.Contains(kinds, kind)
+	expected := slices.Contains(kinds, kind)
 	switch {
 	case kind == "" || strings.EqualFold(kind, "ScaledJob") || (companions[kind] != nil && meant == "keda.sh"):
-	case group == meant && kinds != nil && !known:
-		c.add(wrongKind, d.at("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
-	case version != meant+"/v1alpha1" && (known || (group != meant && nearest(kind, kinds) != "")):
-		c.add(wrongVersion, d.at("apiVersion"), "Write "+meant+"/v1alpha1", effect{text: "the API server rejects it, or takes it for another kind of object"})
+	case group == meant && kinds != nil && !expected:
+		c.add(wrongKind, d.place("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
+	case version != meant+"/v1alpha1" && (expected || (group != meant && nearest(kind, kinds) != "")):
+		c.add(wrongVersion, d.place("apiVersion"), "Write "+meant+"/v1alpha1", effect{text: "the API server rejects it, or takes it for another kind of object"})
 	}
 }
 
 // others checks the other objects that a ScaledJob uses.
 func (c *collector) others(all documents) {
-	seen := map[string]place{}
+	visited := map[string]place{}
 	for _, d := range all {
 		version, kind := d.text("apiVersion"), d.kind()
 		c.misspelled(d)
@@ -117,7 +117,7 @@ func (c *collector) others(all documents) {
 			if slices.Contains(ofKubernetes, kind) && !c.used[d] { // it may be no manifest
 				r.Severity = Note
 			}
-			c.add(r, d.at("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
+			c.add(r, d.place("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		object := companions[kind]
 		if object == nil || d.foreign() {
@@ -131,11 +131,11 @@ func (c *collector) others(all documents) {
 		}
 		// Files may belong to different clusters.
 		name := strings.Join([]string{d.file, kind, d.text("metadata", "namespace"), d.text("metadata", "name")}, "/")
-		if first, ok := seen[name]; ok && d.text("metadata", "name") != "" {
-			c.add(duplicateObject, d.at("metadata", "name"), "Delete one of the two, or merge them",
+		if first, ok := visited[name]; ok && d.text("metadata", "name") != "" {
+			c.add(duplicateObject, d.place("metadata", "name"), "Delete one of the two, or merge them",
 				effect{text: fmt.Sprintf("line %d has another %s of this name: the one that is applied last wins", first.line, kind)})
 		}
-		seen[name] = d.at("metadata", "name")
+		visited[name] = d.place("metadata", "name")
 	}
 }
 

@@ -9,29 +9,29 @@ import (
 )
 
 func minAboveMax(j *job) {
-	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
-	if least == nil || most == nil || *least <= *most {
+	minimum, maximum := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if minimum == nil || maximum == nil || *minimum <= *maximum {
 		return
 	}
-	total := int64(*most)
-	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("Write at most maxReplicaCount, %d", *most),
-		effect{when: func(p keda.Profile) bool {
+	total := int64(*maximum)
+	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write at most maxReplicaCount, %d", *maximum),
+		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
 		}, text: fmt.Sprintf("KEDA takes the minimum as %d, which uses up the maximum: the queue gets no Job", total)},
-		effect{when: func(p keda.Profile) bool {
+		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == total
 		}, text: fmt.Sprintf("KEDA takes the minimum as %d, and the queue gets the maximum once more: up to %d Jobs run", total, 2*total)})
 }
 
 func minUsesUpMax(j *job) {
-	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
-	if least == nil || most == nil || *least != *most || *least < 1 {
+	minimum, maximum := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if minimum == nil || maximum == nil || *minimum != *maximum || *minimum < 1 {
 		return
 	}
-	j.find(j.at("spec", "minReplicaCount"), fmt.Sprintf("Write less than maxReplicaCount, %d: the queue gets the difference", *most),
-		effect{when: func(p keda.Profile) bool {
+	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write less than maxReplicaCount, %d: the queue gets the difference", *maximum),
+		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
 		}, text: "the minimum uses up the maximum: the queue gets no Job"})
@@ -40,12 +40,12 @@ func minUsesUpMax(j *job) {
 // minIsAdditional explains the commonest reports in KEDA's tracker: KEDA subtracts
 // the minimum from the running Jobs before the strategy sees them.
 func minIsAdditional(j *job) {
-	least, most := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
-	if least == nil || *least < 1 || most == nil || *least >= *most {
+	minimum, maximum := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
+	if minimum == nil || *minimum < 1 || maximum == nil || *minimum >= *maximum {
 		return
 	}
-	j.find(j.at("spec", "minReplicaCount"), "Leave it out if the Jobs for the queue are enough",
-		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
+	j.find(j.place("spec", "minReplicaCount"), "Leave it out if the Jobs for the queue are enough",
+		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
 			text: "KEDA deducts these Jobs from the running Jobs: they are in addition to the Jobs for the queue"})
 }
 
@@ -53,28 +53,28 @@ func minWithoutMax(j *job) {
 	if j.spec.MinReplicaCount == nil || j.spec.MaxReplicaCount != nil {
 		return
 	}
-	least := int64(*j.spec.MinReplicaCount)
-	j.find(j.at("spec", "minReplicaCount"), "Add maxReplicaCount",
-		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
+	minimum := int64(*j.spec.MinReplicaCount)
+	j.find(j.place("spec", "minReplicaCount"), "Add maxReplicaCount",
+		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
 			text: "KEDA's operator panics", fatal: true},
-		effect{when: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("the minimum is added to the default maximum of 100: up to %d Jobs run", 100+least)})
+		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
+			text: fmt.Sprintf("the minimum is added to the default maximum of 100: up to %d Jobs run", 100+minimum)})
 }
 
 const refusal = "the API server rejects it"
 
 // replaced finds a value that the API server rejects in some releases. In others that meet the
 // condition, it has another effect.
-func (j *job) replaced(path string, when condition, text, fix string) {
-	j.find(j.at(j.path(path)...), fix,
-		effect{when: both(when, not(j.refused(path))), text: text},
-		effect{when: j.refused(path), text: refusal})
+func (j *job) replaced(path string, affected condition, text, fix string) {
+	j.find(j.place(j.path(path)...), fix,
+		effect{affected: conjunction(affected, not(j.refused(path))), text: text},
+		effect{affected: j.refused(path), text: refusal})
 }
 
 // misnamed is replaced for a name that is not one of those that KEDA knows.
-func (j *job) misnamed(path, name string, known []string, when condition, text string) {
-	if name != "" && !slices.Contains(known, name) {
-		j.replaced(path, when, text, oneOf(name, known))
+func (j *job) misnamed(path, name string, choices []string, affected condition, text string) {
+	if name != "" && !slices.Contains(choices, name) {
+		j.replaced(path, affected, text, oneOf(name, choices))
 	}
 }
 

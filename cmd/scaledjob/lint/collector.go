@@ -24,12 +24,12 @@ type collector struct {
 
 // near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
 func (c *collector) near(got string, names []string) string {
-	left := mostCompared - c.compared
-	if left < 0 {
+	budget := mostCompared - c.compared
+	if budget < 0 {
 		return ""
 	}
-	name := triggers.NearestWithin(got, names, &left)
-	c.compared = mostCompared - left
+	name := triggers.NearestWithin(got, names, &budget)
+	c.compared = mostCompared - budget
 	return name
 }
 
@@ -37,7 +37,7 @@ const mostCompared = 1_000_000_000
 
 // An effect is a consequence in the releases that meet a condition.
 type effect struct {
-	when condition // nil is every release
+	affected condition // nil is every release
 	text string
 	// fatal makes the finding an error if the caller named the releases and a release
 	// among them has this effect.
@@ -54,12 +54,12 @@ var regardless = []string{
 }
 
 // add adds a finding, unless no effect holds in the releases in question.
-func (c *collector) add(r Rule, at place, want string, effects ...effect) {
-	f := Finding{Rule: r.ID, Severity: r.Severity, File: at.file, Line: at.line, Column: at.column,
-		Object: report.Clean(c.object), Path: report.Clean(at.path), Found: report.Clean(at.found), Fix: report.Clean(want), hidden: at.hidden}
+func (c *collector) add(r Rule, position place, want string, effects ...effect) {
+	f := Finding{Rule: r.ID, Severity: r.Severity, File: position.file, Line: position.line, Column: position.column,
+		Object: report.Clean(c.object), Path: report.Clean(position.path), Found: report.Clean(position.found), Fix: report.Clean(want), hidden: position.hidden}
 	for _, e := range effects {
-		releases, any := c.scope.affected(e.when)
-		if !any {
+		releases, affected := c.scope.affected(e.affected)
+		if !affected {
 			continue
 		}
 		f.Effects = append(f.Effects, Effect{releases, report.Clean(e.text)})
@@ -67,7 +67,7 @@ func (c *collector) add(r Rule, at place, want string, effects ...effect) {
 			f.Severity = Error
 		}
 	}
-	if len(f.Effects) > 0 && triggers.Replaced.MatchString(at.found) && !slices.Contains(regardless, r.ID) {
+	if len(f.Effects) > 0 && triggers.Replaced.MatchString(position.found) && !slices.Contains(regardless, r.ID) {
 		f.Severity, f.Effects[0].Text = Note, "unless a tool replaces ${…}, "+f.Effects[0].Text
 	}
 	if len(f.Effects) > 0 {
@@ -87,10 +87,10 @@ func (c *collector) scaledJobs(all documents) int {
 		n++
 		c.object = d.name()
 		if kind != want.Kind {
-			c.add(wrongKind, d.at("kind"), "Write "+want.Kind, effect{text: refusal})
+			c.add(wrongKind, d.place("kind"), "Write "+want.Kind, effect{text: refusal})
 		}
 		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
-			c.add(wrongVersion, d.at("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
+			c.add(wrongVersion, d.place("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		c.check(d, x)
 	}
@@ -112,16 +112,16 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Er
 			surprising, rejected = check(text)
 		}
 		if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
-			c.add(scheduledInvalid, d.at("kind"), "Correct the YAML", effect{text: rejected.Error()})
+			c.add(scheduledInvalid, d.place("kind"), "Correct the YAML", effect{text: rejected.Error()})
 		}
 		for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
 			for _, p := range problems {
-				at := d.at(d.path(p.Path)...)
-				at.path = p.Path
-				if strings.HasPrefix(p.Found, at.found) { // and says more
-					at.found = p.Found
+				position := d.place(d.path(p.Path)...)
+				position.path = p.Path
+				if strings.HasPrefix(p.Found, position.found) { // and says more
+					position.found = p.Found
 				}
-				c.add(rule, at, "Use "+p.Fix, effect{text: rule.Doc})
+				c.add(rule, position, "Use "+p.Fix, effect{text: rule.Doc})
 			}
 		}
 	}
@@ -142,12 +142,12 @@ func (c *collector) noScaledJob(files []File, all documents) {
 		if found[f.Name] {
 			continue
 		}
-		at := place{file: f.Name, line: 1, column: 1, found: "no object"}
+		position := place{file: f.Name, line: 1, column: 1, found: "no object"}
 		if d := first[f.Name]; d != nil {
-			if at = d.at("kind"); at.found == nothing {
-				at.found = "an object without a kind"
+			if position = d.place("kind"); position.found == noValue {
+				position.found = "an object without a kind"
 			}
 		}
-		c.add(wrongKind, at, "Give a file with a ScaledJob of keda.sh/v1alpha1", effect{text: "there is nothing to lint"})
+		c.add(wrongKind, position, "Give a file with a ScaledJob of keda.sh/v1alpha1", effect{text: "there is nothing to lint"})
 	}
 }

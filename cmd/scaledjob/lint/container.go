@@ -20,15 +20,15 @@ type container struct {
 }
 
 // containers returns the containers of the template, those of initContainers first.
-func (j *job) containers() (all []container) {
+func (j *job) containers() (containers []container) {
 	spec := &j.template.Template.Spec
 	for i := range spec.InitContainers {
-		all = append(all, container{&spec.InitContainers[i], "initContainers", i})
+		containers = append(containers, container{&spec.InitContainers[i], "initContainers", i})
 	}
 	for i := range spec.Containers {
-		all = append(all, container{&spec.Containers[i], "containers", i})
+		containers = append(containers, container{&spec.Containers[i], "containers", i})
 	}
-	return all
+	return containers
 }
 
 // eachContainer returns the check of all containers.
@@ -45,38 +45,38 @@ func (j *job) pod(steps ...any) []any {
 }
 
 func (j *job) in(c container, steps ...any) place {
-	return j.at(j.pod(append([]any{c.list, c.index}, steps...)...)...)
+	return j.place(j.pod(append([]any{c.list, c.index}, steps...)...)...)
 }
 
 func containerIncomplete(j *job, c container) {
-	j.when(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", rejected)
-	j.when(strings.TrimSpace(c.Image) == "", j.in(c, "image"), "Give the container an image", rejected)
+	j.check(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", rejected)
+	j.check(strings.TrimSpace(c.Image) == "", j.in(c, "image"), "Give the container an image", rejected)
 }
 
 func containerNameInvalid(j *job) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for _, c := range j.containers() {
 		switch {
 		case c.Name == "":
 		case len(validation.IsDNS1123Label(c.Name)) > 0:
 			j.find(j.in(c, "name"), "Write at most 63 lower-case letters, digits and -", effect{text: rejected})
-		case seen[c.Name]:
+		case visited[c.Name]:
 			j.find(j.in(c, "name"), "Give each container a name of its own", effect{text: "two containers have this name: " + rejected})
 		}
-		seen[c.Name] = true
+		visited[c.Name] = true
 	}
 }
 
 func portInvalid(j *job, c container) {
 	for i, p := range c.Ports {
-		j.when(len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", rejected)
+		j.check(len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", rejected)
 	}
 }
 
 func limitsBelowRequests(j *job, c container) {
 	for name, request := range c.Resources.Requests {
 		limit, ok := c.Resources.Limits[name]
-		j.when(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
+		j.check(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
 			fmt.Sprintf("it is below the request of %s: %s", request.String(), rejected))
 	}
 }
@@ -91,9 +91,9 @@ func (j *job) findVolumes() (names []string, known map[string]bool) {
 }
 
 func volumeUnknown(j *job, c container) {
-	names, known := j.volumeNames()
+	names, present := j.volumeNames()
 	for i, m := range c.VolumeMounts {
-		if known[m.Name] {
+		if present[m.Name] {
 			continue
 		}
 		fix := "Add it to volumes"
@@ -105,7 +105,7 @@ func volumeUnknown(j *job, c container) {
 }
 
 func restartPolicyMissing(j *job) {
-	at := j.at(j.pod("restartPolicy")...)
-	j.when(len(j.template.Template.Spec.Containers) > 0 && at.found == nothing, at, "Write restartPolicy: Never or restartPolicy: OnFailure",
+	position := j.place(j.pod("restartPolicy")...)
+	j.check(len(j.template.Template.Spec.Containers) > 0 && position.found == noValue, position, "Write restartPolicy: Never or restartPolicy: OnFailure",
 		"KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end")
 }

@@ -39,7 +39,7 @@ func TestFieldsOfReleases(t *testing.T) {
 
 // The CRDs of 2.0, 2.1 and 2.6 are unknown: a field that may be there is not missing.
 func TestReleasesWithoutCRD(t *testing.T) {
-	spec := crd.Of("TriggerAuthentication").Field("spec")
+	spec := crd.Kind("TriggerAuthentication").Field("spec")
 	for field, want := range map[string]map[string]bool{
 		"azureKeyVault":    {"2": true, "2.1.0": true, "2.5.0": false, "2.6.1": true, "2.7.1": true, "": true},
 		"awsSecretManager": {"2.1.0": true, "2.6.1": false, "2.12.1": false, "2.13.1": true},

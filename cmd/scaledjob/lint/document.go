@@ -64,11 +64,11 @@ func listed(d *document) []*document {
 	if !strings.HasSuffix(d.kind(), "List") || items == nil || items.Kind != yaml.SequenceNode {
 		return []*document{d}
 	}
-	var all []*document
+	var documents []*document
 	for _, item := range items.Content {
-		all = append(all, listed(&document{d.file, item, d.keys})...)
+		documents = append(documents, listed(&document{d.file, item, d.keys})...)
 	}
-	return all
+	return documents
 }
 
 // syntax reports the line at which a part is invalid.

@@ -31,35 +31,35 @@ type lookup struct{ kind, namespace, name string }
 
 // An index finds documents by the objects that they provide.
 type index struct {
-	named   map[[2]string][]*document  // by kind and name
-	at      map[lookup]int             // the first of these in a namespace
-	names   map[string][]string        // by kind
-	inside  map[lookup][]string        // by kind and namespace
-	owners  map[string][]*document     // Secrets and ConfigMaps by key
-	wanted  map[*document]*wanted      // variables of authentications
-	users   map[string]map[string]bool // types of triggers by the name of their authentication
-	given   map[lookup]string          // names by kind and namespace, and namespaces by kind and name, in words
-	checked map[checked]bool
-	places  map[*document]map[string][]any // of parameters in authentications
-	similar map[[2]string]string           // of a missing object, by kind and name
-	used    map[*document]bool             // a ScaledJob refers to it
+	named    map[[2]string][]*document   // by kind and name
+	firsts   map[lookup]int              // the first of these in a namespace
+	names    map[string][]string         // by kind
+	inside   map[lookup][]string         // by kind and namespace
+	owners   map[string][]*document      // Secrets and ConfigMaps by key
+	required map[*document]*requirements // variables of authentications
+	users    map[string]map[string]bool  // types of triggers by the name of their authentication
+	lists    map[lookup]string           // names by kind and namespace, and namespaces by kind and name, in words
+	checked  map[checked]bool
+	places   map[*document]map[string][]any // of parameters in authentications
+	similar  map[[2]string]string           // of a missing object, by kind and name
+	used     map[*document]bool             // a ScaledJob refers to it
 }
 
 // A checked authentication was checked for a ScaledJob, with which the others share a value.
 type checked struct {
 	*document
-	with string
+	scope string
 }
 
 // first reports whether an authentication is checked the first time.
-func (x *index) first(a authentication, with string) bool {
-	was := x.checked[checked{a.document, with}]
-	x.checked[checked{a.document, with}] = true
-	return !was
+func (x *index) first(a authentication, scope string) bool {
+	visited := x.checked[checked{a.document, scope}]
+	x.checked[checked{a.document, scope}] = true
+	return !visited
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document]*wanted{},
+	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document]*requirements{},
 		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}, map[[2]string]string{}, map[*document]bool{}}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
@@ -68,8 +68,8 @@ func indexOf(all documents) *index {
 				x.names[kind] = append(x.names[kind], name)
 			}
 			l := lookup{kind, d.text("metadata", "namespace"), name}
-			if _, ok := x.at[l]; !ok {
-				x.at[l] = len(x.named[key])
+			if _, ok := x.firsts[l]; !ok {
+				x.firsts[l] = len(x.named[key])
 				if in := (lookup{kind: kind, namespace: l.namespace}); name != "" {
 					x.inside[in] = append(x.inside[in], name)
 				}
@@ -108,20 +108,20 @@ func indexOf(all documents) *index {
 
 // find returns the document that provides an object. If there is none, any reports
 // whether the files hold other objects of the kind.
-func (x *index) find(l lookup) (found *document, any bool) {
-	all := x.named[[2]string{l.kind, l.name}]
-	first := len(all)
+func (x *index) find(l lookup) (found *document, others bool) {
+	candidates := x.named[[2]string{l.kind, l.name}]
+	first := len(candidates)
 	if l.namespace == "" {
 		first = 0
 	}
 	for _, namespace := range []string{l.namespace, ""} {
-		if i, ok := x.at[lookup{l.kind, namespace, l.name}]; ok {
+		if i, ok := x.firsts[lookup{l.kind, namespace, l.name}]; ok {
 			first = min(first, i)
 		}
 	}
-	if first < len(all) {
-		x.used[all[first]] = true
-		return all[first], true
+	if first < len(candidates) {
+		x.used[candidates[first]] = true
+		return candidates[first], true
 	}
 	return nil, len(x.names[l.kind]) > 0
 }
@@ -134,8 +134,8 @@ func provides(d *document, kind string) (string, bool) {
 	}
 	for _, m := range makers[kind] {
 		if d.kind() == m.kind {
-			if made := d.text(m.name...); made != "" {
-				name = made
+			if target := d.text(m.name...); target != "" {
+				name = target
 			}
 			return name, true
 		}
@@ -157,7 +157,7 @@ func (d *document) foreign() bool {
 var keyFields = []string{"data", "stringData", "binaryData"}
 
 // holds reports whether a Secret or ConfigMap has a key, and whether its keys are known.
-func (d *document) holds(key string) (found, known bool) {
+func (d *document) holds(key string) (found, listed bool) {
 	for _, field := range keyFields {
 		found = found || d.node(field, key) != nil
 	}
@@ -167,15 +167,15 @@ func (d *document) holds(key string) (found, known bool) {
 // want returns the fix for a missing object: a similar name in the namespace, or the same
 // name in another namespace.
 func (x *index) want(l lookup) string {
-	if same := x.named[[2]string{l.kind, l.name}]; len(same) > 0 { // none is in the namespace
-		list, ok := x.given[lookup{l.kind, "", l.name}]
+	if namesakes := x.named[[2]string{l.kind, l.name}]; len(namesakes) > 0 { // none is in the namespace
+		list, ok := x.lists[lookup{l.kind, "", l.name}]
 		if !ok {
 			elsewhere := map[string]bool{}
-			for _, d := range same {
+			for _, d := range namesakes {
 				elsewhere[d.text("metadata", "namespace")] = true
 			}
 			list = few(slices.Sorted(maps.Keys(elsewhere)), 0)
-			x.given[lookup{l.kind, "", l.name}] = list
+			x.lists[lookup{l.kind, "", l.name}] = list
 		}
 		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list)
 	}
@@ -188,30 +188,30 @@ func (x *index) want(l lookup) string {
 // inNamespace lists names of objects of the kind in the namespace.
 func (x *index) inNamespace(l lookup) string {
 	l.name = ""
-	list, ok := x.given[l]
+	list, ok := x.lists[l]
 	if !ok {
 		everywhere := x.inside[lookup{kind: l.kind}] // without a namespace
-		own := slices.DeleteFunc(slices.Clone(x.inside[l]), func(name string) bool {
-			_, too := x.at[lookup{l.kind, "", name}]
+		local := slices.DeleteFunc(slices.Clone(x.inside[l]), func(name string) bool {
+			_, too := x.firsts[lookup{l.kind, "", name}]
 			return too
 		})
 		if l.namespace == "" { // any
-			everywhere, own = nil, slices.DeleteFunc(slices.Clone(x.names[l.kind]), func(name string) bool { return name == "" })
+			everywhere, local = nil, slices.DeleteFunc(slices.Clone(x.names[l.kind]), func(name string) bool { return name == "" })
 		}
-		first := append(own, everywhere[:min(most, len(everywhere))]...)
+		first := append(local, everywhere[:min(maxNames, len(everywhere))]...)
 		slices.Sort(first)
-		list = few(first, len(everywhere)+len(own)-len(first))
-		x.given[l] = list
+		list = few(first, len(everywhere)+len(local)-len(first))
+		x.lists[l] = list
 	}
 	return list
 }
 
-const most = 10 // names in a list
+const maxNames = 10 // names in a list
 
 // few lists the first of some names, which more names follow.
-func few(all []string, more int) string {
-	if len(all) > most {
-		return fmt.Sprintf("%s and %d others", strings.Join(all[:most], ", "), len(all)-most+more)
+func few(names []string, remaining int) string {
+	if len(names) > maxNames {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:maxNames], ", "), len(names)-maxNames+remaining)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(names, ", ")
 }

@@ -61,44 +61,44 @@ var unions = map[reflect.Type]bool{
 }
 
 // enumerated reports a text that its type does not allow.
-func (r *reader) enumerated(text string, t reflect.Type, at tree.Path) {
-	rule, own := ofEnums[t]
-	if !own {
+func (r *reader) enumerated(text string, t reflect.Type, path tree.Path) {
+	rule, special := ofEnums[t]
+	if !special {
 		rule = inTemplate
 	}
 	always := rule == restartUnknown && text == "Always" // of which restart-policy-always is
 	if values := enums[t]; values != nil && text != "" && !always && !slices.Contains(values, text) {
-		r.c.add(rule, r.at(at...), oneOf(text, values), effect{text: rejected})
+		r.c.add(rule, r.place(path...), oneOf(text, values), effect{text: rejected})
 	}
 }
 
 // united reports an object without the one source that its type needs, or with several.
-func (r *reader) united(t reflect.Type, present map[string]bool, at tree.Path) {
+func (r *reader) united(t reflect.Type, present map[string]bool, path tree.Path) {
 	for f := range t.Fields() {
 		if f.Anonymous {
-			r.united(f.Type, present, at)
+			r.united(f.Type, present, path)
 		}
 	}
-	one, ok := unions[t]
+	required, ok := unions[t]
 	if !ok {
 		return
 	}
-	var given, all []string
+	var given, fields []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Type.Kind() != reflect.Pointer {
 			continue
 		}
-		if all = append(all, name); present[name] {
+		if fields = append(fields, name); present[name] {
 			given = append(given, name)
 		}
 	}
 	slices.Sort(given)
-	slices.Sort(all)
+	slices.Sort(fields)
 	switch {
 	case len(given) > 1:
-		r.c.add(inTemplate, r.at(at.With(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
-	case len(given) == 0 && one:
-		r.c.add(inTemplate, r.at(at...), "Give one of "+strings.Join(all, ", "), effect{text: "it has no source: " + rejected})
+		r.c.add(inTemplate, r.place(path.Step(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
+	case len(given) == 0 && required:
+		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no source: " + rejected})
 	}
 }

@@ -15,14 +15,14 @@ type Example struct{ Bad, Good string }
 
 // examples are the examples of all rules, by rule.
 var examples = sync.OnceValue(func() map[string]Example {
-	all := map[string]Example{}
+	parsed := map[string]Example{}
 	for section := range strings.SplitSeq(examplesText, "\n== ") {
 		id, text, ok := strings.Cut(section, "\n")
-		if bad, good, both := strings.Cut(text, "\n--\n"); ok && both {
-			all[id] = Example{strings.TrimSpace(bad) + "\n", strings.TrimSpace(good) + "\n"}
+		if bad, good, complete := strings.Cut(text, "\n--\n"); ok && complete {
+			parsed[id] = Example{strings.TrimSpace(bad) + "\n", strings.TrimSpace(good) + "\n"}
 		}
 	}
-	return all
+	return parsed
 })
 
 // Explain returns a text about a rule: its severity, its description, a bad and a good

@@ -22,12 +22,12 @@ type fieldRule struct {
 	fix     string
 }
 
-func within(least, most int64) fieldRule {
-	fix := fmt.Sprintf("Write %d to %d", least, most)
-	if most > math.MaxInt32 {
-		fix = fmt.Sprintf("Write %d or more", least)
+func within(lower, limit int64) fieldRule {
+	fix := fmt.Sprintf("Write %d to %d", lower, limit)
+	if limit > math.MaxInt32 {
+		fix = fmt.Sprintf("Write %d or more", lower)
 	}
-	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (least <= n && n <= most) }, "it is out of range", fix}
+	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (lower <= n && n <= limit) }, "it is out of range", fix}
 }
 
 func mode() fieldRule {
@@ -50,7 +50,7 @@ func object(noun string) fieldRule {
 }
 
 var (
-	some = fieldRule{func(v any) bool {
+	nonEmpty = fieldRule{func(v any) bool {
 		list, isList := v.([]any)
 		return v != "" && (!isList || len(list) > 0)
 	}, "it is empty", "Give a value"}
@@ -81,21 +81,21 @@ var fieldRules = map[string][]fieldRule{
 	"SecretKeySelector.name": {object("a Secret")},
 	"ContainerPort.hostPort": {within(0, 65535)},
 	"ContainerPort.name":     {named("a port", "Write at most 15 lower-case letters, digits and -, with a letter among them", validation.IsValidPortName)},
-	"CSIVolumeSource.driver": {some}, "ConfigMapVolumeSource.defaultMode": {mode()}, "ConfigMapVolumeSource.name": {some},
-	"DownwardAPIVolumeFile.mode": {mode()}, "DownwardAPIVolumeFile.path": {some, local}, "DownwardAPIVolumeSource.defaultMode": {mode()},
-	"EnvVar.name":               {some, named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
+	"CSIVolumeSource.driver": {nonEmpty}, "ConfigMapVolumeSource.defaultMode": {mode()}, "ConfigMapVolumeSource.name": {nonEmpty},
+	"DownwardAPIVolumeFile.mode": {mode()}, "DownwardAPIVolumeFile.path": {nonEmpty, local}, "DownwardAPIVolumeSource.defaultMode": {mode()},
+	"EnvVar.name":               {nonEmpty, named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
 	"EnvFromSource.prefix":      {named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
-	"ExecAction.command":        {some},
+	"ExecAction.command":        {nonEmpty},
 	"HostAlias.ip":              {address},
-	"HostPathVolumeSource.path": {some, word("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
+	"HostPathVolumeSource.path": {nonEmpty, word("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
 	"JobSpec.managedBy":         {word("it has no domain", "Write it as example.com/controller", func(s string) bool { return strings.Contains(s, "/") })},
-	"KeyToPath.key":             {some}, "KeyToPath.mode": {mode()}, "KeyToPath.path": {some, local},
-	"NFSVolumeSource.path": {some, word("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {some},
-	"NodeSelector.nodeSelectorTerms":              {some},
+	"KeyToPath.key":             {nonEmpty}, "KeyToPath.mode": {mode()}, "KeyToPath.path": {nonEmpty, local},
+	"NFSVolumeSource.path": {nonEmpty, word("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {nonEmpty},
+	"NodeSelector.nodeSelectorTerms":              {nonEmpty},
 	"ObjectFieldSelector.fieldPath":               {word("there is no such field", "Write a field such as metadata.name or status.podIP", fieldPaths.MatchString)},
-	"PersistentVolumeClaimVolumeSource.claimName": {some},
-	"PodAffinityTerm.topologyKey":                 {some}, "TopologySpreadConstraint.topologyKey": {some}, "TopologySpreadConstraint.maxSkew": {positive},
-	"PodFailurePolicyOnExitCodesRequirement.values": {some}, "SuccessPolicy.rules": {some},
+	"PersistentVolumeClaimVolumeSource.claimName": {nonEmpty},
+	"PodAffinityTerm.topologyKey":                 {nonEmpty}, "TopologySpreadConstraint.topologyKey": {nonEmpty}, "TopologySpreadConstraint.maxSkew": {positive},
+	"PodFailurePolicyOnExitCodesRequirement.values": {nonEmpty}, "SuccessPolicy.rules": {nonEmpty},
 	"PodFailurePolicyOnPodConditionsPattern.status": {word("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
 	"PodSecurityContext.fsGroup":                    {natural}, "PodSecurityContext.runAsGroup": {natural}, "PodSecurityContext.runAsUser": {natural},
 	"SecurityContext.runAsGroup": {natural}, "SecurityContext.runAsUser": {natural},
@@ -106,12 +106,12 @@ var fieldRules = map[string][]fieldRule{
 	"Probe.terminationGracePeriodSeconds": {positive}, "Probe.timeoutSeconds": {natural},
 	"ProjectedVolumeSource.defaultMode": {mode()},
 	"ResourceFieldSelector.resource":    {word("there is no such resource", "Write a resource such as limits.cpu or requests.memory", resourceFields.MatchString)},
-	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {some},
+	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {nonEmpty},
 	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
 	"Toleration.key":        {named("a taint", "Write letters, digits, dots, - and _, after an optional domain and /", validation.IsQualifiedName)},
 	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, dots, - and _", validation.IsValidLabelValue)},
 	"Volume.name":           {volume},
-	"VolumeMount.mountPath": {some}, "VolumeMount.subPath": {local},
+	"VolumeMount.mountPath": {nonEmpty}, "VolumeMount.subPath": {local},
 }
 
 // requiredInJob are fields that the CRD does not require, and a Job does.
@@ -121,9 +121,9 @@ var requiredInJob = map[string]string{
 }
 
 // absent reports a field that a Job requires.
-func (r *reader) absent(t reflect.Type, present map[string]bool, at tree.Path) {
+func (r *reader) absent(t reflect.Type, present map[string]bool, path tree.Path) {
 	if name := requiredInJob[t.Name()]; name != "" && !present[name] {
-		r.c.add(inTemplate, r.at(at.With(name)...), "Give "+name, effect{text: rejected})
+		r.c.add(inTemplate, r.place(path.Step(name)...), "Give "+name, effect{text: rejected})
 	}
 }
 
@@ -131,10 +131,10 @@ func (r *reader) absent(t reflect.Type, present map[string]bool, at tree.Path) {
 var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 
 // field reports a value that the API server does not allow in a field of a Job.
-func (r *reader) field(t reflect.Type, name string, n *yaml.Node, at tree.Path) {
+func (r *reader) field(t reflect.Type, name string, n *yaml.Node, path tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
 		if !rule.accepts(numberOf(n)) {
-			r.c.add(inTemplate, r.at(at...), rule.fix, effect{text: rule.reason + ": " + rejected})
+			r.c.add(inTemplate, r.place(path...), rule.fix, effect{text: rule.reason + ": " + rejected})
 			return
 		}
 	}
@@ -150,10 +150,10 @@ func numberOf(n *yaml.Node) any {
 }
 
 // selector reports an operator with the wrong number of values.
-func (r *reader) selector(at tree.Path) {
-	operator, values := r.text(at.With("operator")...), r.length(at.With("values")...)
+func (r *reader) selector(path tree.Path) {
+	operator, values := r.text(path.Step("operator")...), r.length(path.Step("values")...)
 	refuse := func(reason, fix string) {
-		r.c.add(inTemplate, r.at(at.With("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
+		r.c.add(inTemplate, r.place(path.Step("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
 	}
 	switch {
 	case (operator == "In" || operator == "NotIn") && values == 0:

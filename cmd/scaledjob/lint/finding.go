@@ -72,7 +72,7 @@ func (f *Finding) Problem() string {
 	switch {
 	case f.Path == "":
 		b.WriteString("There is " + f.Found)
-	case f.Found == nothing:
+	case f.Found == noValue:
 		b.WriteString(f.Path + " is missing")
 	case (f.Found == "a map" || f.Found == "a list") && f.Rule != "wrong-type": // its form is not the problem
 		b.WriteString(f.Path)

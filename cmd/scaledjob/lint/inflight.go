@@ -41,11 +41,11 @@ func listOf(t *manifest.ScaleTrigger) string { return t.Type + " " + t.Metadata[
 
 // findLists returns the lists of all triggers.
 func (j *job) findLists() map[string]bool {
-	all := map[string]bool{}
+	lists := map[string]bool{}
 	for i := range j.spec.Triggers {
-		all[listOf(&j.spec.Triggers[i])] = true
+		lists[listOf(&j.spec.Triggers[i])] = true
 	}
-	return all
+	return lists
 }
 
 // metricUnknown reports triggers for which the manifest does not show this.
@@ -53,8 +53,8 @@ func metricUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.Type != "rabbitmq" || j.spec.ScalingStrategy.Strategy == "custom" {
 		return
 	}
-	_, hidden := triggers.Counts(t.Type, known()[len(known())-1].Release(), j.input(i))
-	j.when(hidden, j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
+	_, hidden := triggers.Counts(t.Type, knownProfiles()[len(knownProfiles())-1].Release(), j.input(i))
+	j.check(hidden, j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
 		"the URL's protocol is unknown: the metric may include in-progress items or leave them out")
 }
 
@@ -74,17 +74,17 @@ func inFlight(strategy string, how triggers.Counting, want func(t *manifest.Scal
 			return
 		}
 		counts, selects := j.counts(i, how), j.selects()
-		at := j.trigger(i, "type")
-		at.found = t.Type
-		j.find(at, want(t), effect{when: func(p keda.Profile) bool {
+		position := j.trigger(i, "type")
+		position.found = t.Type
+		j.find(position, want(t), effect{affected: func(p keda.Profile) bool {
 			return counts(p) && (strategy == "default" || selects(p))
 		}, text: text})
 	})
 }
 
 func excluding(t *manifest.ScaleTrigger) string {
-	if by := exclusions[t.Type]; by != "" {
-		return fmt.Sprintf("Write %s, or use the strategy default", by)
+	if exclusion := exclusions[t.Type]; exclusion != "" {
+		return fmt.Sprintf("Write %s, or use the strategy default", exclusion)
 	}
 	return "Use the strategy default"
 }

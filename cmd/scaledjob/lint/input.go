@@ -23,11 +23,11 @@ func (j *job) input(trigger int) triggers.Input {
 	}
 	in.AnyIdentity = true
 	in.Authentication = func(string) triggers.Value { return triggers.Value{State: triggers.Maybe} }
-	all := j.authentications()
-	i, found := slices.BinarySearchFunc(all, trigger, func(a authentication, trigger int) int { return a.trigger - trigger })
-	if found && all[i].document != nil {
-		in.AnyIdentity, in.PodIdentity = false, all[i].document.text("spec", "podIdentity", "provider")
-		in.Authentication = func(parameter string) triggers.Value { return j.parameter(all[i], parameter) }
+	authentications := j.authentications()
+	i, found := slices.BinarySearchFunc(authentications, trigger, func(a authentication, trigger int) int { return a.trigger - trigger })
+	if found && authentications[i].document != nil {
+		in.AnyIdentity, in.PodIdentity = false, authentications[i].document.text("spec", "podIdentity", "provider")
+		in.Authentication = func(parameter string) triggers.Value { return j.parameter(authentications[i], parameter) }
 	}
 	return in
 }
@@ -61,12 +61,12 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 			continue
 		}
 		// The shorter list has to be read.
-		of, owners := sources.of[name[:length]], j.all.owners[name[length:]]
-		if len(of) < len(owners) {
-			owners = slices.Collect(maps.Keys(of))
+		documents, owners := sources.documents[name[:length]], j.objects.owners[name[length:]]
+		if len(documents) < len(owners) {
+			owners = slices.Collect(maps.Keys(documents))
 		}
 		for _, d := range owners {
-			if i, ok := of[d]; ok && i > last {
+			if i, ok := documents[d]; ok && i > last {
 				if found, _ := d.holds(name[length:]); found {
 					last, key = i, name[length:]
 				}
@@ -85,7 +85,7 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 
 // sources are the documents of a container's envFrom.
 type sources struct {
-	of      map[string]map[*document]int // the last place in envFrom, by the prefix
+	documents      map[string]map[*document]int // the last place in envFrom, by the prefix
 	lengths map[int]bool                 // of the prefixes
 	absent  int                          // the last place of a document that is not given; -1 if all are
 	names   string                       // of the objects, with their prefixes
@@ -93,26 +93,26 @@ type sources struct {
 
 // findSources returns the sources of the container that KEDA reads.
 func (j *job) findSources() sources {
-	all := sources{map[string]map[*document]int{}, map[int]bool{}, -1, ""}
+	found := sources{map[string]map[*document]int{}, map[int]bool{}, -1, ""}
 	envFrom := j.envSource().EnvFrom
 	for i := range envFrom {
 		l, ok := j.source(&envFrom[i])
 		if !ok {
 			continue
 		}
-		all.names += strings.Join([]string{"", l.kind, l.namespace, l.name, envFrom[i].Prefix}, "\n")
-		d, _ := j.all.find(l)
+		found.names += strings.Join([]string{"", l.kind, l.namespace, l.name, envFrom[i].Prefix}, "\n")
+		d, _ := j.objects.find(l)
 		if d == nil || d.kind() != l.kind {
-			all.absent = i
+			found.absent = i
 			continue
 		}
 		prefix := envFrom[i].Prefix
-		if all.of[prefix] == nil {
-			all.of[prefix] = map[*document]int{}
+		if found.documents[prefix] == nil {
+			found.documents[prefix] = map[*document]int{}
 		}
-		all.of[prefix][d], all.lengths[len(prefix)] = i, true
+		found.documents[prefix][d], found.lengths[len(prefix)] = i, true
 	}
-	return all
+	return found
 }
 
 // source returns the object of an item of envFrom, if it has one.
@@ -128,20 +128,20 @@ func (j *job) source(from *corev1.EnvFromSource) (lookup, bool) {
 
 // findVariables returns the variables of the container that KEDA reads. The last of a name overwrites the others.
 func (j *job) findVariables() map[string]*corev1.EnvVar {
-	all, container := map[string]*corev1.EnvVar{}, j.envSource()
+	variables, container := map[string]*corev1.EnvVar{}, j.envSource()
 	if container == nil {
-		return all
+		return variables
 	}
 	for i := range container.Env {
-		all[container.Env[i].Name] = &container.Env[i]
+		variables[container.Env[i].Name] = &container.Env[i]
 	}
-	return all
+	return variables
 }
 
 func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	switch from := env.ValueFrom; {
 	case from == nil && strings.Contains(env.Value, "$("):
-		return triggers.Value{State: triggers.Given} // KEDA inserts other variables
+		return triggers.Value{State: triggers.Hidden} // KEDA inserts other variables
 	case from == nil:
 		return literal(env.Value)
 	case from.SecretKeyRef != nil:
@@ -165,9 +165,9 @@ func literal(text string) triggers.Value {
 	case strings.TrimSpace(text) == "":
 		return triggers.Value{}
 	case substituted.MatchString(strings.TrimSpace(text)):
-		return triggers.Value{State: triggers.Given}
+		return triggers.Value{State: triggers.Hidden}
 	}
-	return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(text)}
+	return triggers.Value{State: triggers.Visible, Text: strings.TrimSpace(text)}
 }
 
 // keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
@@ -175,12 +175,12 @@ func literal(text string) triggers.Value {
 func (j *job) keyValue(kind, namespace, name, key string) (v triggers.Value) {
 	defer func() { v.Secret = kind == "Secret" }()
 	maybe := triggers.Value{State: triggers.Maybe}
-	d, _ := j.all.find(lookup{kind, namespace, name})
+	d, _ := j.objects.find(lookup{kind, namespace, name})
 	if d == nil || d.kind() != kind || key == "" {
 		return maybe
 	}
 	if d.node(encrypted) != nil {
-		return triggers.Value{State: triggers.Given}
+		return triggers.Value{State: triggers.Hidden}
 	}
 	if n := d.node("stringData", key); kind == "Secret" && n != nil && n.Kind == yaml.ScalarNode {
 		return literal(n.Value)
@@ -194,7 +194,7 @@ func (j *job) keyValue(kind, namespace, name, key string) (v triggers.Value) {
 	}
 	text, err := base64.StdEncoding.DecodeString(n.Value)
 	if err != nil || len(text) == 0 {
-		return triggers.Value{State: triggers.Given} // a placeholder
+		return triggers.Value{State: triggers.Hidden} // a placeholder
 	}
 	return literal(string(text))
 }
@@ -221,22 +221,22 @@ func (j *job) parameter(a authentication, name string) triggers.Value {
 	}
 	for field, names := range derived {
 		if d.node("spec", field) != nil && slices.Contains(names, name) {
-			return triggers.Value{State: triggers.Given}
+			return triggers.Value{State: triggers.Hidden}
 		}
 	}
-	at := tree.Path(j.all.parameterPlace(d, name))
-	if at == nil {
+	path := tree.Path(j.objects.parameterPlace(d, name))
+	if path == nil {
 		return triggers.Value{}
 	}
-	object, key := d.text(at.With("name")...), d.text(at.With("key")...)
+	object, key := d.text(path.Step("name")...), d.text(path.Step("key")...)
 	switch {
-	case at[1] == "secretTargetRef":
+	case path[1] == "secretTargetRef":
 		return j.keyValue("Secret", namespace, object, key)
-	case at[1] == "configMapTargetRef":
+	case path[1] == "configMapTargetRef":
 		return j.keyValue("ConfigMap", namespace, object, key)
-	case at[1] != "env":
-		return triggers.Value{State: triggers.Given}
-	case d.text(at.With("containerName")...) != "":
+	case path[1] != "env":
+		return triggers.Value{State: triggers.Hidden}
+	case d.text(path.Step("containerName")...) != "":
 		return triggers.Value{State: triggers.Maybe}
 	}
 	return j.environment(object)

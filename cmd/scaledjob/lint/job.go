@@ -25,7 +25,7 @@ type job struct {
 	model    *keda.ScaledJob  // the same, as package keda reads it
 	config   manifest.Config
 	problems []*field.Error // of config
-	all      *index
+	objects      *index
 	// Found once, when a rule asks.
 	authentications func() []authentication
 	references      func() []reference
@@ -36,9 +36,9 @@ type job struct {
 	volumeNames     func() ([]string, map[string]bool)
 }
 
-func (c *collector) check(d *document, all *index) {
+func (c *collector) check(d *document, objects *index) {
 	s := c.read(d)
-	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), all: all}
+	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), objects: objects}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
 	j.sources, j.volumeNames = sync.OnceValue(j.findSources), sync.OnceValues(j.findVolumes)
@@ -83,14 +83,14 @@ func configOf(s *manifest.ScaledJob) (manifest.Config, []*field.Error) {
 }
 
 // find adds a finding of the rule that is being checked.
-func (j *job) find(at place, want string, effects ...effect) {
-	j.add(j.rule, at, want, effects...)
+func (j *job) find(position place, want string, effects ...effect) {
+	j.add(j.rule, position, want, effects...)
 }
 
 // when adds a finding with one effect if there is a problem.
-func (j *job) when(problem bool, at place, want, text string) {
+func (j *job) check(problem bool, position place, want, text string) {
 	if problem {
-		j.find(at, want, effect{text: text})
+		j.find(position, want, effect{text: text})
 	}
 }
 
@@ -104,10 +104,10 @@ func eachTrigger(check func(j *job, i int, t *manifest.ScaleTrigger)) func(*job)
 }
 
 // note is find with the severity Note.
-func (j *job) note(at place, want string, effects ...effect) {
+func (j *job) note(position place, want string, effects ...effect) {
 	r := j.rule
 	r.Severity = Note
-	j.add(r, at, want, effects...)
+	j.add(r, position, want, effects...)
 }
 
 // refused returns the condition that the API server rejects the field's value.
@@ -119,8 +119,8 @@ func (j *job) refused(path string) condition {
 
 // unwrap returns the errors that were joined.
 func unwrap(err error) []error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok {
-		return all.Unwrap()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (r *Report) Worst() Severity {
 
 // Filter drops the findings of the rules in ignore, which count as ignored, and the
 // findings below a severity. It returns an error if a rule is unknown.
-func (r *Report) Filter(ignore []string, least Severity) error {
+func (r *Report) Filter(ignore []string, threshold Severity) error {
 	for _, id := range ignore {
 		if !isRule(id) {
 			return unknownRule(id)
@@ -111,20 +111,20 @@ func (r *Report) Filter(ignore []string, least Severity) error {
 	before := len(r.Findings)
 	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return slices.Contains(ignore, f.Rule) })
 	r.Ignored += before - len(r.Findings)
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Severity < least })
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Severity < threshold })
 	return nil
 }
 
 // SetSeverities gives the findings of rules another severity. It returns an error if a rule is
 // unknown.
-func (r *Report) SetSeverities(of map[string]Severity) error {
-	for id := range of {
+func (r *Report) SetSeverities(severities map[string]Severity) error {
+	for id := range severities {
 		if !isRule(id) {
 			return unknownRule(id)
 		}
 	}
 	for i := range r.Findings {
-		if s, ok := of[r.Findings[i].Rule]; ok {
+		if s, ok := severities[r.Findings[i].Rule]; ok {
 			r.Findings[i].Severity = s
 		}
 	}

@@ -14,24 +14,24 @@ type metadataProblem struct {
 	trigger int
 	minors  map[string]bool
 	newest  bool // the newest release in question has the problem
-	known   bool // an unknown key that another release has
+	elsewhere   bool // an unknown key that another release has
 }
 
 // minor cuts the patch: 2.21 of 2.21.0.
 func minor(release string) string { return release[:strings.LastIndexByte(release, '.')] }
 
 // minors returns the minor releases in question with known parameters, oldest first.
-func (s scope) minors() (all []string) {
+func (s scope) minors() (names []string) {
 	for _, p := range s.profiles {
-		if m := minor(p.Release()); triggers.Covers(m) && !slices.Contains(all, m) {
-			all = append(all, m)
+		if m := minor(p.Release()); triggers.Covers(m) && !slices.Contains(names, m) {
+			names = append(names, m)
 		}
 	}
-	return all
+	return names
 }
 
 // findMetadataProblems returns the problems of all triggers' metadata, at most one per key and kind.
-func (j *job) findMetadataProblems() (all []*metadataProblem) {
+func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 	minors := j.scope.minors()
 	for i, t := range j.spec.Triggers {
 		if t.Metadata == nil {
@@ -43,17 +43,17 @@ func (j *job) findMetadataProblems() (all []*metadataProblem) {
 				id := triggers.Problem{Kind: p.Kind, Key: p.Key, Rule: p.Rule}
 				if found[id] == nil {
 					found[id] = &metadataProblem{trigger: i, minors: map[string]bool{}}
-					all = append(all, found[id])
+					problems = append(problems, found[id])
 				}
 				found[id].Problem, found[id].newest = p, m == minors[len(minors)-1] // the newest release's text stays
 				found[id].minors[m] = true
 			}
 		}
 	}
-	for _, p := range all {
-		p.known = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
+	for _, p := range problems {
+		p.elsewhere = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
 	}
-	return all
+	return problems
 }
 
 // inRelease is met by the releases that have the problem.
@@ -79,7 +79,7 @@ func (j *job) accepted(trigger int, key string) condition {
 func metadataRule(kind triggers.Kind) func(*job) {
 	return func(j *job) {
 		for _, p := range j.metadata() {
-			if p.Kind == kind && !p.known && !j.hasOwnRule(p) {
+			if p.Kind == kind && !p.elsewhere && !j.hasOwnRule(p) {
 				j.findMetadata(p)
 			}
 		}
@@ -94,20 +94,20 @@ func (j *job) hasOwnRule(p *metadataProblem) bool {
 // findMetadata adds a finding. It is a warning if the caller named no releases and the
 // newest release does not have the problem.
 func (j *job) findMetadata(p *metadataProblem) {
-	at := j.trigger(p.trigger, "metadata", p.Key)
+	position := j.trigger(p.trigger, "metadata", p.Key)
 	switch {
 	case p.Key == "":
-		at = j.trigger(p.trigger, "metadata")
+		position = j.trigger(p.trigger, "metadata")
 	case p.Warning:
-		at = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
+		position = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
 	}
-	e := effect{when: p.inRelease, text: p.Text}
+	e := effect{affected: p.inRelease, text: p.Text}
 	if r := j.rule; r.Severity == Error && !j.scope.named && !p.newest {
 		r.Severity = Warning
-		j.add(r, at, p.Fix, e)
+		j.add(r, position, p.Fix, e)
 		return
 	}
-	j.find(at, p.Fix, e)
+	j.find(position, p.Fix, e)
 }
 
 // keyOfAnotherRelease finds keys that a release in question ignores and another reads. If
@@ -115,7 +115,7 @@ func (j *job) findMetadata(p *metadataProblem) {
 // keys.
 func keyOfAnotherRelease(j *job) {
 	for _, p := range j.metadata() {
-		if p.Kind == triggers.UnknownKey && p.known && (j.scope.named || p.newest) {
+		if p.Kind == triggers.UnknownKey && p.elsewhere && (j.scope.named || p.newest) {
 			j.findMetadata(p)
 		}
 	}
@@ -136,7 +136,7 @@ func typeOfAnotherRelease(j *job) {
 		_, inNewest := triggers.Lookup(t.Type, minors[len(minors)-1])
 		if slices.Contains(triggers.Types(), t.Type) && (j.scope.named || !inNewest) {
 			j.find(j.trigger(i, "type"), "Use a release that has "+t.Type+", or another trigger",
-				effect{when: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
+				effect{affected: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 func nameTooLong(j *job) {
-	n, at := len(j.manifest.Name), j.at("metadata", "name")
-	at.found += ", of " + strconv.Itoa(n) + " characters"
-	j.when(n > validation.LabelValueMaxLength, at, "Write at most 63 characters", "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs")
+	n, position := len(j.manifest.Name), j.place("metadata", "name")
+	position.found += ", of " + strconv.Itoa(n) + " characters"
+	j.check(n > validation.LabelValueMaxLength, position, "Write at most 63 characters", "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs")
 }
 
 func nameInvalid(j *job) {
 	name := j.manifest.Name
-	j.when(name != "" && len(validation.IsDNS1123Subdomain(name)) > 0, j.at("metadata", "name"), "Write lower-case letters and digits, with - and . between them", refusal)
+	j.check(name != "" && len(validation.IsDNS1123Subdomain(name)) > 0, j.place("metadata", "name"), "Write lower-case letters and digits, with - and . between them", refusal)
 }
 
 // oldLabelName is the label of Jobs before 2.4.
@@ -34,7 +34,7 @@ func reservedLabel(j *job) {
 		alone := *j.model
 		alone.Labels = map[string]string{key: value}
 		j.find(j.key("metadata", "labels", key), "Delete the label",
-			effect{when: func(p keda.Profile) bool { return !p.Generate(&alone, p.Release()).Tracked },
+			effect{affected: func(p keda.Profile) bool { return !p.Generate(&alone, p.Release()).Tracked },
 				text: "it overwrites the label by which KEDA finds its Jobs: KEDA counts none, and each poll creates all of them again"})
 	}
 }
@@ -44,16 +44,16 @@ func reservedAnnotation(j *job) {
 		return
 	}
 	// A manifest does not hold its generation: the API server counts it.
-	with, without := *j.model, *j.model
-	with.Generation, without.Generation = 1<<40, 1<<40
-	without.Annotations = maps.Clone(with.Annotations)
-	delete(without.Annotations, manifest.AnnotationGeneration)
+	marked, plain := *j.model, *j.model
+	marked.Generation, plain.Generation = 1<<40, 1<<40
+	plain.Annotations = maps.Clone(marked.Annotations)
+	delete(plain.Annotations, manifest.AnnotationGeneration)
 	deletesOwn := func(p keda.Profile, m *keda.ScaledJob) bool {
-		own := []keda.Job{{Annotations: p.Generate(m, p.Release()).Annotations}}
-		return len(p.Rollout(m, own).Deleted) > 0
+		jobs := []keda.Job{{Annotations: p.Generate(m, p.Release()).Annotations}}
+		return len(p.Rollout(m, jobs).Deleted) > 0
 	}
 	j.find(j.key("metadata", "annotations", manifest.AnnotationGeneration), "Delete the annotation",
-		effect{when: func(p keda.Profile) bool { return deletesOwn(p, &with) && !deletesOwn(p, &without) },
+		effect{affected: func(p keda.Profile) bool { return deletesOwn(p, &marked) && !deletesOwn(p, &plain) },
 			text: "it overwrites the annotation of the Jobs: KEDA takes each Job as outdated and deletes it at the next reconciliation"})
 }
 
@@ -65,7 +65,7 @@ func excludedLabelsSpaces(j *job) {
 	}
 	if trimmed := strings.Join(keys, ","); trimmed != list {
 		j.find(j.annotation(manifest.AnnotationExcludedLabels), "Write "+strconv.Quote(trimmed),
-			effect{when: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name: KEDA copies the labels to the Jobs"})
+			effect{affected: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name: KEDA copies the labels to the Jobs"})
 	}
 }
 
@@ -78,11 +78,11 @@ func trackingCopied(j *job) {
 	for _, key := range trackingKeys {
 		if value, ok := j.manifest.Labels[key]; ok {
 			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+manifest.AnnotationExcludedLabels+" (since 2.18), or delete the label",
-				effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})
+				effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})
 		}
 		if value, ok := j.manifest.Annotations[key]; ok {
 			j.find(j.key("metadata", "annotations", key), "Delete the annotation",
-				effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Annotations[key] == value }, text: text})
+				effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Annotations[key] == value }, text: text})
 		}
 	}
 }

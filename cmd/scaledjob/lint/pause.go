@@ -9,7 +9,7 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-func (j *job) annotation(key string) place { return j.at("metadata", "annotations", key) }
+func (j *job) annotation(key string) place { return j.place("metadata", "annotations", key) }
 
 // pausedBy is met by the releases that the annotation pauses.
 func (j *job) pausedBy() condition {
@@ -20,14 +20,14 @@ func pausedUnparseable(j *job) {
 	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
 	if _, err := strconv.ParseBool(text); ok && err != nil {
 		j.find(j.annotation(manifest.AnnotationPaused), `Write "true" or "false"`,
-			effect{when: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
+			effect{affected: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
 	}
 }
 
 func pausedFalse(j *job) {
 	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
 	if paused, err := strconv.ParseBool(text); ok && err == nil && !paused {
-		j.find(j.annotation(manifest.AnnotationPaused), "Delete the annotation", effect{when: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
+		j.find(j.annotation(manifest.AnnotationPaused), "Delete the annotation", effect{affected: j.pausedBy(), text: "any value pauses the ScaledJob", fatal: true})
 	}
 }
 
@@ -37,21 +37,21 @@ var ofScaledObjects = []string{"autoscaling.keda.sh/paused-replicas", "autoscali
 func pausedIgnored(j *job) {
 	for _, key := range ofScaledObjects {
 		_, ok := j.manifest.Annotations[key]
-		j.when(ok, j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`, "it has no effect: KEDA reads it from ScaledObjects only")
+		j.check(ok, j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`, "it has no effect: KEDA reads it from ScaledObjects only")
 	}
 }
 
 // annotationUnknown finds annotations of KEDA's domain that KEDA does not read.
 func annotationUnknown(j *job) {
-	known := []string{manifest.AnnotationPaused, manifest.AnnotationExcludedLabels}
+	names := []string{manifest.AnnotationPaused, manifest.AnnotationExcludedLabels}
 	others := append([]string{manifest.AnnotationGeneration}, ofScaledObjects...) // with rules of their own
 	for key := range j.manifest.Annotations {
 		domain, _, _ := strings.Cut(key, "/")
-		if (domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh")) || slices.Contains(known, key) || slices.Contains(others, key) {
+		if (domain != "keda.sh" && !strings.HasSuffix(domain, ".keda.sh")) || slices.Contains(names, key) || slices.Contains(others, key) {
 			continue
 		}
 		fix := "Delete it"
-		if near := nearest(key, known); near != "" {
+		if near := nearest(key, names); near != "" {
 			fix = "Write " + near
 		}
 		j.find(j.key("metadata", "annotations", key), fix, effect{text: "it has no effect: KEDA does not read this annotation of a ScaledJob"})

@@ -31,13 +31,13 @@ func (j *job) pendingWith(pods int, names ...string) condition {
 }
 
 func pendingConditionDuplicate(j *job) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
-		if seen[name] {
-			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
-				effect{when: j.pendingWith(1, name, name), text: "no pod ever meets the list: every unfinished Job counts as pending"})
+		if visited[name] {
+			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
+				effect{affected: j.pendingWith(1, name, name), text: "no pod ever meets the list: every unfinished Job counts as pending"})
 		}
-		seen[name] = true
+		visited[name] = true
 	}
 }
 
@@ -51,8 +51,8 @@ func pendingConditionMisspelled(j *job) {
 			continue
 		}
 		if meant := nearest(name, podConditions); meant != "" {
-			j.find(j.at("spec", "scalingStrategy", "pendingPodConditions", i), "Write "+meant,
-				effect{when: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
+			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "Write "+meant,
+				effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
 		}
 	}
 }
@@ -62,8 +62,8 @@ func pendingConditionsTooEarly(j *job) {
 	if len(names) == 0 || !j.readsPending() || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(early, name) }) {
 		return
 	}
-	j.find(j.at("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
-		effect{when: both(supports(keda.PendingConditions), j.selects()),
+	j.find(j.place("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
+		effect{affected: conjunction(supports(keda.PendingConditions), j.selects()),
 			text: "these conditions hold before a container runs: Jobs that are starting do not count as pending"})
 }
 
@@ -72,12 +72,12 @@ func pendingConditionsSeveralPods(j *job) {
 	if len(names) == 0 || !j.readsPending() || n == nil || *n < 2 {
 		return
 	}
-	j.find(j.at("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",
-		effect{when: both(j.pendingWith(2, names[0]), not(j.pendingWith(1, names[0]))),
+	j.find(j.place("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",
+		effect{affected: conjunction(j.pendingWith(2, names[0]), not(j.pendingWith(1, names[0]))),
 			text: "KEDA adds up the true conditions of all pods and wants as many as the list has: a Job with two ready pods counts as pending"})
 }
 
 func pendingConditionsUnused(j *job) {
-	j.when(len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending(), j.at("spec", "scalingStrategy", "pendingPodConditions"),
+	j.check(len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending(), j.place("spec", "scalingStrategy", "pendingPodConditions"),
 		"Delete the field, or use the strategy accurate or eager", "they have no effect: only accurate and eager use pending Jobs")
 }

@@ -39,7 +39,7 @@ func (d *document) path(path string) tree.Path { return d.keys.Find(d.root, path
 // at returns the place of a value. For a map or list below its key it is the key, so that a
 // comment can silence the finding. For a missing or null value it is the key, or else the
 // nearest key above.
-func (d *document) at(steps ...any) place {
+func (d *document) place(steps ...any) place {
 	n, named := d.root, d.root
 	for _, step := range steps {
 		key, value := d.keys.Child(n, step)
@@ -47,7 +47,7 @@ func (d *document) at(steps ...any) place {
 			named = key
 		}
 		if value == nil || value.ShortTag() == "!!null" {
-			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), nothing, false}
+			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), noValue, false}
 		}
 		if n = value; key == nil {
 			named = value
@@ -64,21 +64,21 @@ func (d *document) at(steps ...any) place {
 
 // key is the place of a value that has its key at fault.
 func (d *document) key(steps ...any) place {
-	at, last := d.at(steps...), len(steps)-1
+	position, last := d.place(steps...), len(steps)-1
 	if key, _ := d.keys.Child(d.node(steps[:last]...), steps[last]); key != nil {
-		at.line, at.column = key.Line, key.Column
+		position.line, position.column = key.Line, key.Column
 	}
-	return at
+	return position
 }
 
 // Descriptions of a field without a value.
 const (
-	nothing   = "nothing"
+	noValue   = "nothing"
 	emptyList = "an empty list"
 )
 
 // empty reports whether there is no value.
-func (p place) empty() bool { return p.found == nothing || p.found == emptyList || p.found == `""` }
+func (p place) empty() bool { return p.found == noValue || p.found == emptyList || p.found == `""` }
 
 // describe describes a node in a few words.
 func describe(n *yaml.Node) string {
@@ -92,7 +92,7 @@ func describe(n *yaml.Node) string {
 	}
 	switch v := tree.Scalar(n).(type) {
 	case nil:
-		return nothing
+		return noValue
 	case string:
 		return strconv.Quote(cut(v))
 	}
@@ -100,9 +100,9 @@ func describe(n *yaml.Node) string {
 }
 
 func cut(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 80
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

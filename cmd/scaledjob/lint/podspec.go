@@ -36,8 +36,8 @@ func templateRejected(j *job) {
 }
 
 // refuse adds a finding if a field has a problem.
-func (j *job) refuse(problem bool, at place, reason, fix string) {
-	j.when(problem, at, fix, reason+": "+rejected)
+func (j *job) refuse(problem bool, position place, reason, fix string) {
+	j.check(problem, position, fix, reason+": "+rejected)
 }
 
 func (j *job) jobFields(ref *batchv1.JobSpec) {
@@ -52,8 +52,8 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
-		all := labels.Merge(ref.Template.Labels, labels.Set{manifest.LabelName: j.manifest.Name}) // KEDA adds it
-		j.refuse(err == nil && !selector.Matches(all), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
+		merged := labels.Merge(ref.Template.Labels, labels.Set{manifest.LabelName: j.manifest.Name}) // KEDA adds it
+		j.refuse(err == nil && !selector.Matches(merged), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
 	}
 }
 
@@ -61,21 +61,21 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 	if ref.PodFailurePolicy == nil {
 		return
 	}
-	at := func(steps ...any) place {
-		return j.at(append([]any{"spec", "jobTargetRef", "podFailurePolicy"}, steps...)...)
+	placeOf := func(steps ...any) place {
+		return j.place(append([]any{"spec", "jobTargetRef", "podFailurePolicy"}, steps...)...)
 	}
 	policy := ref.Template.Spec.RestartPolicy
-	j.refuse(policy != corev1.RestartPolicyNever, j.at(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
+	j.refuse(policy != corev1.RestartPolicyNever, j.place(j.pod("restartPolicy")...), "podFailurePolicy needs restartPolicy Never", "Write Never")
 	j.refuse(ref.PodReplacementPolicy != nil && *ref.PodReplacementPolicy != batchv1.Failed, j.target("podReplacementPolicy"), "podFailurePolicy needs podReplacementPolicy Failed", "Write Failed, or delete the field")
 	names := map[string]bool{}
 	for _, c := range j.containers() {
 		names[c.Name] = true
 	}
 	for i, r := range ref.PodFailurePolicy.Rules {
-		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), at("rules", i), "a rule has either onExitCodes or onPodConditions", "Give one of the two")
-		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, at("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Give backoffLimitPerIndex, or write FailJob")
+		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), placeOf("rules", i), "a rule has either onExitCodes or onPodConditions", "Give one of the two")
+		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, placeOf("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Give backoffLimitPerIndex, or write FailJob")
 		if codes := r.OnExitCodes; codes != nil {
-			in := func(steps ...any) place { return at(append([]any{"rules", i, "onExitCodes"}, steps...)...) }
+			in := func(steps ...any) place { return placeOf(append([]any{"rules", i, "onExitCodes"}, steps...)...) }
 			j.refuse(codes.ContainerName != nil && !names[*codes.ContainerName], in("containerName"), "the template has no container of this name", "Write the name of a container")
 			sorted := slices.Compact(slices.Sorted(slices.Values(codes.Values)))
 			j.refuse(!slices.Equal(sorted, codes.Values), in("values"), "the exit codes are not in ascending order without repetition", "Sort the values and delete repetitions")
@@ -85,37 +85,37 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 }
 
 func (j *job) podFields(s *corev1.PodSpec) {
-	at := func(steps ...any) place { return j.at(j.pod(steps...)...) }
-	j.refuse(len(s.EphemeralContainers) > 0, at("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
-	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), at("dnsPolicy"), "dnsPolicy None needs nameservers", "Give dnsConfig.nameservers, or write ClusterFirst")
+	placeOf := func(steps ...any) place { return j.place(j.pod(steps...)...) }
+	j.refuse(len(s.EphemeralContainers) > 0, placeOf("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
+	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), placeOf("dnsPolicy"), "dnsPolicy None needs nameservers", "Give dnsConfig.nameservers, or write ClusterFirst")
 	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
 	for i, t := range s.Tolerations {
-		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", at("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
-		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, at("tolerations", i), "a toleration without a key needs operator Exists", "Give key, or write operator: Exists")
-		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, at("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
+		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", placeOf("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
+		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, placeOf("tolerations", i), "a toleration without a key needs operator Exists", "Give key, or write operator: Exists")
+		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, placeOf("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
 	}
 }
 
 // labelsOf checks the keys and values of labels.
-func (j *job) labelsOf(all map[string]string, consequence string, steps ...any) {
-	for key, value := range all {
-		at := j.key(append(slices.Clone(steps), key)...)
+func (j *job) labelsOf(labels map[string]string, consequence string, steps ...any) {
+	for key, value := range labels {
+		position := j.key(append(slices.Clone(steps), key)...)
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
-			j.find(at, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+			j.find(position, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
 		case len(validation.IsValidLabelValue(value)) > 0:
-			j.find(at, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not one of a label: " + consequence})
+			j.find(position, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not one of a label: " + consequence})
 		}
 	}
 }
 
-func (j *job) volumes(all []corev1.Volume) {
-	seen := map[string]bool{}
-	for i, v := range all {
-		at := func(steps ...any) place { return j.at(j.pod(append([]any{"volumes", i}, steps...)...)...) }
-		j.refuse(seen[v.Name] && v.Name != "", at("name"), "two volumes have this name", "Give each volume a name of its own")
-		seen[v.Name] = true
-		j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, at("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
+func (j *job) volumes(volumes []corev1.Volume) {
+	visited := map[string]bool{}
+	for i, v := range volumes {
+		placeOf := func(steps ...any) place { return j.place(j.pod(append([]any{"volumes", i}, steps...)...)...) }
+		j.refuse(visited[v.Name] && v.Name != "", placeOf("name"), "two volumes have this name", "Give each volume a name of its own")
+		visited[v.Name] = true
+		j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, placeOf("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
 	}
 }
 
@@ -123,13 +123,13 @@ func (j *job) containerFields(c container) {
 	for i, e := range c.Env {
 		j.refuse(e.Value != "" && e.ValueFrom != nil, j.in(c, "env", i, "valueFrom"), "value and valueFrom exclude each other", "Delete one of the two")
 	}
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, p := range c.Ports {
 		if p.Name == "" {
 			continue
 		}
-		j.refuse(seen[p.Name], j.in(c, "ports", i, "name"), "two ports have this name", "Give each port a name of its own")
-		seen[p.Name] = true
+		j.refuse(visited[p.Name], j.in(c, "ports", i, "name"), "two ports have this name", "Give each port a name of its own")
+		visited[p.Name] = true
 	}
 	s := c.SecurityContext
 	if s == nil {
@@ -143,7 +143,7 @@ func (j *job) containerFields(c container) {
 func podNeverWorks(j *job, c container) {
 	j.runAs(c, j.template.Template.Spec.SecurityContext)
 	q, limited := c.Resources.Limits[corev1.ResourceMemory]
-	j.when(limited && q.Sign() > 0 && q.Cmp(resource.MustParse("1Mi")) < 0, j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi",
+	j.check(limited && q.Sign() > 0 && q.Cmp(resource.MustParse("1Mi")) < 0, j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi",
 		fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q)))
 	for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
 		if p == nil {
@@ -174,10 +174,10 @@ func portsOf(p *corev1.Probe) map[string]intstr.IntOrString {
 }
 
 func variableDuplicate(j *job, c container) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for i, e := range c.Env {
-		j.when(seen[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice: "+refusal)
-		seen[e.Name] = true
+		j.check(visited[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice: "+refusal)
+		visited[e.Name] = true
 	}
 }
 
@@ -196,7 +196,7 @@ func variableUnknown(j *job, c container) {
 	names := map[string]bool{}
 	check := func(text string, steps ...any) {
 		for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-			j.when(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
+			j.check(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
 				fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2]))
 		}
 	}
@@ -215,28 +215,28 @@ func variableUnknown(j *job, c container) {
 func (j *job) runAs(c container, pod *corev1.PodSecurityContext) {
 	var user *int64
 	var nonRoot *bool
-	at := j.at(j.pod("securityContext", "runAsUser")...)
+	position := j.place(j.pod("securityContext", "runAsUser")...)
 	if pod != nil {
 		user, nonRoot = pod.RunAsUser, pod.RunAsNonRoot
 	}
 	if s := c.SecurityContext; s != nil && s.RunAsUser != nil {
-		user, at = s.RunAsUser, j.in(c, "securityContext", "runAsUser")
+		user, position = s.RunAsUser, j.in(c, "securityContext", "runAsUser")
 	}
 	if s := c.SecurityContext; s != nil && s.RunAsNonRoot != nil {
 		nonRoot = s.RunAsNonRoot
 	}
 	if user != nil && *user == 0 && nonRoot != nil && *nonRoot {
-		j.find(at, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
+		j.find(position, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
 	}
 }
 
 func (j *job) mounts(c container) {
 	paths := map[string]bool{}
 	for i, m := range c.VolumeMounts {
-		at := func(field string) place { return j.in(c, "volumeMounts", i, field) }
-		j.refuse(paths[m.MountPath] && m.MountPath != "", at("mountPath"), "another volume is mounted there", "Write another path")
+		placeOf := func(field string) place { return j.in(c, "volumeMounts", i, field) }
+		j.refuse(paths[m.MountPath] && m.MountPath != "", placeOf("mountPath"), "another volume is mounted there", "Write another path")
 		paths[m.MountPath] = true
-		j.refuse(m.SubPath != "" && m.SubPathExpr != "", at("subPathExpr"), "subPath and subPathExpr exclude each other", "Delete one of the two")
+		j.refuse(m.SubPath != "" && m.SubPathExpr != "", placeOf("subPathExpr"), "subPath and subPathExpr exclude each other", "Delete one of the two")
 	}
 }
 
@@ -246,14 +246,14 @@ var standard = []string{"cpu", "memory", "ephemeral-storage"}
 func (j *job) resources(c container) {
 	for field, list := range map[string]corev1.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
 		for name, quantity := range list {
-			at := j.in(c, "resources", field, string(name))
+			position := j.in(c, "resources", field, string(name))
 			unknown := !strings.Contains(string(name), "/") && !slices.Contains(standard, string(name)) && !strings.HasPrefix(string(name), "hugepages-")
 			j.refuse(unknown, j.key(j.pod(c.list, c.index, "resources", field, string(name))...), "Kubernetes has no resource of this name", oneOf(string(name), standard))
-			j.refuse(quantity.Sign() < 0, at, "it is negative", "Write 0 or more")
+			j.refuse(quantity.Sign() < 0, position, "it is negative", "Write 0 or more")
 			if strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/") {
 				limit, ok := c.Resources.Limits[name]
-				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), at, "the limit of this resource must equal the request", "Write the same limit")
-				j.refuse(quantity.MilliValue()%1000 != 0, at, "this resource has whole numbers", "Write a whole number")
+				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), position, "the limit of this resource must equal the request", "Write the same limit")
+				j.refuse(quantity.MilliValue()%1000 != 0, position, "this resource has whole numbers", "Write a whole number")
 			}
 		}
 	}
@@ -272,24 +272,24 @@ func (j *job) probes(c container) {
 		if p == nil {
 			continue
 		}
-		at := func(steps ...any) place { return j.in(c, append([]any{field}, steps...)...) }
-		j.refuse(!sidecar, at(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
-		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, at("successThreshold"), "it must be 1", "Write 1")
-		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, at("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
+		placeOf := func(steps ...any) place { return j.in(c, append([]any{field}, steps...)...) }
+		j.refuse(!sidecar, placeOf(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
+		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, placeOf("successThreshold"), "it must be 1", "Write 1")
+		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, placeOf("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
 		for source, port := range portsOf(p) {
-			j.probePort(port, at(source, "port"))
+			j.probePort(port, placeOf(source, "port"))
 		}
 	}
 	j.refuse(!sidecar && c.Lifecycle != nil, j.in(c, "lifecycle"), "an init container has no lifecycle", "Delete it, or write restartPolicy: Always for a sidecar")
 }
 
-func (j *job) probePort(port intstr.IntOrString, at place) {
-	if at.empty() {
+func (j *job) probePort(port intstr.IntOrString, position place) {
+	if position.empty() {
 		return
 	}
 	if port.Type == intstr.Int {
-		j.refuse(len(validation.IsValidPortNum(port.IntValue())) > 0, at, "it is not a port", "Write a port from 1 to 65535")
+		j.refuse(len(validation.IsValidPortNum(port.IntValue())) > 0, position, "it is not a port", "Write a port from 1 to 65535")
 		return
 	}
-	j.refuse(len(validation.IsValidPortName(port.StrVal)) > 0, at, "it is not the name of a port", "Write a number without quotes, or the name of a port")
+	j.refuse(len(validation.IsValidPortName(port.StrVal)) > 0, position, "it is not the name of a port", "Write a number without quotes, or the name of a port")
 }

@@ -18,9 +18,9 @@ import (
 type reference struct {
 	lookup
 	key       string
-	at, keyAt place
+	position, keyAt place
 	effect    string // of a document that is missing
-	where     string // the namespace in words
+	location     string // the namespace in words
 }
 
 // referring are the fields that refer to an object, with its kind and the field with its name.
@@ -33,7 +33,7 @@ var referring = map[string]struct{ kind, name string }{
 // the TriggerAuthentications in use.
 func (j *job) findReferences() []reference {
 	const starts = "pods start only after it exists"
-	var all []reference
+	var references []reference
 	containers := j.template.Template.Spec.Containers
 	for i := range containers {
 		text := starts
@@ -41,60 +41,60 @@ func (j *job) findReferences() []reference {
 			text = "KEDA reads the container's environment and polls only after it exists"
 		}
 		for _, field := range []string{"env", "envFrom"} {
-			all = append(all, j.referencesBelow(text, j.pod("containers", i, field))...)
+			references = append(references, j.referencesBelow(text, j.pod("containers", i, field))...)
 		}
 	}
-	all = append(all, j.referencesBelow(starts, j.pod("volumes"))...)
+	references = append(references, j.referencesBelow(starts, j.pod("volumes"))...)
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
-			all = append(all, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
+			references = append(references, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
 				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails", ownNamespace})
 		}
 	}
 	for _, a := range j.authentications() {
-		namespace, where := j.namespaceOf(a)
-		if !j.all.first(a, "references in "+namespace) {
+		namespace, location := j.namespaceOf(a)
+		if !j.objects.first(a, "references in "+namespace) {
 			continue
 		}
 		for field, kind := range map[string]string{"secretTargetRef": "Secret", "configMapTargetRef": "ConfigMap"} {
 			for i := range a.document.length("spec", field) {
-				at := tree.Path{"spec", field, i}
-				name, key := at.With("name"), at.With("key")
-				all = append(all, reference{lookup{kind, namespace, a.document.text(name...)}, a.document.text(key...),
-					a.document.at(name...), a.document.at(key...), "KEDA reads an empty value", where})
+				path := tree.Path{"spec", field, i}
+				name, key := path.Step("name"), path.Step("key")
+				references = append(references, reference{lookup{kind, namespace, a.document.text(name...)}, a.document.text(key...),
+					a.document.place(name...), a.document.place(key...), "KEDA reads an empty value", location})
 			}
 		}
 	}
-	return all
+	return references
 }
 
 // referencesBelow returns the references in a part of the pod, other than optional ones.
-func (j *job) referencesBelow(effect string, at tree.Path) (all []reference) {
-	n := j.node(at...)
+func (j *job) referencesBelow(effect string, path tree.Path) (references []reference) {
+	n := j.node(path...)
 	if n != nil && n.Kind == yaml.SequenceNode {
 		for i := range n.Content {
-			all = append(all, j.referencesBelow(effect, at.With(i))...)
+			references = append(references, j.referencesBelow(effect, path.Step(i))...)
 		}
 	}
 	for key, value := range tree.Entries(n) {
-		to, refers := referring[key.Value]
-		if at := at.With(key.Value); !refers || value.Kind != yaml.MappingNode {
-			all = append(all, j.referencesBelow(effect, at)...)
-		} else if optional, _ := tree.Plain(j.node(at.With("optional")...)).(bool); !optional {
-			if slices.Contains(at, any("projected")) {
-				to.name = "name"
+		target, refers := referring[key.Value]
+		if path := path.Step(key.Value); !refers || value.Kind != yaml.MappingNode {
+			references = append(references, j.referencesBelow(effect, path)...)
+		} else if optional, _ := tree.Plain(j.node(path.Step("optional")...)).(bool); !optional {
+			if slices.Contains(path, any("projected")) {
+				target.name = "name"
 			}
-			name := at.With(to.name)
+			name := path.Step(target.name)
 			add := func(key tree.Path) {
-				all = append(all, reference{j.lookup(to.kind, j.text(name...)), j.text(key...), j.at(name...), j.at(key...), effect, ownNamespace})
+				references = append(references, reference{j.lookup(target.kind, j.text(name...)), j.text(key...), j.place(name...), j.place(key...), effect, ownNamespace})
 			}
-			add(at.With("key"))
-			for i := range j.length(at.With("items")...) {
-				add(at.With("items").With(i).With("key"))
+			add(path.Step("key"))
+			for i := range j.length(path.Step("items")...) {
+				add(path.Step("items").Step(i).Step("key"))
 			}
 		}
 	}
-	return all
+	return references
 }
 
 // length returns the length of a list, or 0 if the node is not a list.
@@ -121,7 +121,7 @@ const ownNamespace = "the namespace"
 // namespaceOf returns the namespace of the objects that an authentication refers to. KEDA
 // reads those of a ClusterTriggerAuthentication in its operator's namespace, which no
 // manifest shows.
-func (j *job) namespaceOf(a authentication) (namespace, where string) {
+func (j *job) namespaceOf(a authentication) (namespace, location string) {
 	if a.lookup.kind == "ClusterTriggerAuthentication" {
 		return "", "the namespace of KEDA's operator"
 	}
@@ -134,27 +134,27 @@ func (j *job) lookup(kind, name string) lookup { return lookup{kind, j.manifest.
 func missing(kind string) func(*job) {
 	return func(j *job) {
 		for _, r := range j.references() {
-			d, others := j.all.find(r.lookup)
+			d, others := j.objects.find(r.lookup)
 			if r.kind != kind || r.name == "" || d != nil {
 				continue
 			}
-			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.where)
+			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.location)
 			if others {
-				add, fix = j.find, j.all.want(r.lookup)
+				add, fix = j.find, j.objects.want(r.lookup)
 			}
-			add(r.at, fix, effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
+			add(r.position, fix, effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
 		}
 	}
 }
 
 func missingKey(j *job) {
 	for _, r := range j.references() {
-		d, _ := j.all.find(r.lookup)
+		d, _ := j.objects.find(r.lookup)
 		if d == nil || r.key == "" {
 			continue
 		}
-		found, known := d.holds(r.key)
-		j.when(known && !found, r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
+		found, listed := d.holds(r.key)
+		j.check(listed && !found, r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
 	}
 }
 
@@ -170,7 +170,7 @@ type authentication struct {
 
 // findAuthentications returns the authentications that the triggers use.
 func (j *job) findAuthentications() []authentication {
-	var all []authentication
+	var authentications []authentication
 	for i, t := range j.spec.Triggers {
 		if t.AuthenticationRef == nil || t.AuthenticationRef.Name == "" {
 			continue
@@ -179,16 +179,16 @@ func (j *job) findAuthentications() []authentication {
 		if t.AuthenticationRef.Kind == "ClusterTriggerAuthentication" {
 			a.lookup = lookup{kind: "ClusterTriggerAuthentication", name: t.AuthenticationRef.Name}
 		}
-		if a.document, a.others = j.all.find(a.lookup); a.document == nil {
+		if a.document, a.others = j.objects.find(a.lookup); a.document == nil {
 			for _, kind := range authenticationKinds {
-				if d, _ := j.all.find(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
+				if d, _ := j.objects.find(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
 					a.otherKind = kind
 				}
 			}
 		}
-		all = append(all, a)
+		authentications = append(authentications, a)
 	}
-	return all
+	return authentications
 }
 
 func missingAuthentication(j *job) {
@@ -196,16 +196,16 @@ func missingAuthentication(j *job) {
 		if a.document != nil {
 			continue
 		}
-		kind, there := a.lookup.kind, ""
-		add, at, fix := j.note, j.trigger(a.trigger, "authenticationRef", "name"), fmt.Sprintf("Create a %s of this name, or lint its manifest too", kind)
+		kind, hint := a.lookup.kind, ""
+		add, position, fix := j.note, j.trigger(a.trigger, "authenticationRef", "name"), fmt.Sprintf("Create a %s of this name, or lint its manifest too", kind)
 		switch {
 		case a.otherKind != "":
-			add, at, fix = j.find, j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind
-			there = fmt.Sprintf(", and there is a %s of this name", a.otherKind)
+			add, position, fix = j.find, j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind
+			hint = fmt.Sprintf(", and there is a %s of this name", a.otherKind)
 		case a.others:
-			add, fix = j.find, j.all.want(a.lookup)
+			add, fix = j.find, j.objects.want(a.lookup)
 		}
-		add(at, fix, effect{text: fmt.Sprintf("no document has this %s%s: KEDA continues without it, and the trigger fails", kind, there)})
+		add(position, fix, effect{text: fmt.Sprintf("no document has this %s%s: KEDA continues without it, and the trigger fails", kind, hint)})
 	}
 }
 
@@ -221,13 +221,13 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 // A variable is a reference to a variable of a container: the one that KEDA reads, or the one with a name.
 type variable struct {
 	container, name string
-	at              func() place
+	place              func() place
 }
 
 // wanted holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
 // A noted one has a note: a ScaledJob may have it from an object that is not given. The containers are the places
 // of their names.
-type wanted struct {
+type requirements struct {
 	fresh, noted map[string][]variable
 	containers   map[string][]place
 	// unchecked are the names that no ScaledJob with the same sources has looked up in these, since it has a
@@ -235,19 +235,19 @@ type wanted struct {
 	unchecked map[string]map[string]bool
 }
 
-func (x *index) variables(d *document) *wanted {
-	if x.wanted[d] == nil {
-		w := &wanted{map[string][]variable{}, map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
+func (x *index) variables(d *document) *requirements {
+	if x.required[d] == nil {
+		w := &requirements{map[string][]variable{}, map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
 		for i := range d.length("spec", "env") {
 			container, name := d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name")
 			if container != "" {
-				w.containers[container] = append(w.containers[container], d.at("spec", "env", i, "containerName"))
+				w.containers[container] = append(w.containers[container], d.place("spec", "env", i, "containerName"))
 			}
-			w.fresh[name] = append(w.fresh[name], variable{container, name, func() place { return d.at("spec", "env", i, "name") }})
+			w.fresh[name] = append(w.fresh[name], variable{container, name, func() place { return d.place("spec", "env", i, "name") }})
 		}
-		x.wanted[d] = w
+		x.required[d] = w
 	}
-	return x.wanted[d]
+	return x.required[d]
 }
 
 // unset reports a variable that the container does not have, or may not have, and returns the severity.
@@ -257,10 +257,10 @@ func (j *job) unset(v variable, container *corev1.Container) Severity {
 	case provided || (v.container != "" && v.container != container.Name):
 		return 0
 	case complete:
-		j.find(v.at(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
+		j.find(v.place(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
 		return Error
 	}
-	j.note(v.at(), "Check that one of the envFrom has the variable, or lint its manifest too",
+	j.note(v.place(), "Check that one of the envFrom has the variable, or lint its manifest too",
 		effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 	return Note
 }
@@ -273,20 +273,20 @@ func missingEnvironment(j *job) {
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
 			if strings.HasSuffix(key, "FromEnv") && name != "" {
-				j.unset(variable{name: name, at: func() place { return j.trigger(i, "metadata", key) }}, container)
+				j.unset(variable{name: name, place: func() place { return j.trigger(i, "metadata", key) }}, container)
 			}
 		}
 	}
 	for _, d := range j.authenticationDocuments() {
-		w := j.all.variables(d)
+		w := j.objects.variables(d)
 		from := container.Name + j.sources().names
-		unchecked, seen := w.unchecked[from]
-		own := map[string]bool{} // variables of the container, which the sources need not have
+		unchecked, repeated := w.unchecked[from]
+		provided := map[string]bool{} // variables of the container, which the sources need not have
 		for name := range j.variablesOf() {
-			own[name] = len(w.fresh[name])+len(w.noted[name]) > 0
+			provided[name] = len(w.fresh[name])+len(w.noted[name]) > 0
 			j.recheck(w, name, container)
 		}
-		if !seen {
+		if !repeated {
 			unchecked = map[string]bool{}
 			for name := range w.fresh {
 				unchecked[name] = true
@@ -299,7 +299,7 @@ func missingEnvironment(j *job) {
 			w.unchecked[from] = unchecked
 		}
 		for name := range unchecked {
-			if !own[name] {
+			if !provided[name] {
 				j.recheck(w, name, container)
 				delete(unchecked, name)
 			}
@@ -308,7 +308,7 @@ func missingEnvironment(j *job) {
 }
 
 // recheck reports the variables of a name that the container does not have, or may not have.
-func (j *job) recheck(w *wanted, name string, container *corev1.Container) {
+func (j *job) recheck(w *requirements, name string, container *corev1.Container) {
 	if len(w.fresh[name])+len(w.noted[name]) == 0 {
 		return
 	}
@@ -326,36 +326,36 @@ func (j *job) recheck(w *wanted, name string, container *corev1.Container) {
 			noted = append(noted, v)
 		}
 	}
-	for of, left := range map[*map[string][]variable][]variable{&w.fresh: fresh, &w.noted: noted} {
-		if delete(*of, name); len(left) > 0 {
-			(*of)[name] = left
+	for group, remaining := range map[*map[string][]variable][]variable{&w.fresh: fresh, &w.noted: noted} {
+		if delete(*group, name); len(remaining) > 0 {
+			(*group)[name] = remaining
 		}
 	}
 }
 
 // authenticationDocuments are the documents of the triggers' authentications, each once.
-func (j *job) authenticationDocuments() (all []*document) {
-	seen := map[*document]bool{nil: true}
+func (j *job) authenticationDocuments() (documents []*document) {
+	visited := map[*document]bool{nil: true}
 	for _, a := range j.authentications() {
-		if !seen[a.document] {
-			all = append(all, a.document)
+		if !visited[a.document] {
+			documents = append(documents, a.document)
 		}
-		seen[a.document] = true
+		visited[a.document] = true
 	}
-	return all
+	return documents
 }
 
 // parameterLists are the lists of parameters in an authentication. The first that has a parameter counts.
 var parameterLists = append([][]any{{"spec", "secretTargetRef"}, {"spec", "configMapTargetRef"}, {"spec", "env"}}, providers...)
 
 // parameterPlaces are the items of these lists in a document.
-func parameterPlaces(d *document) (all [][]any) {
+func parameterPlaces(d *document) (places [][]any) {
 	for _, list := range parameterLists {
 		for i := range d.length(list...) {
-			all = append(all, append(slices.Clone(list), i))
+			places = append(places, append(slices.Clone(list), i))
 		}
 	}
-	return all
+	return places
 }
 
 // parameterPlace returns the item that gives a parameter, or nil.
@@ -371,30 +371,30 @@ func (x *index) parameterPlace(d *document, name string) []any {
 
 func authenticationParameterUnknown(j *job) {
 	for _, a := range j.authentications() {
-		if !j.all.first(a, "parameters") {
+		if !j.objects.first(a, "parameters") {
 			continue
 		}
-		var known []string
-		types, open := slices.Sorted(maps.Keys(j.all.users[a.lookup.name])), false // of triggers in any document
+		var choices []string
+		types, open := slices.Sorted(maps.Keys(j.objects.users[a.lookup.name])), false // of triggers in any document
 		for _, name := range types {
 			names, all := triggers.AuthenticationParameters(name)
-			known, open = append(known, names...), open || all
+			choices, open = append(choices, names...), open || all
 		}
-		slices.Sort(known)
-		known = slices.Compact(known)
+		slices.Sort(choices)
+		choices = slices.Compact(choices)
 		for _, item := range parameterPlaces(a.document) {
 			steps := append(item, "parameter")
 			name := a.document.text(steps...)
-			if name == "" || open || slices.Contains(known, name) {
+			if name == "" || open || slices.Contains(choices, name) {
 				continue
 			}
 			fix := "Delete it"
-			if near := nearest(name, known); near != "" {
+			if near := nearest(name, choices); near != "" {
 				fix = "Write " + near
-			} else if len(known) > 0 {
-				fix = "Delete it, or write one that KEDA reads: " + strings.Join(known, ", ")
+			} else if len(choices) > 0 {
+				fix = "Delete it, or write one that KEDA reads: " + strings.Join(choices, ", ")
 			}
-			j.find(a.document.at(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
+			j.find(a.document.place(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})
 		}
 	}
 }
@@ -403,15 +403,15 @@ func authenticationParameterUnknown(j *job) {
 func nameMisspelled(j *job) {
 	check := func(kind, name string, steps ...any) {
 		key := [2]string{kind, name}
-		if j.all.find(j.lookup(kind, name)); name == "" || len(j.all.named[key]) > 0 {
+		if j.objects.find(j.lookup(kind, name)); name == "" || len(j.objects.named[key]) > 0 {
 			return
 		}
-		near, known := j.all.similar[key]
-		if !known {
-			near = j.near(name, j.all.names[kind])
-			j.all.similar[key] = near
+		near, cached := j.objects.similar[key]
+		if !cached {
+			near = j.near(name, j.objects.names[kind])
+			j.objects.similar[key] = near
 		}
-		j.when(near != "", j.at(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no document has this %s: pods start only after it exists", kind))
+		j.check(near != "", j.place(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no document has this %s: pods start only after it exists", kind))
 	}
 	pod := &j.template.Template.Spec
 	check("ServiceAccount", pod.ServiceAccountName, "serviceAccountName")

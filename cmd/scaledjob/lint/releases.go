@@ -9,7 +9,7 @@ import (
 )
 
 // known are the profiles of all releases, oldest first.
-var known = sync.OnceValue(func() []keda.Profile {
+var knownProfiles = sync.OnceValue(func() []keda.Profile {
 	var profiles []keda.Profile
 	for _, name := range keda.Releases() {
 		if p, err := keda.Release(name); err == nil {
@@ -29,7 +29,7 @@ func scopeOf(releases []keda.Profile) scope {
 	if len(releases) > 0 {
 		return scope{releases, true}
 	}
-	return scope{known(), false}
+	return scope{knownProfiles(), false}
 }
 
 // A condition reports whether a release is affected; nil holds for all releases.
@@ -73,11 +73,11 @@ func (s scope) run(first, last int) string {
 	}
 	// A minor stands for all of its patches.
 	minor := from[:strings.LastIndexByte(from, '.')]
-	whole := last+1 == len(s.profiles) || !strings.HasPrefix(s.profiles[last+1].Release(), to[:strings.LastIndexByte(to, '.')+1])
-	if strings.HasSuffix(from, ".0") && (whole || !strings.HasPrefix(to, minor+".")) {
+	complete := last+1 == len(s.profiles) || !strings.HasPrefix(s.profiles[last+1].Release(), to[:strings.LastIndexByte(to, '.')+1])
+	if strings.HasSuffix(from, ".0") && (complete || !strings.HasPrefix(to, minor+".")) {
 		from = minor
 	}
-	if whole && (first == 0 || !strings.HasPrefix(s.profiles[first-1].Release(), to[:strings.LastIndexByte(to, '.')+1])) {
+	if complete && (first == 0 || !strings.HasPrefix(s.profiles[first-1].Release(), to[:strings.LastIndexByte(to, '.')+1])) {
 		to = to[:strings.LastIndexByte(to, '.')]
 	}
 	switch {
@@ -104,7 +104,7 @@ func supports(f keda.Feature) condition {
 }
 
 // both holds if two conditions hold; the first may be nil.
-func both(a, b condition) condition {
+func conjunction(a, b condition) condition {
 	return func(p keda.Profile) bool { return (a == nil || a(p)) && b(p) }
 }
 

@@ -27,8 +27,8 @@ func missingField(j *job) {
 
 // require finds a field without a value.
 func (j *job) require(want string, steps ...any) {
-	at := j.at(steps...)
-	j.when(at.empty(), at, want, refusal)
+	position := j.place(steps...)
+	j.check(position.empty(), position, want, refusal)
 }
 
 func missingTemplate(j *job) {
@@ -37,26 +37,26 @@ func missingTemplate(j *job) {
 	case j.spec.JobTargetRef == nil:
 		j.require("Give the spec of a Job, with a template", template[:2]...)
 		return
-	case j.at(template...).empty():
+	case j.place(template...).empty():
 		j.require("Give a pod template", template...)
 		return
 	}
-	at, text := j.at(append(template, "spec", "containers")...), refusal
-	if at.found == emptyList {
+	position, text := j.place(append(template, "spec", "containers")...), refusal
+	if position.found == emptyList {
 		text = "KEDA finds no environment to read and never polls"
 	}
-	j.when(at.empty(), at, "Give at least one container", text)
+	j.check(position.empty(), position, "Give at least one container", text)
 }
 
 func missingTriggers(j *job) {
-	at := j.at("spec", "triggers")
-	if at.found != emptyList {
+	position := j.place("spec", "triggers")
+	if position.found != emptyList {
 		j.require("Give at least one trigger", "spec", "triggers")
 		return
 	}
-	j.find(at, "Give at least one trigger",
-		effect{when: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
-		effect{when: from("2.20.0"), text: refusal})
+	j.find(position, "Give at least one trigger",
+		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
+		effect{affected: from("2.20.0"), text: refusal})
 }
 
 // features holds the field of each feature.
@@ -72,9 +72,9 @@ var features = map[keda.Feature][]any{
 }
 
 // isFeature reports whether a path is the field of a feature.
-func isFeature(at tree.Path) bool {
+func isFeature(path tree.Path) bool {
 	for _, steps := range features {
-		if slices.Equal(at, tree.Path(steps)) {
+		if slices.Equal(path, tree.Path(steps)) {
 			return true
 		}
 	}
@@ -89,9 +89,9 @@ func unsupportedFeature(j *job) {
 	}
 	for feature, steps := range features {
 		var lacks *keda.UnsupportedError
-		if errors.As(known()[0].Supports(feature), &lacks) {
-			j.find(j.at(steps...), fmt.Sprintf("Use KEDA %s or later", lacks.Since),
-				effect{when: j.lacks(feature), text: "KEDA does not know this field and ignores it"})
+		if errors.As(knownProfiles()[0].Supports(feature), &lacks) {
+			j.find(j.place(steps...), fmt.Sprintf("Use KEDA %s or later", lacks.Since),
+				effect{affected: j.lacks(feature), text: "KEDA does not know this field and ignores it"})
 		}
 	}
 }

@@ -33,7 +33,7 @@ func rolloutUnknown(j *job) {
 func rolloutDefaultRefused(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value == "default" {
-			j.find(j.at(j.path(f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{when: j.refused(f.path), text: refusal})
+			j.find(j.place(j.path(f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{affected: j.refused(f.path), text: refusal})
 		}
 	}
 }
@@ -47,7 +47,7 @@ func rolloutDeprecated(j *job) {
 	if current != "" {
 		want = "Delete rolloutStrategy"
 	}
-	j.find(j.at("spec", "rolloutStrategy"), want, effect{when: supports(keda.RolloutFields), text: "the field is deprecated"})
+	j.find(j.place("spec", "rolloutStrategy"), want, effect{affected: supports(keda.RolloutFields), text: "the field is deprecated"})
 }
 
 func rolloutDeprecatedWins(j *job) {
@@ -59,8 +59,8 @@ func rolloutDeprecatedWins(j *job) {
 	if current == "gradual" {
 		text = "the deprecated field wins over rollout.strategy: KEDA deletes outdated Jobs, running ones too"
 	}
-	j.find(j.at("spec", "rolloutStrategy"), "Delete rolloutStrategy",
-		effect{when: both(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == old }), text: text})
+	j.find(j.place("spec", "rolloutStrategy"), "Delete rolloutStrategy",
+		effect{affected: conjunction(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == old }), text: text})
 }
 
 func propagationUnknown(j *job) {
@@ -71,7 +71,7 @@ func propagationUnused(j *job) {
 	if j.spec.Rollout.PropagationPolicy == "" {
 		return
 	}
-	j.find(j.at("spec", "rollout", "propagationPolicy"), "Delete the field, or use the strategy immediate",
-		effect{when: both(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == "gradual" }),
+	j.find(j.place("spec", "rollout", "propagationPolicy"), "Delete the field, or use the strategy immediate",
+		effect{affected: conjunction(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == "gradual" }),
 			text: "it has no effect: gradual deletes no Job"})
 }

@@ -11,11 +11,11 @@ type Rule struct {
 
 // Rules returns the rules, grouped by subject.
 func Rules() []Rule {
-	all := make([]Rule, len(rules))
+	list := make([]Rule, len(rules))
 	for i := range rules {
-		all[i] = rules[i].Rule
+		list[i] = rules[i].Rule
 	}
-	return all
+	return list
 }
 
 type rule struct {

@@ -19,9 +19,9 @@ func (r *Report) WriteSARIF(w io.Writer) error {
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		uri := url.URL{Path: filepath.ToSlash(f.File)}
-		at := object{"artifactLocation": object{"uri": uri.String()}, "region": object{"startLine": f.Line, "startColumn": f.Column}}
+		location := object{"artifactLocation": object{"uri": uri.String()}, "region": object{"startLine": f.Line, "startColumn": f.Column}}
 		results = append(results, object{"ruleId": f.Rule, "ruleIndex": index[f.Rule], "level": f.Severity,
-			"message": object{"text": f.Message()}, "locations": []object{{"physicalLocation": at}}})
+			"message": object{"text": f.Message()}, "locations": []object{{"physicalLocation": location}}})
 	}
 	tool := object{"driver": object{"name": "scaledjob lint", "informationUri": "https://github.com/scaledjob/scaledjob", "rules": rules}}
 	return encode(w, object{

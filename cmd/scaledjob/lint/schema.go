@@ -55,14 +55,14 @@ func (r *reader) unknownAt(path string) tree.Path {
 // companions are the objects beside a ScaledJob that lint reads.
 var companions = map[string]func() any{
 	"Secret": func() any { return new(corev1.Secret) }, "ConfigMap": func() any { return new(corev1.ConfigMap) },
-	"TriggerAuthentication":        func() any { return reflect.New(crd.Of("TriggerAuthentication").Type()).Interface() },
-	"ClusterTriggerAuthentication": func() any { return reflect.New(crd.Of("ClusterTriggerAuthentication").Type()).Interface() },
+	"TriggerAuthentication":        func() any { return reflect.New(crd.Kind("TriggerAuthentication").Type()).Interface() },
+	"ClusterTriggerAuthentication": func() any { return reflect.New(crd.Kind("ClusterTriggerAuthentication").Type()).Interface() },
 }
 
 // crd returns the field of the CRD at a path, or nil.
-func (r *reader) crd(at tree.Path) *crd.Field {
-	f := crd.Of(r.kind)
-	for _, step := range at {
+func (r *reader) crd(path tree.Path) *crd.Field {
+	f := crd.Kind(r.kind)
+	for _, step := range path {
 		if name, ok := step.(string); ok {
 			f = f.Field(name)
 		}
@@ -84,50 +84,50 @@ func (r *reader) visit(path string, v reflect.Value, data []byte) {
 // ours reports whether a type is one of KEDA's, whose required fields have rules of their own.
 func ours(t reflect.Type) bool { return t.PkgPath() == reflect.TypeFor[manifest.Spec]().PkgPath() }
 
-func (r *reader) object(t reflect.Type, at tree.Path) {
-	n := r.node(at...)
+func (r *reader) object(t reflect.Type, path tree.Path) {
+	n := r.node(path...)
 	if n == nil || n.Kind != yaml.MappingNode {
 		return // a value that reads itself
 	}
-	present, names, of := map[string]bool{}, field.Names(t), r.crd(at)
+	present, names, object := map[string]bool{}, field.Names(t), r.crd(path)
 	for key, value := range tree.Entries(n) {
 		if value.ShortTag() == "!!null" {
 			continue
 		}
 		name := key.Value
 		present[name] = true
-		if _, known := names[name]; known && of != nil {
-			r.released(of, t, name, at.With(name))
+		if _, declared := names[name]; declared && object != nil {
+			r.released(object, t, name, path.Step(name))
 		}
-		r.field(t, name, value, at.With(name))
+		r.field(t, name, value, path.Step(name))
 	}
-	if of != nil && !ours(t) {
-		r.required(t, of, n, present, at)
+	if object != nil && !ours(t) {
+		r.required(t, object, n, present, path)
 	}
-	r.united(t, present, at)
-	r.absent(t, present, at)
+	r.united(t, present, path)
+	r.absent(t, present, path)
 	if slices.Contains(selectors, t.Name()) {
-		r.selector(at)
+		r.selector(path)
 	}
 }
 
 // released reports a field that the CRD of no release has, or not of the releases that the caller names.
-func (r *reader) released(of *crd.Field, t reflect.Type, name string, at tree.Path) {
-	f := of.Field(name)
+func (r *reader) released(object *crd.Field, t reflect.Type, name string, path tree.Path) {
+	f := object.Field(name)
 	switch {
-	case f == nil && (ours(t) || len(of.Names()) == 0):
+	case f == nil && (ours(t) || len(object.Names()) == 0):
 	case f == nil:
-		place := r.key(at...)
+		place := r.key(path...)
 		place.found = "a field that KEDA's CRD does not have"
 		r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
-	case r.c.scope.named && slices.ContainsFunc(r.c.scope.profiles, r.lacks(of, f)) && !isFeature(at):
-		r.c.add(unsupported, r.at(at...), "Use KEDA "+f.Releases(), effect{when: r.lacks(of, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
+	case r.c.scope.named && slices.ContainsFunc(r.c.scope.profiles, r.lacks(object, f)) && !isFeature(path):
+		r.c.add(unsupported, r.place(path...), "Use KEDA "+f.Releases(), effect{affected: r.lacks(object, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
 	}
 }
 
 // lacks is met by the releases that have an object and not one of its fields.
-func (r *reader) lacks(of, f *crd.Field) condition {
-	return func(p keda.Profile) bool { return of.In(p.Release()) && !of.Open(p.Release()) && !f.In(p.Release()) }
+func (r *reader) lacks(object, f *crd.Field) condition {
+	return func(p keda.Profile) bool { return object.In(p.Release()) && !object.Open(p.Release()) && !f.In(p.Release()) }
 }
 
 // ownRules are required fields with rules of their own.
@@ -135,18 +135,18 @@ var ownRules = []string{"JobSpec.template", "Container.name"}
 
 // required reports required fields of a node without a value, and values and lists that the CRD does
 // not allow.
-func (r *reader) required(t reflect.Type, of *crd.Field, node *yaml.Node, present map[string]bool, at tree.Path) {
-	for _, name := range of.Names() {
-		f := of.Field(name)
-		add := func(rule Rule, fix string, when func(release string) bool) {
-			if !slices.ContainsFunc(r.c.scope.profiles, func(p keda.Profile) bool { return when(p.Release()) }) {
+func (r *reader) required(t reflect.Type, object *crd.Field, node *yaml.Node, present map[string]bool, path tree.Path) {
+	for _, name := range object.Names() {
+		f := object.Field(name)
+		add := func(rule Rule, fix string, applies func(release string) bool) {
+			if !slices.ContainsFunc(r.c.scope.profiles, func(p keda.Profile) bool { return applies(p.Release()) }) {
 				return
 			}
-			if !when(keda.Newest().Release()) {
+			if !applies(keda.Newest().Release()) {
 				rule = unsupported // only of releases that the caller names
 			}
 			if rule != unsupported || r.c.scope.named {
-				r.c.add(rule, r.at(at.With(name)...), fix, effect{when: func(p keda.Profile) bool { return when(p.Release()) }, text: refusal, fatal: true})
+				r.c.add(rule, r.place(path.Step(name)...), fix, effect{affected: func(p keda.Profile) bool { return applies(p.Release()) }, text: refusal, fatal: true})
 			}
 		}
 		if !present[name] {
@@ -157,7 +157,7 @@ func (r *reader) required(t reflect.Type, of *crd.Field, node *yaml.Node, presen
 		}
 		switch _, n := r.keys.Child(node, name); {
 		case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
-			add(fieldMissing, "Add an item", f.Some)
+			add(fieldMissing, "Add an item", f.NeedsItem)
 		case n.Kind == yaml.ScalarNode && f.Closed() && isString(n):
 			add(wrongType, oneOf(n.Value, f.Enum(keda.Newest().Release())), func(release string) bool { return !f.Allows(n.Value, release) })
 		}
@@ -171,8 +171,8 @@ func isString(n *yaml.Node) bool {
 }
 
 // unfit reports a value that its field cannot hold.
-func (r *reader) unfit(at tree.Path, fix string) {
-	place, n := r.at(at...), r.node(at...)
+func (r *reader) unfit(path tree.Path, fix string) {
+	place, n := r.place(path...), r.node(path...)
 	switch {
 	case n == nil:
 	case strings.HasPrefix(fix, field.InQuotes):
@@ -196,12 +196,12 @@ func (r *reader) unfit(at tree.Path, fix string) {
 }
 
 // unknown reports a field that its type does not have.
-func (r *reader) unknown(at tree.Path, fix string) {
-	place := r.key(at...)
+func (r *reader) unknown(path tree.Path, fix string) {
+	place := r.key(path...)
 	place.found = "an unknown field"
 	e := effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"}
-	if f := r.crd(at); f != nil { // of an older release
-		e.when = func(p keda.Profile) bool { return !f.In(p.Release()) }
+	if f := r.crd(path); f != nil { // of an older release
+		e.affected = func(p keda.Profile) bool { return !f.In(p.Release()) }
 	}
 	r.c.add(unknownField, place, fix, e)
 }
@@ -212,7 +212,7 @@ var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleRep
 // homes lists the objects of a ScaledJob to which a misplaced field may belong.
 var homes = []struct {
 	path string
-	of   reflect.Type
+	goType   reflect.Type
 }{
 	{"spec", reflect.TypeFor[manifest.Spec]()},
 	{"spec.scalingStrategy", reflect.TypeFor[manifest.ScalingStrategy]()},
@@ -226,14 +226,14 @@ func (r *reader) meant(path string, names []string) string {
 	key, _ := at[len(at)-1].(string) // an index if a key with dots is the path of a list
 	at = at[:len(at)-1]
 	if name := nearest(key, names); name != "" {
-		return "Write " + at.With(name).String()
+		return "Write " + at.Step(name).String()
 	}
 	if r.kind != manifest.GroupVersionKind.Kind {
 		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
 	}
 	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
 		for _, h := range homes {
-			if _, ok := field.Names(h.of)[key]; ok {
+			if _, ok := field.Names(h.goType)[key]; ok {
 				return "Move it to " + h.path
 			}
 		}

@@ -14,7 +14,7 @@ import (
 const strategyField = "spec.scalingStrategy.strategy"
 
 // scaling is the place of a field of spec.scalingStrategy.
-func (j *job) scaling(field string) place { return j.at("spec", "scalingStrategy", field) }
+func (j *job) scaling(field string) place { return j.place("spec", "scalingStrategy", field) }
 
 // oneOf returns a fix with the likely choice, or with all choices.
 func oneOf(got string, choices []string) string {
@@ -31,7 +31,7 @@ func strategyUnknown(j *job) {
 func strategyDefaultRefused(j *job) {
 	if j.spec.ScalingStrategy.Strategy == "default" {
 		j.find(j.scaling("strategy"), "Delete the field: default is the default in every release",
-			effect{when: j.refused(strategyField), text: refusal, fatal: true})
+			effect{affected: j.refused(strategyField), text: refusal, fatal: true})
 	}
 }
 
@@ -54,35 +54,35 @@ func customWithoutPercentage(j *job) {
 	if in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "" {
 		return
 	}
-	at, text := j.scaling("strategy"), "KEDA takes custom as default"
+	position, text := j.scaling("strategy"), "KEDA takes custom as default"
 	if d := in.CustomScalingQueueLengthDeduction; d != nil {
-		at, text = j.scaling("customScalingQueueLengthDeduction"), "without a percentage KEDA takes custom as default and ignores the deduction"
+		position, text = j.scaling("customScalingQueueLengthDeduction"), "without a percentage KEDA takes custom as default and ignores the deduction"
 	}
-	j.find(at, "Add "+percentageField+`, such as "0.5", or use the strategy default`, effect{text: text})
+	j.find(position, "Add "+percentageField+`, such as "0.5", or use the strategy default`, effect{text: text})
 }
 
 func customWithoutDeduction(j *job) {
 	if _, ok := j.percentage(); ok && j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
 		j.find(j.scaling("strategy"), "Add customScalingQueueLengthDeduction: 0",
-			effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
+			effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
 				text: "KEDA's operator panics"})
 	}
 }
 
 func customParametersUnused(j *job) {
 	in := &j.spec.ScalingStrategy
-	for field, given := range map[string]bool{
+	for field, used := range map[string]bool{
 		percentageField:                     in.CustomScalingRunningJobPercentage != "",
 		"customScalingQueueLengthDeduction": in.CustomScalingQueueLengthDeduction != nil,
 	} {
-		j.when(given && in.Strategy != "custom", j.scaling(field), "Delete the field, or use the strategy custom", "it has no effect: only custom reads it")
+		j.check(used && in.Strategy != "custom", j.scaling(field), "Delete the field, or use the strategy custom", "it has no effect: only custom reads it")
 	}
 }
 
 func percentageUnparseable(j *job) {
 	in := &j.spec.ScalingStrategy
 	_, ok := j.percentage()
-	j.when(!ok && in.Strategy == "custom" && in.CustomScalingRunningJobPercentage != "", j.scaling(percentageField),
+	j.check(!ok && in.Strategy == "custom" && in.CustomScalingRunningJobPercentage != "", j.scaling(percentageField),
 		decimal(in.CustomScalingRunningJobPercentage), "KEDA silently takes custom as default")
 }
 
@@ -117,7 +117,7 @@ func percentageOutOfRange(j *job) {
 }
 
 // most is the maximum, by default 100.
-func (j *job) most() int64 {
+func (j *job) limit() int64 {
 	if n := j.spec.MaxReplicaCount; n != nil {
 		return int64(*n)
 	}
@@ -126,12 +126,12 @@ func (j *job) most() int64 {
 
 func percentageNoEffect(j *job) {
 	x, ok := j.percentage()
-	if !ok || !(x >= 0 && x*float64(j.most()) < 1) {
+	if !ok || !(x >= 0 && x*float64(j.limit()) < 1) {
 		return
 	}
 	text := "KEDA deducts no running Jobs"
 	if x > 0 {
-		text = fmt.Sprintf("KEDA deducts no running Jobs before %.0f run, above the maximum of %d", math.Ceil(1/x), j.most())
+		text = fmt.Sprintf("KEDA deducts no running Jobs before %.0f run, above the maximum of %d", math.Ceil(1/x), j.limit())
 	}
 	j.find(j.scaling(percentageField), `Write more, such as "1" to deduct all of them, or use the strategy accurate`,
 		effect{text: text + ": each poll creates Jobs for the whole queue again, above the maximum too"})
@@ -139,22 +139,22 @@ func percentageNoEffect(j *job) {
 
 func customExceedsMax(j *job) {
 	x, ok := j.percentage()
-	most := j.most()
-	if !ok || !(x <= 1 && x*float64(most) >= 1) {
+	limit := j.limit()
+	if !ok || !(x <= 1 && x*float64(limit) >= 1) {
 		return // other rules find these values
 	}
 	reach := map[keda.Profile]int64{}
 	var numbers []int64 // in the order of the releases
 	for _, p := range j.scope.profiles {
 		n := j.reach(p)
-		if reach[p] = n; n > most && !slices.Contains(numbers, n) {
+		if reach[p] = n; n > limit && !slices.Contains(numbers, n) {
 			numbers = append(numbers, n)
 		}
 	}
 	var effects []effect
 	for _, n := range numbers {
-		effects = append(effects, effect{when: func(p keda.Profile) bool { return reach[p] == n },
-			text: fmt.Sprintf("up to %d Jobs run, because maxReplicaCount, %d, limits each poll and not the total", n, most)})
+		effects = append(effects, effect{affected: func(p keda.Profile) bool { return reach[p] == n },
+			text: fmt.Sprintf("up to %d Jobs run, because maxReplicaCount, %d, limits each poll and not the total", n, limit)})
 	}
 	j.find(j.scaling("strategy"), fmt.Sprintf(`Write %s: "1" with a deduction of 0 or more, or use another strategy`, percentageField), effects...)
 }
@@ -178,7 +178,7 @@ func (j *job) reach(p keda.Profile) int64 {
 func deductionNegative(j *job) {
 	_, ok := j.percentage()
 	d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction
-	j.when(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
+	j.check(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
 		"KEDA creates no more Jobs in a poll than the queue is long")
 }
 
@@ -194,7 +194,7 @@ func accurateIgnoresPending(j *job) {
 	// The queue asks for three Jobs, and two are pending: one Job is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
 	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later, or a maximum that is never reached",
-		effect{when: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
+		effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
 			text: "near the maximum KEDA does not deduct pending Jobs: they are created twice"})
 }
 
@@ -204,7 +204,7 @@ func eagerSubtractsPendingTwice(j *job) {
 	}
 	half := strategy.Load{Target: 10, Running: 5, Pending: 5, Max: 10}
 	j.find(j.scaling("strategy"), "Use eager only if Jobs start soon",
-		effect{when: both(j.selects(), func(p keda.Profile) bool { return p.Strategy(j.model).Scale(half, 10).EffectiveMaxScale <= 0 }),
+		effect{affected: conjunction(j.selects(), func(p keda.Profile) bool { return p.Strategy(j.model).Scale(half, 10).EffectiveMaxScale <= 0 }),
 			text: "KEDA deducts pending Jobs twice: while half of the maximum is pending, it creates no Job"})
 }
 
@@ -213,7 +213,7 @@ func minHidesDemand(j *job) {
 	if n == nil || *n <= 0 || (name != "accurate" && name != "eager") {
 		return
 	}
-	j.find(j.at("spec", "minReplicaCount"), "Write 0, or use the strategy default",
-		effect{when: both(supports(keda.MinReplicaCount), j.selects()),
+	j.find(j.place("spec", "minReplicaCount"), "Write 0, or use the strategy default",
+		effect{affected: conjunction(supports(keda.MinReplicaCount), j.selects()),
 			text: "pending Jobs of the minimum are deducted from the Jobs for the queue"})
 }

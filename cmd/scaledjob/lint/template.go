@@ -7,19 +7,19 @@ import (
 )
 
 // target is the place of a field of spec.jobTargetRef.
-func (j *job) target(field string) place { return j.at("spec", "jobTargetRef", field) }
+func (j *job) target(field string) place { return j.place("spec", "jobTargetRef", field) }
 
 // numbers returns the numbers of spec.jobTargetRef by their field.
 func (j *job) numbers() map[string]int64 {
-	all := map[string]int64{}
+	numbers := map[string]int64{}
 	for _, field := range []string{"activeDeadlineSeconds", "backoffLimit", "backoffLimitPerIndex", "completions", "maxFailedIndexes", "parallelism", "ttlSecondsAfterFinished"} {
 		if n := j.node("spec", "jobTargetRef", field); n != nil {
 			if number, ok := numberOf(n).(int64); ok {
-				all[field] = number
+				numbers[field] = number
 			}
 		}
 	}
-	return all
+	return numbers
 }
 
 func jobFieldNegative(j *job) {
@@ -28,7 +28,7 @@ func jobFieldNegative(j *job) {
 		if field == "activeDeadlineSeconds" {
 			want = "Write 1 or more (seconds)"
 		}
-		j.when(n < 0, j.target(field), want, rejected)
+		j.check(n < 0, j.target(field), want, rejected)
 	}
 }
 
@@ -41,13 +41,13 @@ var zeros = map[string]string{
 
 func jobNeverRuns(j *job) {
 	for field, n := range j.numbers() {
-		j.when(zeros[field] != "" && n == 0, j.target(field), "Write 1 or more", zeros[field])
+		j.check(zeros[field] != "" && n == 0, j.target(field), "Write 1 or more", zeros[field])
 	}
 }
 
 func jobSelector(j *job) {
 	selector, manual := j.template.Selector, j.template.ManualSelector
-	j.when(selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 && (manual == nil || !*manual),
+	j.check(selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 && (manual == nil || !*manual),
 		j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", rejected)
 }
 
@@ -57,41 +57,41 @@ const kueueLabel = "kueue.x-k8s.io/queue-name"
 func jobSuspended(j *job) {
 	const text = "Jobs are created suspended, and KEDA counts them as running and pending: they use up the maximum while none works"
 	suspend := j.template.Suspend
-	j.when(suspend != nil && *suspend, j.target("suspend"), "Write false", text)
+	j.check(suspend != nil && *suspend, j.target("suspend"), "Write false", text)
 	if _, ok := j.manifest.Labels[kueueLabel]; ok {
 		j.find(j.key("metadata", "labels", kueueLabel), "Write a maxReplicaCount that the Kueue queue can admit",
-			effect{when: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[kueueLabel] != "" }, text: text})
+			effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[kueueLabel] != "" }, text: text})
 	}
 }
 
 func restartPolicyAlways(j *job) {
-	j.when(j.template.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways, j.at(j.pod("restartPolicy")...), "Write Never or OnFailure", rejected)
+	j.check(j.template.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways, j.place(j.pod("restartPolicy")...), "Write Never or OnFailure", rejected)
 }
 
 func parallelismNotCounted(j *job) {
 	n := j.template.Parallelism
-	j.when(n != nil && *n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
+	j.check(n != nil && *n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
 		"maxReplicaCount and the target count Jobs and not pods")
 }
 
 func envContainerUnknown(j *job) {
 	for _, problem := range j.problems {
-		j.when(problem.Path == "spec.envSourceContainerName", j.at("spec", "envSourceContainerName"), "Write "+problem.Fix,
+		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), "Write "+problem.Fix,
 			"the template has no container of this name: KEDA never polls")
 	}
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, c := range j.template.Template.Spec.Containers {
-		known[c.Name] = true
+		names[c.Name] = true
 	}
 	for _, d := range j.authenticationDocuments() {
-		for name, places := range j.all.variables(d).containers {
-			if known[name] {
+		for name, places := range j.objects.variables(d).containers {
+			if names[name] {
 				continue
 			}
-			for _, at := range places {
-				j.find(at, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name: KEDA reads an empty value"})
+			for _, position := range places {
+				j.find(position, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name: KEDA reads an empty value"})
 			}
-			delete(j.all.variables(d).containers, name) // for other ScaledJobs it would be the same
+			delete(j.objects.variables(d).containers, name) // for other ScaledJobs it would be the same
 		}
 	}
 }

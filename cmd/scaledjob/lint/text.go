@@ -34,10 +34,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	var l line
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if of := r.sources[f.File]; l.file != f.File || l.number != f.Line {
+		if lines := r.sources[f.File]; l.file != f.File || l.number != f.Line {
 			l = line{f.File, f.Line, nil}
-			if f.Line <= len(of) {
-				l.text = []rune(of[f.Line-1])
+			if f.Line <= len(lines) {
+				l.text = []rune(lines[f.Line-1])
 			}
 		}
 		r.writeFinding(&b, f, l)
@@ -55,12 +55,12 @@ type line struct {
 }
 
 func (r *Report) writeFinding(b *strings.Builder, f *Finding, l line) {
-	at := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
+	position := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
 	severity := f.Severity.String()
 	if r.Color {
-		at, severity = bold+at+reset, severityColors[f.Severity]+severity+reset
+		position, severity = bold+position+reset, severityColors[f.Severity]+severity+reset
 	}
-	b.WriteString(at + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
+	b.WriteString(position + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
 	if f.Line <= len(r.sources[f.File]) && !f.hidden {
 		r.writeExcerpt(b, f, l.text)
 	}
@@ -87,15 +87,15 @@ func (r *Report) writeExcerpt(b *strings.Builder, f *Finding, found []rune) {
 	for fits(from-1, start-from) {
 		from--
 	}
-	to := end
-	for fits(to, to-end) {
-		to++
+	last := end
+	for fits(last, last-end) {
+		last++
 	}
 	mark := strings.Repeat(" ", columns(found[from:start])) + "^" + strings.Repeat("~", max(0, columns(found[start:end])-1))
 	if r.Color {
 		number, bar, mark = faint+number+reset, faint+bar+reset, severityColors[f.Severity]+mark+reset
 	}
-	b.WriteString(number + printable(found[from:to]) + "\n" + bar + mark + "\n")
+	b.WriteString(number + printable(found[from:last]) + "\n" + bar + mark + "\n")
 }
 
 // printable returns a text with a space for each character that is none of a line.

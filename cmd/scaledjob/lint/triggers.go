@@ -15,7 +15,7 @@ import (
 
 // trigger is the place of a field of a trigger.
 func (j *job) trigger(i int, steps ...any) place {
-	return j.at(append([]any{"spec", "triggers", i}, steps...)...)
+	return j.place(append([]any{"spec", "triggers", i}, steps...)...)
 }
 
 func triggerTypeUnknown(j *job, i int, t *manifest.ScaleTrigger) {
@@ -49,18 +49,18 @@ func triggerWithoutJobs(j *job, i int, t *manifest.ScaleTrigger) {
 		"cpu": pods, "memory": pods,
 		"splunk-observability": "its target is not an average value: KEDA reads it as 0 and never creates a Job",
 	}[t.Type]
-	j.when(text != "", j.trigger(i, "type"), "Use a trigger that measures a queue", text)
+	j.check(text != "", j.trigger(i, "type"), "Use a trigger that measures a queue", text)
 }
 
 func triggerPush(j *job, i int, t *manifest.ScaleTrigger) {
-	j.when(t.Type == "external-push", j.trigger(i, "type"), "Write external", "its pushes create no Jobs: KEDA polls it")
+	j.check(t.Type == "external-push", j.trigger(i, "type"), "Write external", "its pushes create no Jobs: KEDA polls it")
 }
 
 func triggerNameDuplicate(j *job) {
 	first := map[string]int{}
 	for i, t := range j.spec.Triggers {
-		if _, seen := first[t.Name]; seen && t.Name != "" {
-			j.find(j.trigger(i, "name"), "Give each trigger a name of its own", effect{when: from("2.14.0"), text: "KEDA rejects both triggers and never polls"})
+		if _, repeated := first[t.Name]; repeated && t.Name != "" {
+			j.find(j.trigger(i, "name"), "Give each trigger a name of its own", effect{affected: from("2.14.0"), text: "KEDA rejects both triggers and never polls"})
 			continue
 		}
 		first[t.Name] = i
@@ -70,13 +70,13 @@ func triggerNameDuplicate(j *job) {
 func triggerMetricType(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.MetricType != "" {
 		j.find(j.trigger(i, "metricType"), "Delete the field: a ScaledJob always uses the target average value",
-			effect{when: from("2.7.0"), text: "KEDA rejects it and never polls"})
+			effect{affected: from("2.7.0"), text: "KEDA rejects it and never polls"})
 	}
 }
 
 func triggerCachedMetrics(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.UseCachedMetrics {
-		j.find(j.trigger(i, "useCachedMetrics"), "Delete the field", effect{when: from("2.10.0"), text: "it has no effect on ScaledJobs"})
+		j.find(j.trigger(i, "useCachedMetrics"), "Delete the field", effect{affected: from("2.10.0"), text: "it has no effect on ScaledJobs"})
 	}
 }
 
@@ -84,13 +84,13 @@ func triggerCachedMetrics(j *job, i int, t *manifest.ScaleTrigger) {
 func numberInvalid(activation bool, text string) func(*job) {
 	return func(j *job) {
 		for _, p := range j.problems {
-			at := j.path(p.Path)
-			if len(at) < 5 || at[1] != "triggers" || at[3] != "metadata" {
+			path := j.path(p.Path)
+			if len(path) < 5 || path[1] != "triggers" || path[3] != "metadata" {
 				continue
 			}
-			i, _ := at[2].(int)
-			if key, _ := at[4].(string); strings.HasPrefix(key, "activation") == activation {
-				j.find(j.at(at...), "Write "+p.Fix, effect{when: j.accepted(i, key), text: text})
+			i, _ := path[2].(int)
+			if key, _ := path[4].(string); strings.HasPrefix(key, "activation") == activation {
+				j.find(j.place(path...), "Write "+p.Fix, effect{affected: j.accepted(i, key), text: text})
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func numberInvalid(activation bool, text string) func(*job) {
 func activationHidesItems(j *job) {
 	for i, t := range j.config.Triggers {
 		for key := range j.spec.Triggers[i].Metadata {
-			j.when(strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target, j.trigger(i, "metadata", key),
+			j.check(strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target, j.trigger(i, "metadata", key),
 				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active above the threshold: a queue of %v items gets no Job, and the target is %v", t.ActivationThreshold, t.Target))
 		}
 	}
@@ -110,23 +110,23 @@ func activationHidesItems(j *job) {
 // cronRepeatsJobs finds a ScaledJob that stands for a CronJob.
 func cronRepeatsJobs(j *job) {
 	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return t.Type != "cron" })
-	j.when(len(j.spec.Triggers) > 0 && !others, j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
+	j.check(len(j.spec.Triggers) > 0 && !others, j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
 		"within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends")
 }
 
 // targetKey returns the key of the metadata without which the target is
 // another.
 func (j *job) targetKey(i int) (string, bool) {
-	without := j.spec.Triggers[i]
-	metadata := without.Metadata
-	without.Metadata = maps.Clone(metadata)
+	trimmed := j.spec.Triggers[i]
+	metadata := trimmed.Metadata
+	trimmed.Metadata = maps.Clone(metadata)
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if x, err := strconv.ParseFloat(metadata[key], 64); err != nil || x != j.config.Triggers[i].Target {
 			continue
 		}
-		delete(without.Metadata, key)
-		config, _ := configOf(&manifest.ScaledJob{Spec: manifest.Spec{Triggers: []manifest.ScaleTrigger{without}}})
-		without.Metadata[key] = metadata[key]
+		delete(trimmed.Metadata, key)
+		config, _ := configOf(&manifest.ScaledJob{Spec: manifest.Spec{Triggers: []manifest.ScaleTrigger{trimmed}}})
+		trimmed.Metadata[key] = metadata[key]
 		if config.Triggers[0].Target != j.config.Triggers[i].Target {
 			return key, true
 		}
@@ -145,9 +145,9 @@ func targetBelowOne(j *job) {
 		}
 		fraction := keda.Scaler{Target: t.Target}
 		j.find(j.trigger(i, "metadata", key), "Write 1 or more; for several pods an item, set the Job's parallelism",
-			effect{when: func(p keda.Profile) bool { return p.TargetAverage(&fraction) == 0 },
+			effect{affected: func(p keda.Profile) bool { return p.TargetAverage(&fraction) == 0 },
 				text: "targets are whole numbers: KEDA takes this one as 0 and asks for no Job"},
-			effect{when: func(p keda.Profile) bool {
+			effect{affected: func(p keda.Profile) bool {
 				return p.TargetAverage(&fraction) > 0 && p.Strategy(j.model).Name() != "eager"
 			}, text: "a poll never creates more Jobs than the queue is long"})
 	}
@@ -160,7 +160,7 @@ func hostIsName(host string) bool {
 
 func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
 	host := t.Metadata["host"]
-	j.when(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
+	j.check(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
 		"KEDA takes it as the URL, cannot connect and never polls")
 }
 
@@ -171,12 +171,12 @@ func (j *job) compares(calculations ...string) bool {
 
 // calculation is the place of multipleScalersCalculation, or of the triggers.
 func (j *job) calculation() place {
-	if at := j.scaling("multipleScalersCalculation"); at.found != nothing {
-		return at
+	if position := j.scaling("multipleScalersCalculation"); position.found != noValue {
+		return position
 	}
-	at := j.key("spec", "triggers")
-	at.found = "a list without multipleScalersCalculation"
-	return at
+	position := j.key("spec", "triggers")
+	position.found = "a list without multipleScalersCalculation"
+	return position
 }
 
 func calculationComparesQueues(j *job) {
@@ -195,20 +195,20 @@ func calculationComparesQueues(j *job) {
 		longest = "shortest"
 	}
 	j.find(j.calculation(), "Use sum or avg, or equal targets",
-		effect{when: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
-		effect{when: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, and KEDA compares queue lengths: the %s queue counts, whatever Jobs it asks for", longest)})
+		effect{affected: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
+		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, and KEDA compares queue lengths: the %s queue counts, whatever Jobs it asks for", longest)})
 }
 
 func calculationCapsFirst(j *job) {
 	if j.compares("avg") {
 		j.find(j.calculation(), "Use sum, or keep the mean below the maximum",
-			effect{when: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before the mean: a long queue beside a short one gets about half of the maximum"})
+			effect{affected: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before the mean: a long queue beside a short one gets about half of the maximum"})
 	}
 }
 
 func calculationSkipsEmpty(j *job) {
 	if j.compares("min") {
 		j.find(j.calculation(), "Use max, avg or sum",
-			effect{when: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue: the minimum is not 0"})
+			effect{affected: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue: the minimum is not 0"})
 	}
 }

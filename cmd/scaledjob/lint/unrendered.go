@@ -43,14 +43,14 @@ func templated(p tree.Part) bool {
 // unrendered finds a document that is a template or that has a map as a key, and reports whether
 // it does.
 func (c *collector) unrendered(file string, n *yaml.Node) bool {
-	at, found, fix := action(n, false), "a template's action", renderFirst
-	if at == nil {
-		at, found, fix = mapAsKey(n), "a map as a key", "Write a string"
+	node, found, fix := action(n, false), "a template's action", renderFirst
+	if node == nil {
+		node, found, fix = mapAsKey(n), "a map as a key", "Write a string"
 	}
-	if at == nil {
+	if node == nil {
 		return false
 	}
-	c.add(yamlSyntax, place{file: file, line: at.Line, column: at.Column, found: found}, fix,
+	c.add(yamlSyntax, place{file: file, line: node.Line, column: node.Column, found: found}, fix,
 		effect{text: "lint reads rendered manifests only"})
 	return true
 }

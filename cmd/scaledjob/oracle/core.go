@@ -245,13 +245,13 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 		b.CreationTimestamp = metav1.NewTime(j.CreationTimestamp)
 		b.DeletionTimestamp, b.Status.CompletionTime = instant(j.DeletionTimestamp), instant(j.CompletionTime)
 		b.Spec.Suspend = &j.Suspend
-		for _, c := range j.all() {
+		for _, c := range j.conditions() {
 			b.Status.Conditions = append(b.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(c.Type),
 				Status: corev1.ConditionStatus(c.status()), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
 		for _, p := range j.Pods {
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.Owner.Namespace, OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
-			for _, c := range p.all() {
+			for _, c := range p.conditions() {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.status())})
 			}
 			pods = append(pods, pod)

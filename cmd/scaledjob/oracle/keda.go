@@ -29,8 +29,8 @@ func (q *question) unsupported() string {
 }
 
 // index returns the position of a release among all releases.
-func index(since string) int {
-	return slices.IndexFunc(keda.Releases(), func(r string) bool { return r == since || r == since+".0" })
+func index(first string) int {
+	return slices.IndexFunc(keda.Releases(), func(r string) bool { return r == first || r == first+".0" })
 }
 
 // A question is a line that a release is to answer.
@@ -113,9 +113,9 @@ func (l *line) scalers() []keda.Scaler {
 func (l *line) kedaJobs() []keda.Job {
 	var jobs []keda.Job
 	for _, j := range l.jobs() {
-		k := keda.Job{Name: j.Name, Annotations: j.annotations(), CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.all())}
+		k := keda.Job{Name: j.Name, Annotations: j.annotations(), CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.conditions())}
 		for _, p := range j.Pods {
-			k.Pods = append(k.Pods, keda.Pod{Phase: p.Phase, Conditions: kedaConditions(p.all())})
+			k.Pods = append(k.Pods, keda.Pod{Phase: p.Phase, Conditions: kedaConditions(p.conditions())})
 		}
 		jobs = append(jobs, k)
 	}

@@ -125,7 +125,7 @@ type job struct {
 }
 
 // all returns the conditions, the short forms included.
-func (j *job) all() []condition {
+func (j *job) conditions() []condition {
 	conditions := j.Conditions
 	if j.Condition != "" {
 		c := condition{Type: j.Condition, Status: "True"}
@@ -144,11 +144,11 @@ func (j *job) annotations() map[string]string {
 	if j.GenerationAnnotation == nil {
 		return j.Annotations
 	}
-	all := map[string]string{generationAnnotation: *j.GenerationAnnotation}
+	pairs := map[string]string{generationAnnotation: *j.GenerationAnnotation}
 	for k, v := range j.Annotations {
-		all[k] = v
+		pairs[k] = v
 	}
-	return all
+	return pairs
 }
 
 const generationAnnotation = "scaledjob.keda.sh/generation"
@@ -159,7 +159,7 @@ type pod struct {
 	TrueConditions []string    `json:"trueConditions"`
 }
 
-func (p *pod) all() []condition {
+func (p *pod) conditions() []condition {
 	conditions := p.Conditions
 	for _, name := range p.TrueConditions {
 		conditions = append(conditions, condition{Type: name, Status: "True"})

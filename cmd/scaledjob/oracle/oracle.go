@@ -16,14 +16,14 @@ import (
 )
 
 // most is the largest length of a line in bytes, for the Jobs of a large namespace.
-const most = 64 << 20
+const maxLine = 64 << 20
 
 // Run answers the lines of in on out, and returns the number of unreadable lines. It
 // returns an error if reading in or writing out fails.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	w := bufio.NewWriter(out)
 	lines := bufio.NewScanner(flusher{in, w})
-	lines.Buffer(make([]byte, 0, 64<<10), most)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	answers := json.NewEncoder(w)
 	answers.SetEscapeHTML(false)
 	n := 0
@@ -48,7 +48,7 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	}
 	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("line %d: longer than %d bytes", n+1, most)
+		err = fmt.Errorf("line %d: longer than %d bytes", n+1, maxLine)
 	}
 	return unreadable, errors.Join(err, w.Flush())
 }
@@ -123,16 +123,16 @@ func (l *line) answer() (any, error) {
 		return nil, err
 	}
 	q := l.ask(profile)
-	if since := q.unsupported(); since != "" {
-		return unsupported{l.ID, "since " + since}, nil
+	if first := q.unsupported(); first != "" {
+		return unsupported{l.ID, "since " + first}, nil
 	}
 	return answer(q), nil
 }
 
-func kindOf[F any](kind string, known map[string]F) (F, error) {
+func kindOf[F any](kind string, fields map[string]F) (F, error) {
 	var problems field.Errors
-	answer, ok := known[kind]
-	problems.Check(ok, "kind", kind, "none, or one of "+strings.Join(slices.Sorted(maps.Keys(known))[1:], ", "))
+	answer, ok := fields[kind]
+	problems.Check(ok, "kind", kind, "none, or one of "+strings.Join(slices.Sorted(maps.Keys(fields))[1:], ", "))
 	return answer, problems.Err()
 }
 

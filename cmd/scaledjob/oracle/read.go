@@ -27,20 +27,20 @@ func read(data []byte) (*line, error) {
 func notJSON(data []byte, syntax *json.SyntaxError) field.Error {
 	found := "the end of the line within its object"
 	if !strings.HasPrefix(syntax.Error(), "unexpected end") {
-		at := min(max(int(syntax.Offset), 1), len(data))
-		found = strconv.Quote(string(data[at-1:at])) + " as byte " + strconv.Itoa(at) + ", which is not JSON"
+		offset := min(max(int(syntax.Offset), 1), len(data))
+		found = strconv.Quote(string(data[offset-1:offset])) + " as byte " + strconv.Itoa(offset) + ", which is not JSON"
 	}
 	return field.Error{Path: "line", Found: found, Fix: "one JSON object"}
 }
 
 // instead returns the known field that an unknown field may misspell.
-func instead(path string, known []string) string {
+func instead(path string, names []string) string {
 	key := path[strings.LastIndex(path, ".")+1:]
 	if key == "as" {
 		return `release, such as "spec" or "2.21"`
 	}
-	if i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
-		return known[i]
+	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
+		return names[i]
 	}
 	return "a field that scaledjob oracle --help lists"
 }
@@ -62,7 +62,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
+func (*number) Expected() string { return `a number, "NaN", "+Inf" or "-Inf"` }
 
 // UnmarshalJSON reads a number or a text.
 func (d *decimal) UnmarshalJSON(data []byte) error {
@@ -76,7 +76,7 @@ func (d *decimal) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*decimal) Wanted() string { return `a number, or one as a text, such as "0.5"` }
+func (*decimal) Expected() string { return `a number, or one as a text, such as "0.5"` }
 
 // UnmarshalJSON reads true, false or a text, of which "" is false.
 func (f *failure) UnmarshalJSON(data []byte) error {
@@ -89,7 +89,7 @@ func (f *failure) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*failure) Wanted() string { return "true, false, or a text" }
+func (*failure) Expected() string { return "true, false, or a text" }
 
 // UnmarshalText reads the type of a condition that is true.
 func (c *condition) UnmarshalText(text []byte) error {

@@ -52,7 +52,7 @@ func (f *ClusterFlags) Add(c *cobra.Command) {
 func (f *ClusterFlags) Split(args []string) (names, files []string) {
 	for _, a := range args {
 		_, err := os.Stat(a)
-		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || input.ManifestName.MatchString(a) || (err == nil && !f.Given())
+		file := a == "-" || a == "" || strings.ContainsRune(a, os.PathSeparator) || input.ManifestName.MatchString(a) || (err == nil && !f.Chosen())
 		if name, ok := strings.CutPrefix(a, "scaledjob/"); ok && err != nil {
 			a, file = name, false
 		}
@@ -66,11 +66,11 @@ func (f *ClusterFlags) Split(args []string) (names, files []string) {
 }
 
 // Given reports whether a flag chooses a cluster.
-func (f *ClusterFlags) Given() bool { return f.kubeconfig+f.context+f.Namespace != "" }
+func (f *ClusterFlags) Chosen() bool { return f.kubeconfig+f.context+f.Namespace != "" }
 
 // A Client reads a namespace of a cluster. It sends GET requests only.
 type Client struct {
-	rest      *rest.RESTClient
+	requests      *rest.RESTClient
 	Namespace string
 	host      string
 	timeout   time.Duration
@@ -122,7 +122,7 @@ func (f *ClusterFlags) Client() (*Client, error) {
 }
 
 // Subjects reads ScaledJobs, and all Jobs and their pods of the namespace.
-func (c *Client) Subjects(ctx context.Context, names []string) (all []Subject, problems error) {
+func (c *Client) Subjects(ctx context.Context, names []string) (subjects []Subject, problems error) {
 	found, problems := c.ScaledJobs(ctx, names, false)
 	if len(found) == 0 {
 		return nil, problems
@@ -132,9 +132,9 @@ func (c *Client) Subjects(ctx context.Context, names []string) (all []Subject, p
 		return nil, errors.Join(problems, err)
 	}
 	for _, m := range found {
-		all = append(all, Subject{m, d})
+		subjects = append(subjects, Subject{m, d})
 	}
-	return all, problems
+	return subjects, problems
 }
 
 // Dump reads the Jobs of the namespace and their pods.
@@ -151,19 +151,19 @@ func (c *Client) Dump(ctx context.Context) (*Dump, error) {
 }
 
 // ScaledJobs reads ScaledJobs as [Client.Sources] does.
-func (c *Client) ScaledJobs(ctx context.Context, names []string, everywhere bool) (all []*input.ScaledJob, problems error) {
+func (c *Client) ScaledJobs(ctx context.Context, names []string, everywhere bool) (scaledJobs []*input.ScaledJob, problems error) {
 	sources, problems := c.Sources(ctx, names, everywhere)
 	for _, s := range sources {
-		m, err := One(s)
+		m, err := SingleScaledJob(s)
 		if problems = errors.Join(problems, err); err == nil {
-			all = append(all, m)
+			scaledJobs = append(scaledJobs, m)
 		}
 	}
-	return all, problems
+	return scaledJobs, problems
 }
 
 // One returns the only ScaledJob of an answer of the API server.
-func One(s input.Source) (*input.ScaledJob, error) {
+func SingleScaledJob(s input.Source) (*input.ScaledJob, error) {
 	found, _, err := s.Manifests()
 	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("%s: the API server returned another kind", s.Name)
@@ -175,23 +175,23 @@ func One(s input.Source) (*input.ScaledJob, error) {
 }
 
 // Sources reads the texts of ScaledJobs by name: without a name all of the namespace, or of the cluster.
-func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (all []input.Source, problems error) {
+func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (sources []input.Source, problems error) {
 	const group, called = "keda.sh/v1alpha1", "ScaledJob %s in namespace %s"
 	for _, name := range names {
-		where := fmt.Sprintf(called, name, c.Namespace)
+		label := fmt.Sprintf(called, name, c.Namespace)
 		data, err := c.Object(ctx, group, "scaledjobs", name)
 		if err != nil {
-			problems = errors.Join(problems, fmt.Errorf("%s: %w", where, err))
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", label, err))
 			continue
 		}
-		all = append(all, input.Source{Name: where, Data: data})
+		sources = append(sources, input.Source{Name: label, Data: data})
 	}
 	if len(names) > 0 {
-		return all, problems
+		return sources, problems
 	}
-	where, path := "namespace "+c.Namespace, "/apis/"+group+"/namespaces/"+c.Namespace+"/scaledjobs"
+	location, path := "namespace "+c.Namespace, "/apis/"+group+"/namespaces/"+c.Namespace+"/scaledjobs"
 	if everywhere {
-		where, path = "the cluster", "/apis/"+group+"/scaledjobs"
+		location, path = "the cluster", "/apis/"+group+"/scaledjobs"
 	}
 	items, err := List[json.RawMessage](ctx, c, path)
 	for _, item := range items {
@@ -199,19 +199,19 @@ func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (
 			Metadata struct{ Name, Namespace string }
 		}
 		problems = errors.Join(problems, json.Unmarshal(item, &named))
-		all = append(all, input.Source{Name: fmt.Sprintf(called, named.Metadata.Name, named.Metadata.Namespace), Data: whole(item)})
+		sources = append(sources, input.Source{Name: fmt.Sprintf(called, named.Metadata.Name, named.Metadata.Namespace), Data: withKind(item)})
 	}
 	switch {
 	case err != nil:
-		err = fmt.Errorf("list ScaledJobs in %s: %w", where, err)
+		err = fmt.Errorf("list ScaledJobs in %s: %w", location, err)
 	case len(items) == 0:
-		err = fmt.Errorf("no ScaledJob in %s", where)
+		err = fmt.Errorf("no ScaledJob in %s", location)
 	}
-	return all, errors.Join(problems, err)
+	return sources, errors.Join(problems, err)
 }
 
 // whole adds the kind that the items of a list lack.
-func whole(item json.RawMessage) []byte {
+func withKind(item json.RawMessage) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || fields["kind"] != nil {
 		return item
@@ -255,7 +255,7 @@ func (c *Client) get(ctx context.Context, request *rest.Request) (data []byte, e
 func (f *ClusterFlags) Completes(c *cobra.Command) {
 	files := c.ValidArgsFunction
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if !f.Given() {
+		if !f.Chosen() {
 			return files(c, args, typed)
 		}
 		client, err := f.Client()

@@ -57,14 +57,14 @@ func Read(files []string, stdin io.Reader) (*Dump, error) {
 }
 
 // distinct returns the objects without later objects of the same namespace and name.
-func distinct[T any](all []T, meta func(*T) metav1.Object) []T {
-	seen := map[types.NamespacedName]bool{}
-	return slices.DeleteFunc(all, func(one T) bool {
-		o := meta(&one)
+func distinct[T any](items []T, meta func(*T) metav1.Object) []T {
+	visited := map[types.NamespacedName]bool{}
+	return slices.DeleteFunc(items, func(item T) bool {
+		o := meta(&item)
 		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-		again := seen[name] && name.Name != ""
-		seen[name] = true
-		return again
+		repeated := visited[name] && name.Name != ""
+		visited[name] = true
+		return repeated
 	})
 }
 
@@ -101,16 +101,16 @@ func (d *Dump) document(data []byte) error {
 	if err := json.Unmarshal(data, &list); err != nil {
 		return fmt.Errorf("%w; %s", input.Plain(err), KubectlGet)
 	}
-	items, of, isList := list.Items, "", true
+	items, kind, isList := list.Items, "", true
 	switch list.Kind {
 	case "List":
 	case "JobList", "PodList":
-		of = strings.TrimSuffix(list.Kind, "List")
+		kind = strings.TrimSuffix(list.Kind, "List")
 	default:
 		items, isList = []json.RawMessage{data}, false
 	}
 	for i, item := range items {
-		if err := d.object(item, of); err != nil {
+		if err := d.object(item, kind); err != nil {
 			if isList {
 				return fmt.Errorf("items[%d]: %w", i, err)
 			}
@@ -160,7 +160,7 @@ type Owned struct {
 // Of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
 // have a single owner of that name. A manifest or a Job without a namespace matches any.
-func (d *Dump) Of(m *input.ScaledJob, by input.Release) (*Owned, error) {
+func (d *Dump) OwnedBy(m *input.ScaledJob, release input.Release) (*Owned, error) {
 	o := &Owned{ScaledJob: m, Dump: Dump{slices.Clone(d.Jobs), d.Pods, d.Complete}, listed: len(d.Jobs)}
 	keep := func(mine func(*batchv1.Job) bool) {
 		o.Jobs = slices.DeleteFunc(o.Jobs, func(j batchv1.Job) bool { return !mine(&j) })
@@ -168,8 +168,8 @@ func (d *Dump) Of(m *input.ScaledJob, by input.Release) (*Owned, error) {
 	if namespace := m.Spec.Namespace; namespace != "" {
 		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace || j.Namespace == "" })
 	}
-	if by.Profile != nil {
-		label := by.Profile.TrackingLabel()
+	if release.Profile != nil {
+		label := release.Profile.TrackingLabel()
 		keep(func(j *batchv1.Job) bool { return j.Labels[label] == m.Name() })
 		return o, o.oneNamespace()
 	}
@@ -218,7 +218,7 @@ func (o *Owned) oneNamespace() error {
 }
 
 // None returns the reason for no Jobs, or "" if there are any.
-func (o *Owned) None() string {
+func (o *Owned) NoJobs() string {
 	switch {
 	case o.listed == 0:
 		return "there are no Jobs"
@@ -239,11 +239,11 @@ func (o *Owned) readyPod() keda.Pod {
 
 // jobOf returns the name of a pod's Job.
 func jobOf(p *corev1.Pod) types.NamespacedName {
-	of := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
-	if owner := metav1.GetControllerOf(p); owner != nil && of.Name == "" {
-		of.Name = owner.Name
+	job := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
+	if owner := metav1.GetControllerOf(p); owner != nil && job.Name == "" {
+		job.Name = owner.Name
 	}
-	return of
+	return job
 }
 
 // PodsWithUIDs returns the pods with a UID and the UID of their Job. A dump that somebody
@@ -276,12 +276,12 @@ func (o *Owned) KedaJobs() []keda.Job {
 	pods := map[types.NamespacedName][]keda.Pod{}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		of := jobOf(p)
+		job := jobOf(p)
 		pod := keda.Pod{Phase: string(p.Status.Phase)}
 		for _, c := range p.Status.Conditions {
 			pod.Conditions = append(pod.Conditions, keda.Condition{Type: string(c.Type), Status: string(c.Status)})
 		}
-		pods[of] = append(pods[of], pod)
+		pods[job] = append(pods[job], pod)
 	}
 	jobs := make([]keda.Job, len(o.Jobs))
 	for i := range o.Jobs {

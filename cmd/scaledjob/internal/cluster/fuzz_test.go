@@ -27,8 +27,8 @@ func FuzzDump(f *testing.F) {
 		if d.add(data) != nil {
 			return
 		}
-		for _, by := range []input.Release{{}, input.NewestOnly().All[0]} {
-			o, err := d.Of(manifests[0], by)
+		for _, by := range []input.Release{{}, input.NewestOnly().List[0]} {
+			o, err := d.OwnedBy(manifests[0], by)
 			if err == nil {
 				require.Len(t, o.KedaJobs(), len(o.Jobs))
 				require.LessOrEqual(t, len(o.Jobs), len(d.Jobs))

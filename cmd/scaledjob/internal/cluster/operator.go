@@ -38,20 +38,20 @@ func FindOperator(ctx context.Context, c *Client, flags ...string) (o Operator) 
 		}
 	}
 	const selector = "app=keda-operator"
-	all, err := List[deployment](ctx, c, "/apis/apps/v1/deployments", "labelSelector", selector)
+	deployments, err := List[deployment](ctx, c, "/apis/apps/v1/deployments", "labelSelector", selector)
 	if err != nil {
 		o.Missing = append(o.Missing, fmt.Sprintf("Deployments of all namespaces: %v; the namespace keda is tried", err))
-		all, err = List[deployment](ctx, c, "/apis/apps/v1/namespaces/keda/deployments", "labelSelector", selector)
+		deployments, err = List[deployment](ctx, c, "/apis/apps/v1/namespaces/keda/deployments", "labelSelector", selector)
 	}
 	switch {
 	case err != nil:
 		o.Missing = append(o.Missing, fmt.Sprintf("the operator's Deployment: %v; use %s", err, strings.Join(flags, " and ")))
 		return o
-	case len(all) == 0:
+	case len(deployments) == 0:
 		o.Missing = append(o.Missing, "no Deployment has the label app=keda-operator: KEDA's operator does not run in this cluster, or has other labels")
 		return o
 	}
-	d := all[0]
+	d := deployments[0]
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		o.Missing = append(o.Missing, fmt.Sprintf("the Deployment %s/%s has 0 replicas: nothing is polled", d.Metadata.Namespace, d.Metadata.Name))
 	}
@@ -81,9 +81,9 @@ func FindOperator(ctx context.Context, c *Client, flags ...string) (o Operator) 
 }
 
 // ReadLogs reads the pods' logs of the last time, once.
-func (o *Operator) ReadLogs(ctx context.Context, c *Client, since time.Duration) {
+func (o *Operator) ReadLogs(ctx context.Context, c *Client, span time.Duration) {
 	for _, path := range o.pods {
-		data, err := c.Read(ctx, path+"/log", "sinceSeconds", strconv.Itoa(max(1, int(since.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
+		data, err := c.Read(ctx, path+"/log", "sinceSeconds", strconv.Itoa(max(1, int(span.Seconds()))), "limitBytes", strconv.Itoa(logBytes))
 		if err != nil {
 			o.Missing = append(o.Missing, fmt.Sprintf("the log of %s: %v", path[strings.LastIndexByte(path, '/')+1:], err))
 			continue

@@ -15,7 +15,7 @@ func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([
 	if strings.Contains(path, "..") || strings.ContainsAny(path, "%?#") {
 		return nil, fmt.Errorf("%q is not read: a name in it is not that of an object", path)
 	}
-	request := c.rest.Get().AbsPath(path)
+	request := c.requests.Get().AbsPath(path)
 	for i := 0; i+1 < len(parameters); i += 2 {
 		if parameters[i+1] != "" {
 			request = request.Param(parameters[i], parameters[i+1])
@@ -28,7 +28,7 @@ func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([
 const pageSize = "500"
 
 // List reads the items of a path, of all pages.
-func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (all []T, err error) {
+func List[T any](ctx context.Context, c *Client, path string, parameters ...string) (items []T, err error) {
 	for next := ""; ; {
 		data, err := c.Read(ctx, path, append([]string{"limit", pageSize, "continue", next}, parameters...)...)
 		if err != nil {
@@ -46,10 +46,10 @@ func List[T any](ctx context.Context, c *Client, path string, parameters ...stri
 			if err := json.Unmarshal(data, &item); err != nil {
 				return nil, input.Plain(err)
 			}
-			all = append(all, item)
+			items = append(items, item)
 		}
 		if next = page.Metadata.Continue; next == "" {
-			return all, nil
+			return items, nil
 		}
 	}
 }

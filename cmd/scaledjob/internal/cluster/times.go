@@ -9,24 +9,24 @@ import (
 )
 
 // A podTime is when a pod that succeeded was ready to start, started and ended.
-type podTime struct{ Scheduled, Started, Ended time.Time }
+type podTime struct{ Scheduled, Started, Finished time.Time }
 
 // JobTimes returns the times of the Jobs that succeeded, in the order that they started. A Job
 // without a pod does not tell its startup.
-func (o *Owned) JobTimes() (all []podTime) {
+func (o *Owned) JobTimes() (times []podTime) {
 	for i := range o.Jobs {
 		s := &o.Jobs[i].Status
 		if s.StartTime != nil && s.CompletionTime != nil && s.Succeeded > 0 && !s.CompletionTime.Before(s.StartTime) {
-			all = append(all, podTime{s.StartTime.Time, s.StartTime.Time, s.CompletionTime.Time})
+			times = append(times, podTime{s.StartTime.Time, s.StartTime.Time, s.CompletionTime.Time})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b podTime) int { return a.Started.Compare(b.Started) })
-	return all
+	slices.SortStableFunc(times, func(a, b podTime) int { return a.Started.Compare(b.Started) })
+	return times
 }
 
 // PodTimes returns the times of the pods that succeeded, in the order that they
 // started.
-func (o *Owned) PodTimes() (all []podTime) {
+func (o *Owned) PodTimes() (times []podTime) {
 	mine := map[types.NamespacedName]bool{}
 	for i := range o.Jobs {
 		mine[types.NamespacedName{Namespace: o.Jobs[i].Namespace, Name: o.Jobs[i].Name}] = true
@@ -43,14 +43,14 @@ func (o *Owned) PodTimes() (all []podTime) {
 			}
 		}
 		for _, c := range p.Status.ContainerStatuses {
-			if end := c.State.Terminated; end != nil && (t.Ended.IsZero() || end.FinishedAt.After(t.Ended)) {
-				t.Started, t.Ended = end.StartedAt.Time, end.FinishedAt.Time
+			if end := c.State.Terminated; end != nil && (t.Finished.IsZero() || end.FinishedAt.After(t.Finished)) {
+				t.Started, t.Finished = end.StartedAt.Time, end.FinishedAt.Time
 			}
 		}
-		if !t.Ended.Before(t.Started) && !t.Started.Before(t.Scheduled) && !t.Ended.IsZero() {
-			all = append(all, t)
+		if !t.Finished.Before(t.Started) && !t.Started.Before(t.Scheduled) && !t.Finished.IsZero() {
+			times = append(times, t)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b podTime) int { return a.Started.Compare(b.Started) })
-	return all
+	slices.SortStableFunc(times, func(a, b podTime) int { return a.Started.Compare(b.Started) })
+	return times
 }

@@ -18,26 +18,26 @@ import (
 type change struct {
 	Part  string `json:"behavior"`
 	From  string `json:"from"`
-	To    string `json:"to"`
-	Since string `json:"since,omitempty"` // the release that brought the newer of the two
+	After    string `json:"to"`
+	Release string `json:"since,omitempty"` // the release that brought the newer of the two
 }
 
 // rules finds the rules that cause the difference. A rule does if putting it into one
 // profile, or removing it from the other, changes a different answer.
-func (c *comparison) rules(from, to keda.Profile, m *input.ScaledJob) {
-	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(to, m, c.triggers)
-	for _, r := range keda.Changes(from, to) {
-		with, without := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(to.With(r.From), m, c.triggers)
+func (c *comparison) rules(from, target keda.Profile, m *input.ScaledJob) {
+	before, after := kedaPlayer(from, m, c.triggers), kedaPlayer(target, m, c.triggers)
+	for _, r := range keda.Changes(from, target) {
+		patched, reverted := kedaPlayer(from.With(r.To), m, c.triggers), kedaPlayer(target.With(r.From), m, c.triggers)
 		if name := r.From.Behavior; slices.Contains(keda.Strategies(), name) && m.KEDA.Spec.ScalingStrategy.Strategy != name {
 			c.Unused = append(c.Unused, name)
 			continue
 		}
 		said := change{r.From.Behavior, r.From.Text, r.To.Text, r.To.Since}
-		if all := keda.Releases(); slices.Index(all, from.Release()) > slices.Index(all, to.Release()) {
-			said.Since = r.From.Since
+		if releases := keda.Releases(); slices.Index(releases, from.Release()) > slices.Index(releases, target.Release()) {
+			said.Release = r.From.Since
 		}
 		if slices.ContainsFunc(c.Differences, func(d difference) bool {
-			return with.differs(before, d.cell) || without.differs(after, d.cell)
+			return patched.differs(before, d.cell) || reverted.differs(after, d.cell)
 		}) {
 			c.Because = append(c.Because, said)
 		} else {
@@ -58,15 +58,15 @@ var counted = map[triggers.Counting]string{0: "unknown", triggers.Includes: "cou
 // metrics finds the triggers that count in-progress items under one release alone:
 // the same queue has another length.
 func (c *comparison) metrics(m *input.ScaledJob) {
-	if c.From.Profile == nil || c.To.Profile == nil {
+	if c.From.Profile == nil || c.After.Profile == nil {
 		return
 	}
 	for i, t := range c.triggers {
 		in := scenario.TriggerInput(m, i)
 		before, _ := triggers.Counts(t.Type, c.From.Version(), in)
-		after, _ := triggers.Counts(t.Type, c.To.Version(), in)
+		after, _ := triggers.Counts(t.Type, c.After.Version(), in)
 		if before != after && before != 0 && after != 0 {
-			c.Metrics = append(c.Metrics, change{Part: "the metric of " + t.Name, From: counted[before], To: counted[after]})
+			c.Metrics = append(c.Metrics, change{Part: "the metric of " + t.Name, From: counted[before], After: counted[after]})
 		}
 	}
 }
@@ -74,32 +74,32 @@ func (c *comparison) metrics(m *input.ScaledJob) {
 // brought finds the releases from one to the other that changed an answer of the differences,
 // or a metric.
 func (c *comparison) brought(m *input.ScaledJob) {
-	if c.From.Profile == nil || c.To.Profile == nil || len(c.Differences)+len(c.Metrics) == 0 {
+	if c.From.Profile == nil || c.After.Profile == nil || len(c.Differences)+len(c.Metrics) == 0 {
 		return
 	}
-	all := keda.Releases()
-	first, last := slices.Index(all, c.From.Version()), slices.Index(all, c.To.Version())
+	releases := keda.Releases()
+	first, last := slices.Index(releases, c.From.Version()), slices.Index(releases, c.After.Version())
 	if first > last {
 		first, last = last, first
 	}
 	for i := max(0, first) + 1; i <= last; i++ {
-		before, errBefore := keda.Release(all[i-1])
-		after, errAfter := keda.Release(all[i])
+		before, errBefore := keda.Release(releases[i-1])
+		after, errAfter := keda.Release(releases[i])
 		if errBefore != nil || errAfter != nil {
 			continue
 		}
-		step := comparison{From: input.Release{Profile: &before}, To: input.Release{Profile: &after}, triggers: c.triggers}
+		step := comparison{From: input.Release{Profile: &before}, After: input.Release{Profile: &after}, triggers: c.triggers}
 		step.metrics(m)
 		old, now := kedaPlayer(before, m, c.triggers), kedaPlayer(after, m, c.triggers)
 		if len(step.Metrics) > 0 || slices.ContainsFunc(c.Differences, func(d difference) bool { return old.differs(now, d.cell) }) {
-			c.Brought = append(c.Brought, all[i])
+			c.Brought = append(c.Brought, releases[i])
 		}
 	}
 }
 
 // notes adds the features that only one release lacks, and the fields that it rejects.
 func (c *comparison) notes(m *input.ScaledJob) {
-	before, after := problemsUnder(c.From, m), problemsUnder(c.To, m)
+	before, after := problemsUnder(c.From, m), problemsUnder(c.After, m)
 	for _, err := range before {
 		if !said(after, err) {
 			c.Notes = append(c.Notes, err.Error())
@@ -110,7 +110,7 @@ func (c *comparison) notes(m *input.ScaledJob) {
 		switch {
 		case said(before, err):
 		case errors.As(err, &refused):
-			c.Refused = append(c.Refused, refusal(c.To, m, refused))
+			c.Refused = append(c.Refused, refusal(c.After, m, refused))
 		default:
 			c.Notes = append(c.Notes, err.Error())
 		}
@@ -131,8 +131,8 @@ func problemsUnder(e input.Release, m *input.ScaledJob) []error {
 }
 
 // said reports whether all has an error about the same feature or field.
-func said(all []error, err error) bool {
-	return slices.ContainsFunc(all, func(other error) bool { return about(other) == about(err) })
+func said(problems []error, err error) bool {
+	return slices.ContainsFunc(problems, func(other error) bool { return about(other) == about(err) })
 }
 
 func about(err error) string {
@@ -162,11 +162,11 @@ func refusal(e input.Release, m *input.ScaledJob, refused *field.Error) string {
 	for last+1 < len(releases) && refuses(last+1) {
 		last++
 	}
-	when := fmt.Sprintf("from %s on", strings.TrimSuffix(releases[first], ".0"))
+	period := fmt.Sprintf("from %s on", strings.TrimSuffix(releases[first], ".0"))
 	if last+1 < len(releases) {
-		when = fmt.Sprintf("from %s to %s", releases[first], releases[last])
+		period = fmt.Sprintf("from %s to %s", releases[first], releases[last])
 	}
-	return fmt.Sprintf("the API server rejects it %s: %s", when, refused)
+	return fmt.Sprintf("the API server rejects it %s: %s", period, refused)
 }
 
 func (c *comparison) paragraph(out io.Writer, title string, changes []change) {
@@ -174,14 +174,14 @@ func (c *comparison) paragraph(out io.Writer, title string, changes []change) {
 		return
 	}
 	fmt.Fprintf(out, "\n%s:\n", title)
-	width := max(len(c.From.String()), len(c.To.String()))
+	width := max(len(c.From.String()), len(c.After.String()))
 	for _, r := range changes {
-		since := ""
-		if r.Since != "" {
-			since = ", since KEDA " + r.Since
+		suffix := ""
+		if r.Release != "" {
+			suffix = ", since KEDA " + r.Release
 		}
-		fmt.Fprintf(out, "  %s%s\n", r.Part, since)
+		fmt.Fprintf(out, "  %s%s\n", r.Part, suffix)
 		fmt.Fprintf(out, "    %-*s  %s\n", width, c.From, r.From)
-		fmt.Fprintf(out, "    %-*s  %s\n", width, c.To, strings.TrimSpace(r.To))
+		fmt.Fprintf(out, "    %-*s  %s\n", width, c.After, strings.TrimSpace(r.After))
 	}
 }

@@ -33,14 +33,14 @@ func (a answer) String() string {
 type difference struct {
 	cell
 	From answer `json:"from"`
-	To   answer `json:"to"`
+	After   answer `json:"to"`
 }
 
 // A comparison is the result of diff for a ScaledJob.
 type comparison struct {
 	Name        string        `json:"name"`
 	From        input.Release `json:"from"`
-	To          input.Release `json:"to"`
+	After          input.Release `json:"to"`
 	Cases       int           `json:"cases"`
 	Differences []difference  `json:"differences"`
 	First       []string      `json:"first,omitempty"`   // the traces of the first difference
@@ -81,8 +81,8 @@ func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger)
 }
 
 // Of compares two releases for a ScaledJob.
-func Of(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release) (comparison, error) {
-	c := comparison{Name: m.Name(), From: before, To: after, Differences: []difference{}}
+func Compare(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release) (comparison, error) {
+	c := comparison{Name: m.Name(), From: before, After: after, Differences: []difference{}}
 	if before.Paused(m) && after.Paused(m) {
 		m = unpaused(m)
 		c.Notes = append(c.Notes, "the ScaledJob is paused; compared without the annotation")
@@ -96,19 +96,19 @@ func Of(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release
 	if err != nil {
 		return c, err
 	}
-	to, err := playerOf(after, m, triggers, targets)
+	newer, err := playerOf(after, m, triggers, targets)
 	if err != nil {
 		return c, err
 	}
 	for _, cell := range grid(m, triggers) {
 		c.Cases++
-		a, why := from(cell)
-		b, whyNot := to(cell)
+		a, reason := from(cell)
+		b, whyNot := newer(cell)
 		if a == b {
 			continue
 		}
 		if c.Differences = append(c.Differences, difference{cell, a, b}); len(c.Differences) == 1 {
-			c.First = []string{why.String(), whyNot.String()}
+			c.First = []string{reason.String(), whyNot.String()}
 		}
 	}
 	c.notes(m)
@@ -122,30 +122,30 @@ func Of(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release
 
 // unpaused is a copy without the annotation that pauses.
 func unpaused(m *input.ScaledJob) *input.ScaledJob {
-	without := *m
-	without.Spec = m.Spec.DeepCopyObject().(*manifest.ScaledJob)
-	delete(without.Spec.Annotations, manifest.AnnotationPaused)
-	without.KEDA = without.Spec.KEDA()
-	return &without
+	clone := *m
+	clone.Spec = m.Spec.DeepCopyObject().(*manifest.ScaledJob)
+	delete(clone.Spec.Annotations, manifest.AnnotationPaused)
+	clone.KEDA = clone.Spec.KEDA()
+	return &clone
 }
 
 const few = 12
 
-func (c *comparison) Print(out io.Writer, all bool) {
+func (c *comparison) Print(out io.Writer, verbose bool) {
 	report.Fit(out, 0)
 	if len(c.Differences) == 0 {
-		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.To, c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.After, c.Cases)
 	} else {
-		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.To, len(c.Differences), c.Cases)
-		c.table(out, all)
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.After, len(c.Differences), c.Cases)
+		c.table(out, verbose)
 	}
 	c.reasons(out)
 }
 
 // Change is equal for ScaledJobs that change for the same reasons, and with all also in the same cases.
-func (c *comparison) Change(all bool) string {
+func (c *comparison) Change(verbose bool) string {
 	var b strings.Builder
-	if all {
+	if verbose {
 		c.table(&b, true)
 	}
 	c.reasons(&b)
@@ -154,7 +154,7 @@ func (c *comparison) Change(all bool) string {
 
 func (c *comparison) reasons(out io.Writer) {
 	if len(c.Because) == 0 && len(c.First) > 0 {
-		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.To, c.First[1])
+		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.After, c.First[1])
 	}
 	c.paragraph(out, "Because", c.Because)
 	c.paragraph(out, "The same queue has another length", c.Metrics)
@@ -173,14 +173,14 @@ func (c *comparison) reasons(out io.Writer) {
 	}
 }
 
-func (c *comparison) table(out io.Writer, all bool) {
+func (c *comparison) table(out io.Writer, verbose bool) {
 	heads := []string{""}
 	for _, t := range c.triggers {
 		heads = append(heads, t.Name)
 	}
-	rows := [][]string{append(heads, "running", "pending", c.From.String(), c.To.String())}
+	rows := [][]string{append(heads, "running", "pending", c.From.String(), c.After.String())}
 	differences := c.Differences
-	if !all {
+	if !verbose {
 		differences = differences[:min(few, len(differences))]
 	}
 	for _, d := range differences {
@@ -188,10 +188,10 @@ func (c *comparison) table(out io.Writer, all bool) {
 		for _, q := range d.Queue {
 			row = append(row, fmt.Sprintf("%g", q))
 		}
-		rows = append(rows, append(row, strconv.FormatInt(d.Running, 10), strconv.FormatInt(d.Pending, 10), d.From.String(), d.To.String()))
+		rows = append(rows, append(row, strconv.FormatInt(d.Running, 10), strconv.FormatInt(d.Pending, 10), d.From.String(), d.After.String()))
 	}
 	fmt.Fprint(out, report.Tabulated(rows, report.Width(out)))
-	if more := len(c.Differences) - len(differences); more > 0 {
-		fmt.Fprintf(out, "… and %d more; use --all\n", more)
+	if remaining := len(c.Differences) - len(differences); remaining > 0 {
+		fmt.Fprintf(out, "… and %d more; use --all\n", remaining)
 	}
 }

@@ -21,9 +21,9 @@ type kedaEngine struct {
 }
 
 func (e *kedaEngine) decide(p *Poll, s *situation) {
-	var all []keda.Scaler
+	var scalers []keda.Scaler
 	if s.lengths != nil {
-		all = input.Scalers(s.triggers, s.lengths)
+		scalers = input.Scalers(s.triggers, s.lengths)
 	}
 	var jobs []keda.Job
 	var counts keda.JobCounts
@@ -34,19 +34,19 @@ func (e *kedaEngine) decide(p *Poll, s *situation) {
 		counts = keda.JobCounts{Running: s.counts.Running, Pending: s.counts.Pending}
 	}
 	if s.lengths != nil {
-		d := e.Profile.Decide(e.m.KEDA, keda.State{Scalers: all, Running: counts.Running, Pending: counts.Pending})
+		d := e.Profile.Decide(e.m.KEDA, keda.State{Scalers: scalers, Running: counts.Running, Pending: counts.Pending})
 		p.Create = &creation{Jobs: d.Create, Rule: string(d.Reason), Panic: d.Fault.Panics(), Decision: d, Trace: d.String()}
 	}
 	if e.o != nil {
 		p.Rollout, p.Prune = e.rollout(jobs), e.prune(jobs)
 	}
-	p.Notes = append(p.Notes, e.notes(all)...)
+	p.Notes = append(p.Notes, e.notes(scalers)...)
 }
 
 // notes are the features that a release lacks and the fields that it rejects.
 func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 	var notes []string
-	for _, err := range input.Problems(errors.Join(e.m.At(e.Profile.Validate(e.m.KEDA, scalers...)), e.m.At(e.m.Strict))) {
+	for _, err := range input.Problems(errors.Join(e.m.Located(e.Profile.Validate(e.m.KEDA, scalers...)), e.m.Located(e.m.Strict))) {
 		notes = append(notes, report.Clean(err.Error()))
 	}
 	return notes
@@ -56,29 +56,29 @@ func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 	d := &removal{Jobs: []deletion{}}
 	rule := e.Profile.Rule("rollout").Text
 	if e.o.Spec.Generation == 0 && !e.rollsOut(0) && e.rollsOut(1) {
-		d.Nothing = "metadata.generation is not known"
+		d.Idle = "metadata.generation is not known"
 		return d
 	}
 	done := e.Profile.Rollout(e.o.KEDA, jobs)
 	for _, i := range done.Deleted {
-		why := olderThan(e.o, &e.o.Jobs[i])
+		reason := olderThan(e.o, &e.o.Jobs[i])
 		if e.rollsOut(0) {
-			why, d.Rule = "of any generation", rule
+			reason, d.Rule = "of any generation", rule
 		}
-		d.Jobs = append(d.Jobs, deletion{e.o.Jobs[i].Name, why, done.PropagationPolicy})
+		d.Jobs = append(d.Jobs, deletion{e.o.Jobs[i].Name, reason, done.PropagationPolicy})
 	}
 	switch {
 	case len(d.Jobs) > 0:
 	case !e.rollsOut(1):
-		d.Nothing = rule
+		d.Idle = rule
 	case e.Paused(e.o.ScaledJob):
-		d.Nothing = "the ScaledJob is paused"
-	case e.o.None() != "":
-		d.Nothing = e.o.None()
+		d.Idle = "the ScaledJob is paused"
+	case e.o.NoJobs() != "":
+		d.Idle = e.o.NoJobs()
 	case done.Strategy == "gradual":
-		d.Nothing = "the rollout strategy is gradual"
+		d.Idle = "the rollout strategy is gradual"
 	default:
-		d.Nothing = fmt.Sprintf("all are of generation %d", e.o.Spec.Generation)
+		d.Idle = fmt.Sprintf("all are of generation %d", e.o.Spec.Generation)
 	}
 	return d
 }
@@ -103,11 +103,11 @@ func (e *kedaEngine) prune(jobs []keda.Job) *removal {
 	switch {
 	case len(d.Jobs) > 0:
 	case d.Panic:
-		d.Nothing = d.Fault
+		d.Idle = d.Fault
 	case e.Paused(e.o.ScaledJob):
-		d.Nothing = "the ScaledJob is paused; KEDA then deletes no finished Jobs"
+		d.Idle = "the ScaledJob is paused; KEDA then deletes no finished Jobs"
 	default:
-		d.Nothing = cmp.Or(e.o.None(), "no more have finished than are kept")
+		d.Idle = cmp.Or(e.o.NoJobs(), "no more have finished than are kept")
 	}
 	return d
 }

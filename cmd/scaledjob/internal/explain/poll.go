@@ -48,7 +48,7 @@ type creation struct {
 type removal struct {
 	Jobs    []deletion `json:"jobs"`
 	Rule    string     `json:"rule,omitempty"`    // the reason, if it is the same for all
-	Nothing string     `json:"nothing,omitempty"` // the reason why no Job is deleted
+	Idle string     `json:"nothing,omitempty"` // the reason why no Job is deleted
 	Panic   bool       `json:"panic,omitempty"`
 	Fault   string     `json:"fault,omitempty"` // at which KEDA stops after these Jobs
 }
@@ -56,7 +56,7 @@ type removal struct {
 // A deletion is a Job that is deleted.
 type deletion struct {
 	Name   string `json:"name"`
-	Why    string `json:"why"`
+	Reason    string `json:"why"`
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -70,8 +70,8 @@ type situation struct {
 
 // Of returns the decisions of a poll by the rules of a release, with these queue lengths. The
 // counts matter if the subject has no dump.
-func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
-	p, err := of(f, r, q, counts)
+func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
+	p, err := decide(f, r, q, counts)
 	if err != nil || r.Profile == nil {
 		return p, err
 	}
@@ -83,7 +83,7 @@ func Of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling
 	if triggers := len(f.Spec.Spec.Triggers); polled && triggers > 0 {
 		unread := *q
 		unread.Queue = "unread" + strings.Repeat(",unread", triggers-1)
-		if now, err := of(f, r, &unread, counts); err == nil {
+		if now, err := decide(f, r, &unread, counts); err == nil {
 			p.Create = now.Create
 		}
 	}
@@ -113,7 +113,7 @@ func blocked(m *input.ScaledJob) (text string, polled bool) {
 	return "", false
 }
 
-func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (p *Poll, err error) {
+func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (p *Poll, err error) {
 	s := &situation{counts: counts}
 	switch {
 	case q.Queue != "":
@@ -133,7 +133,7 @@ func of(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling
 	}
 	var o *cluster.Owned
 	if f.Dump != nil {
-		if o, err = f.Dump.Of(f.ScaledJob, r); err != nil {
+		if o, err = f.Dump.OwnedBy(f.ScaledJob, r); err != nil {
 			return nil, err
 		}
 	}
@@ -169,15 +169,15 @@ func finished(j *batchv1.Job) deletion {
 		if c.Status != corev1.ConditionTrue || (c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed) {
 			continue
 		}
-		at := c.LastTransitionTime
-		if d.Why = "failed"; c.Type == batchv1.JobComplete {
-			d.Why = "succeeded"
+		end := c.LastTransitionTime
+		if d.Reason = "failed"; c.Type == batchv1.JobComplete {
+			d.Reason = "succeeded"
 		}
 		if j.Status.CompletionTime != nil {
-			at = *j.Status.CompletionTime
+			end = *j.Status.CompletionTime
 		}
-		if !at.IsZero() {
-			d.Detail = "finished " + at.UTC().Format(time.RFC3339)
+		if !end.IsZero() {
+			d.Detail = "finished " + end.UTC().Format(time.RFC3339)
 		}
 		break
 	}

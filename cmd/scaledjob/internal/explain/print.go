@@ -12,7 +12,7 @@ import (
 )
 
 // Print prints a poll as text, JSON or the names of the deleted Jobs.
-func (p *Poll) Print(out io.Writer, format string, again bool) error {
+func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	switch format {
 	case "json":
 		return json.NewEncoder(out).Encode(p)
@@ -23,7 +23,7 @@ func (p *Poll) Print(out io.Writer, format string, again bool) error {
 		return nil
 	}
 	report.Fit(out, 0)
-	if again {
+	if blank {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "%s: one poll of %s\n", input.Titled(p.Name), p.Release)
@@ -65,13 +65,13 @@ func (r *removal) print(out io.Writer, part string) {
 		return
 	}
 	if len(r.Jobs) == 0 {
-		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Nothing, "."))
+		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Idle, "."))
 		return
 	}
 	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
 	var rows [][]string
 	for _, d := range r.Jobs {
-		rows = append(rows, []string{report.Clean(d.Name), d.Why, report.Clean(d.Detail)})
+		rows = append(rows, []string{report.Clean(d.Name), d.Reason, report.Clean(d.Detail)})
 	}
 	fmt.Fprint(out, report.Aligned("            ", false, rows))
 	if r.Rule != "" {

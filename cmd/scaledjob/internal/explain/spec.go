@@ -90,21 +90,21 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 		}
 	}
 	if len(p.Prune.Jobs) == 0 {
-		p.Prune.Nothing = cmp.Or(o.None(), "no more have finished than are kept")
+		p.Prune.Idle = cmp.Or(o.NoJobs(), "no more have finished than are kept")
 	}
 	switch {
 	case len(p.Rollout.Jobs) > 0:
 	case t.Policy.Paused:
-		p.Rollout.Nothing = "the ScaledJob is paused"
-	case o.None() != "":
-		p.Rollout.Nothing = o.None()
+		p.Rollout.Idle = "the ScaledJob is paused"
+	case o.NoJobs() != "":
+		p.Rollout.Idle = o.NoJobs()
 	case t.Rollout.Strategy == rollout.Gradual:
-		p.Rollout.Nothing = "the rollout strategy is gradual"
+		p.Rollout.Idle = "the rollout strategy is gradual"
 	case o.Spec.Generation == 0:
-		p.Rollout.Nothing = "metadata.generation is not known"
+		p.Rollout.Idle = "metadata.generation is not known"
 	case t.Rollout.Strategy == rollout.Drain:
-		p.Rollout.Nothing = fmt.Sprintf("no Job that has not started is of a generation below %d", o.Spec.Generation)
+		p.Rollout.Idle = fmt.Sprintf("no Job that has not started is of a generation below %d", o.Spec.Generation)
 	default:
-		p.Rollout.Nothing = fmt.Sprintf("no unfinished Job is of a generation below %d", o.Spec.Generation)
+		p.Rollout.Idle = fmt.Sprintf("no unfinished Job is of a generation below %d", o.Spec.Generation)
 	}
 }

@@ -38,11 +38,11 @@ func Decode(s Source, into any, check func() error, help string) error {
 	d.nulls(d.root, nil, wrong)
 	d.check(check())
 	slices.SortStableFunc(d.problems, func(a, b atLine) int { return cmp.Compare(a.line, b.line) })
-	var all []error
+	var problems []error
 	for _, p := range d.problems {
-		all = append(all, fmt.Errorf("%s:%d: %w", s.Name, p.line, p.err))
+		problems = append(problems, fmt.Errorf("%s:%d: %w", s.Name, p.line, p.err))
 	}
-	return errors.Join(all...)
+	return errors.Join(problems...)
 }
 
 // atLine is a problem at a line.
@@ -78,9 +78,9 @@ func (s Source) document(help string) (*document, error) {
 				return nil, fmt.Errorf("%s:%d: found a second document; use one", s.Name, root.Line)
 			}
 			d.root = root
-			for _, again := range twice {
-				path := again.Path.String()
-				d.problems = append(d.problems, atLine{path, again.Key.Line, &field.Error{Path: path, Found: "the field twice", Fix: "it once"}})
+			for _, duplicate := range twice {
+				path := duplicate.Path.String()
+				d.problems = append(d.problems, atLine{path, duplicate.Key.Line, &field.Error{Path: path, Found: "the field twice", Fix: "it once"}})
 			}
 		}
 	}
@@ -109,7 +109,7 @@ var (
 )
 
 // where returns the line of a problem, or 0, and the problem without a line of its own.
-func (d *document) where(err error) (line int, problem error) {
+func (d *document) locate(err error) (line int, problem error) {
 	if wrong, ok := errors.AsType[*field.Error](err); ok {
 		return d.line(items.ReplaceAllString(wrong.Path, "")), err
 	}
@@ -148,11 +148,11 @@ func (d *document) nulls(n *yaml.Node, at tree.Path, wrong map[string]bool) {
 		d.problems = append(d.problems, atLine{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
 	}
 	for key, value := range tree.Entries(n) {
-		d.nulls(value, at.With(key.Value), wrong)
+		d.nulls(value, at.Step(key.Value), wrong)
 	}
 	if n.Kind == yaml.SequenceNode {
 		for i, item := range n.Content {
-			d.nulls(item, at.With(i), wrong)
+			d.nulls(item, at.Step(i), wrong)
 		}
 	}
 }

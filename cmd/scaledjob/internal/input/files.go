@@ -38,7 +38,7 @@ type ScaledJob struct {
 	// unknown fields. KEDA ignores these fields.
 	Strict error
 
-	where func(error) (line int, problem error) // nil if the object is not in a file
+	locate func(error) (line int, problem error) // nil if the object is not in a file
 }
 
 // Name returns metadata.name.
@@ -48,24 +48,24 @@ func (m *ScaledJob) Name() string { return m.Spec.Name }
 func Titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
 // Where puts file, line and name before a problem.
-func (m *ScaledJob) Where(err error) error {
-	return located(m.File, m.where, Titled(m.Name())+": ", err)
+func (m *ScaledJob) Titled(err error) error {
+	return located(m.File, m.locate, Titled(m.Name())+": ", err)
 }
 
 // At puts file and line before a problem.
-func (m *ScaledJob) At(err error) error { return located(m.File, m.where, "", err) }
+func (m *ScaledJob) Located(err error) error { return located(m.File, m.locate, "", err) }
 
 // located puts a file, the line if it is known, and a title before each problem.
-func located(file string, where func(error) (int, error), title string, err error) error {
-	return Each(err, func(err error) error {
-		line, at := 0, file
-		if where != nil {
-			line, err = where(err)
+func located(file string, locate func(error) (int, error), title string, err error) error {
+	return WrapEach(err, func(err error) error {
+		line, position := 0, file
+		if locate != nil {
+			line, err = locate(err)
 		}
 		if line > 0 {
-			at = fmt.Sprintf("%s:%d", file, line)
+			position = fmt.Sprintf("%s:%d", file, line)
 		}
-		return fmt.Errorf("%s: %s%w", at, title, err)
+		return fmt.Errorf("%s: %s%w", position, title, err)
 	})
 }
 
@@ -104,7 +104,7 @@ type Source struct {
 
 // Sources reads the files, and the files of directories. It returns the readable texts
 // and the problems of the others.
-func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, problems error) {
+func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Source, problems error) {
 	names := append(slices.Clone(f.Files), args...)
 	if len(names) == 0 && f.Repository != nil {
 		names = []string{"."}
@@ -115,7 +115,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 	if len(names) == 0 {
 		return nil, Usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	for _, name := range names {
 		if name == "" {
 			return nil, Usagef("found an empty name; use the name of a file")
@@ -127,10 +127,10 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 			files = f.Repository.keep(files)
 		}
 		for _, file := range files {
-			if seen[filepath.Clean(file)] {
+			if visited[filepath.Clean(file)] {
 				continue
 			}
-			seen[filepath.Clean(file)] = true
+			visited[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
 			if walked && f.Repository.Skips(s, err) {
 				continue
@@ -145,10 +145,10 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (all []Source, p
 				problems = errors.Join(problems, err)
 				continue
 			}
-			all = append(all, s)
+			sources = append(sources, s)
 		}
 	}
-	return all, problems
+	return sources, problems
 }
 
 const kustomization = "Kustomization" // a name without an extension
@@ -216,7 +216,7 @@ var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
 
 // ReadSource reads a file of at most so many bytes. The name - is standard input, unless
 // stdin is nil. With ErrNotText, and of a file that is too large, it returns the bytes too.
-func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) {
+func ReadSource(name string, stdin io.Reader, limit int64) (s Source, err error) {
 	s.Name = name
 	if name == "-" && stdin != nil {
 		s.Name = "standard input"
@@ -228,12 +228,12 @@ func ReadSource(name string, stdin io.Reader, most int64) (s Source, err error) 
 		defer f.Close()
 		stdin = f
 	}
-	s.Data, err = io.ReadAll(io.LimitReader(stdin, most+1))
+	s.Data, err = io.ReadAll(io.LimitReader(stdin, limit+1))
 	switch {
 	case err != nil:
 		return Source{Name: s.Name}, FileError(s.Name, err)
-	case int64(len(s.Data)) > most:
-		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.Name, most>>20)
+	case int64(len(s.Data)) > limit:
+		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.Name, limit>>20)
 	}
 	s.Data = decoded(s.Data)
 	if !utf8.Valid(s.Data) {
@@ -300,7 +300,7 @@ func (f *ManifestFlags) Read(args []string, stdin io.Reader) ([]*ScaledJob, erro
 		}
 	}
 	if len(found) == 0 && (problems == nil || (f.only != "" && len(names) > 0)) {
-		problems = errors.Join(problems, f.none(names, others))
+		problems = errors.Join(problems, f.nothingFound(names, others))
 	}
 	return found, problems
 }
@@ -318,7 +318,7 @@ func (f *ManifestFlags) names(args []string) (names []string) {
 }
 
 // none returns the error for files without a ScaledJob.
-func (f *ManifestFlags) none(names, others []string) error {
+func (f *ManifestFlags) nothingFound(names, others []string) error {
 	switch {
 	case len(names) > 0:
 		return fmt.Errorf("no ScaledJob called %q: found %s", f.only, strings.Join(names, ", "))
@@ -334,7 +334,7 @@ func (f *ManifestFlags) none(names, others []string) error {
 }
 
 // One returns the only ScaledJob.
-func (f *ManifestFlags) One(args []string, stdin io.Reader) (*ScaledJob, error) {
+func (f *ManifestFlags) Single(args []string, stdin io.Reader) (*ScaledJob, error) {
 	found, err := f.Read(args, stdin)
 	if err != nil {
 		return nil, err
@@ -358,12 +358,12 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 		}
 	}
 	for _, o := range objects {
-		var where func(error) (int, error)
+		var locate func(error) (int, error)
 		if o.Kind == manifest.GroupVersionKind.Kind {
 			i := jobs
-			where = func(err error) (int, error) {
-				if all := roots(); len(all) == total { // or else another one may be meant
-					return all[i].where(err)
+			locate = func(err error) (int, error) {
+				if trees := roots(); len(trees) == total { // or else another one may be meant
+					return trees[i].locate(err)
 				}
 				return 0, err
 			}
@@ -372,7 +372,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 		switch {
 		case o.ScaledJob != nil:
 			clean(o.ScaledJob)
-			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err, where})
+			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err, locate})
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
 			if all := notYAML(); broken < len(all) {
 				problems = errors.Join(problems, s.notYAML(all[broken]))
@@ -381,7 +381,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 			}
 			fallthrough
 		case o.Err != nil:
-			problems = errors.Join(problems, located(s.Name, where, "", o.Err))
+			problems = errors.Join(problems, located(s.Name, locate, "", o.Err))
 		case o.Kind == "":
 			others = append(others, "a document without a kind")
 		case o.Kind == "List":
@@ -394,7 +394,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 }
 
 // scaledJobs returns the trees of the ScaledJobs in a text that is YAML, in the order of manifest.Objects.
-func (s Source) scaledJobs() (all []*document) {
+func (s Source) scaledJobs() (documents []*document) {
 	var add func(n *yaml.Node, above int)
 	add = func(n *yaml.Node, above int) {
 		d := &document{root: n, above: above}
@@ -402,7 +402,7 @@ func (s Source) scaledJobs() (all []*document) {
 		_, list := d.keys.Child(n, "items")
 		switch {
 		case kind != nil && kind.Value == manifest.GroupVersionKind.Kind:
-			all = append(all, d)
+			documents = append(documents, d)
 		case kind != nil && (kind.Value == "List" || kind.Value == manifest.GroupVersionKind.Kind+"List") && list != nil:
 			for _, item := range list.Content {
 				add(item, above)
@@ -417,14 +417,14 @@ func (s Source) scaledJobs() (all []*document) {
 		for n, err := range p.Documents() {
 			root, _, ok := tree.Resolve(n)
 			if err == nil && !ok { // it may be a ScaledJob: those below have no line
-				return all
+				return documents
 			}
 			if err == nil && root != nil {
 				add(root, above)
 			}
 		}
 	}
-	return all
+	return documents
 }
 
 // clean makes the names of a ScaledJob safe to print. It changes no name that Kubernetes or

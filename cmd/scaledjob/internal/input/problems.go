@@ -33,12 +33,12 @@ func Usage(err error) error { return UsageError{err} }
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
 // Each wraps every error that was joined.
-func Each(err error, wrap func(error) error) error {
-	all := Problems(err)
-	for i := range all {
-		all[i] = wrap(all[i])
+func WrapEach(err error, wrap func(error) error) error {
+	problems := Problems(err)
+	for i := range problems {
+		problems[i] = wrap(problems[i])
 	}
-	return errors.Join(all...)
+	return errors.Join(problems...)
 }
 
 // Problems returns the errors that were joined, and none of nil.
@@ -46,25 +46,25 @@ func Problems(err error) []error { return appendProblems(nil, err) }
 
 var join = reflect.TypeOf(errors.Join(ErrFound))
 
-func appendProblems(all []error, err error) []error {
+func appendProblems(problems []error, err error) []error {
 	switch e := err.(type) {
 	case nil:
-		return all
+		return problems
 	case UsageError:
-		for _, one := range Problems(e.error) {
-			all = append(all, UsageError{one})
+		for _, problem := range Problems(e.error) {
+			problems = append(problems, UsageError{problem})
 		}
-		return all
+		return problems
 	case interface{ Unwrap() []error }:
 		if reflect.TypeOf(err) != join { // a text with several %w is one problem
 			break
 		}
-		for _, one := range e.Unwrap() {
-			all = appendProblems(all, one)
+		for _, problem := range e.Unwrap() {
+			problems = appendProblems(problems, problem)
 		}
-		return all
+		return problems
 	}
-	return append(all, err)
+	return append(problems, err)
 }
 
 // NoArguments rejects arguments.

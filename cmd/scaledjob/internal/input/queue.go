@@ -44,39 +44,39 @@ func (f *QueueFlags) Add(c *cobra.Command) {
 type pair struct{ name, text string }
 
 func pairs(text string) []pair {
-	var all []pair
+	var items []pair
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, named := strings.Cut(part, "=")
 		if !named {
 			name, value = "", part
 		}
-		all = append(all, pair{strings.TrimSpace(name), strings.TrimSpace(value)})
+		items = append(items, pair{strings.TrimSpace(name), strings.TrimSpace(value)})
 	}
-	return all
+	return items
 }
 
 // targets returns the targets of a manifest's triggers by name or type. A number without
 // a name is for each trigger without a number of its own.
 func (f *QueueFlags) targets(m *ScaledJob) (map[string]float64, error) {
-	targets, forAll, given := map[string]float64{}, 0.0, false
+	targets, forAll, hasDefault := map[string]float64{}, 0.0, false
 	if f.Target == "" {
 		return targets, nil
 	}
 	for _, p := range pairs(f.Target) {
 		n, err := strconv.ParseFloat(p.text, 64)
-		switch _, again := targets[p.name]; {
+		switch _, repeated := targets[p.name]; {
 		case err != nil:
 			return nil, f.wrongf("target", " %q: not a number; use 5, or trigger=5", f.Target)
-		case again, p.name == "" && given:
+		case repeated, p.name == "" && hasDefault:
 			return nil, f.wrongf("target", " %q: use one number, or trigger=number once for each trigger", f.Target)
 		case p.name == "":
-			forAll, given = n, true
+			forAll, hasDefault = n, true
 		default:
 			targets[p.name] = n
 		}
 	}
 	for _, t := range m.Spec.Spec.Triggers {
-		if _, own := targets[t.Type]; given && !own {
+		if _, named := targets[t.Type]; hasDefault && !named {
 			targets[t.Type] = forAll
 		}
 	}
@@ -117,7 +117,7 @@ func (f *QueueFlags) Triggers(m *ScaledJob) ([]manifest.Trigger, map[string]floa
 		if f.InFile {
 			flag = "target: 5"
 		}
-		return nil, nil, Each(err, func(err error) error {
+		return nil, nil, WrapEach(err, func(err error) error {
 			return fmt.Errorf("no target average value; use %s, or correct the manifest: %w", flag, err)
 		})
 	}
@@ -129,26 +129,26 @@ func (f *QueueFlags) Lengths(triggers []manifest.Trigger) ([]float64, error) {
 	if f.Queue == "" {
 		return nil, Usagef("no queue length; use --queue 12")
 	}
-	given := pairs(f.Queue)
+	items := pairs(f.Queue)
 	lengths := make([]float64, len(triggers))
-	seen := make([]bool, len(triggers))
-	for i, p := range given {
+	filled := make([]bool, len(triggers))
+	for i, p := range items {
 		n, err := f.length(p.text)
 		if err != nil {
 			return nil, err
 		}
-		at := i
+		index := i
 		if p.name != "" {
-			if at = Index(triggers, p.name); at < 0 {
+			if index = Index(triggers, p.name); index < 0 {
 				return nil, f.wrongf("queue", ": no trigger is called %q; use %s", p.name, TriggerNames(triggers))
 			}
 		}
-		if at >= len(triggers) || seen[at] || (p.name == "" && given[0].name != "") {
+		if index >= len(triggers) || filled[index] || (p.name == "" && items[0].name != "") {
 			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.Queue, TriggerNames(triggers))
 		}
-		lengths[at], seen[at] = n, true
+		lengths[index], filled[index] = n, true
 	}
-	for i, ok := range seen {
+	for i, ok := range filled {
 		if !ok {
 			return nil, f.wrongf("queue", " %q: no number for the trigger %s", f.Queue, triggers[i].Name)
 		}
@@ -188,26 +188,26 @@ func TriggerNames(triggers []manifest.Trigger) string {
 
 // Metrics returns the metrics of triggers with these lengths, as the specification reads them.
 func Metrics(triggers []manifest.Trigger, lengths []float64) []scaling.Metric {
-	all := make([]scaling.Metric, len(triggers))
+	metrics := make([]scaling.Metric, len(triggers))
 	for i, t := range triggers {
-		all[i] = t.Metric(lengths[i])
+		metrics[i] = t.Metric(lengths[i])
 	}
-	return all
+	return metrics
 }
 
 // Scalers returns the scalers of triggers with these lengths, as KEDA reads them.
 func Scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
-	all := make([]keda.Scaler, len(triggers))
+	scalers := make([]keda.Scaler, len(triggers))
 	for i, t := range triggers {
-		all[i] = t.Scaler(lengths[i])
+		scalers[i] = t.Scaler(lengths[i])
 	}
-	return all
+	return scalers
 }
 
 // A jobCount is a flag with a number of Jobs.
 type jobCount struct {
 	n     int64
-	given bool
+	set bool
 }
 
 // String is the number.
@@ -219,7 +219,7 @@ func (c *jobCount) Set(text string) error {
 	if err != nil || n < 0 {
 		return errors.New("use a whole number of 0 or more")
 	}
-	c.n, c.given = n, true
+	c.n, c.set = n, true
 	return nil
 }
 
@@ -240,12 +240,12 @@ func (f *JobFlags) Add(c *cobra.Command) {
 }
 
 // Given reports whether any count was given.
-func (f *JobFlags) Given() bool {
-	return f.running.given || f.pending.given || f.stuck.given || f.terminating.given
+func (f *JobFlags) Set() bool {
+	return f.running.set || f.pending.set || f.stuck.set || f.terminating.set
 }
 
 // Check returns all that cannot be.
-func (f *JobFlags) Check(all []Release) error {
+func (f *JobFlags) Check(releases []Release) error {
 	var problems []error
 	if f.pending.n > f.running.n {
 		problems = append(problems, fmt.Errorf("--pending %d: more than --running %d; pending Jobs are included in the running ones", f.pending.n, f.running.n))
@@ -253,7 +253,7 @@ func (f *JobFlags) Check(all []Release) error {
 	if f.stuck.n > f.pending.n {
 		problems = append(problems, fmt.Errorf("--stuck %d: more than --pending %d; stuck Jobs are included in the pending ones", f.stuck.n, f.pending.n))
 	}
-	for _, r := range all {
+	for _, r := range releases {
 		if r.Profile == nil {
 			continue
 		}

@@ -38,9 +38,9 @@ func ParseRelease(name string) (Release, error) {
 	}
 	p, err := keda.Release(name)
 	if err != nil {
-		all := keda.Releases()
+		releases := keda.Releases()
 		return Release{}, fmt.Errorf("unknown release %q; use 2.0 to %s, a patch such as 2.14.1, or spec for the written specification",
-			name, minor(all[len(all)-1]))
+			name, minor(releases[len(releases)-1]))
 	}
 	return Release{&p}, nil
 }
@@ -98,25 +98,25 @@ func (r Release) Paused(m *ScaledJob) bool {
 		return r.Profile.Paused(m.KEDA)
 	}
 	text, found := m.Spec.Annotations[manifest.AnnotationPaused]
-	on, err := strconv.ParseBool(text)
-	return found && (on || err != nil)
+	paused, err := strconv.ParseBool(text)
+	return found && (paused || err != nil)
 }
 
 // Releases is a flag of one or several releases. Its first use replaces the default.
 type Releases struct {
-	All     []Release
+	List     []Release
 	several bool
-	given   bool
+	set   bool
 }
 
 // NewestOnly returns the newest release of KEDA alone.
-func NewestOnly() Releases { return Releases{All: []Release{newestKEDA()}} }
+func NewestOnly() Releases { return Releases{List: []Release{newestKEDA()}} }
 
 // String lists the releases.
 func (r *Releases) String() string {
 	var names []string
-	for _, one := range r.All {
-		names = append(names, one.name())
+	for _, release := range r.List {
+		names = append(names, release.name())
 	}
 	return strings.Join(names, ",")
 }
@@ -126,36 +126,36 @@ func (r *Releases) Set(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("found no release; use one such as 2.21, or spec")
 	}
-	if !r.given || !r.several {
-		r.All, r.given = nil, true
+	if !r.set || !r.several {
+		r.List, r.set = nil, true
 	}
 	for name := range strings.SplitSeq(text, ",") {
-		one, err := ParseRelease(name)
+		release, err := ParseRelease(name)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(r.All, func(has Release) bool { return has.name() == one.name() }) {
-			r.All = append(r.All, one)
+		if !slices.ContainsFunc(r.List, func(listed Release) bool { return listed.name() == release.name() }) {
+			r.List = append(r.List, release)
 		}
 	}
-	if !r.several && len(r.All) != 1 {
-		return fmt.Errorf("found %d releases; use one", len(r.All))
+	if !r.several && len(r.List) != 1 {
+		return fmt.Errorf("found %d releases; use one", len(r.List))
 	}
 	return nil
 }
 
 // Given reports whether the flag is used.
-func (r *Releases) Given() bool { return r.given }
+func (r *Releases) Changed() bool { return r.set }
 
 // Type names the value in the help.
 func (r *Releases) Type() string { return "release" }
 
 // One returns the release of a flag with a single value.
-func (r *Releases) One() Release { return r.All[0] }
+func (r *Releases) Single() Release { return r.List[0] }
 
 // Add adds a flag. Its default is the newest KEDA.
 func (r *Releases) Add(c *cobra.Command, flag, usage string) {
-	r.All = NewestOnly().All
+	r.List = NewestOnly().List
 	c.Flags().Var(r, flag, usage+": `release` of KEDA such as 2.21 or 2.14.1, or spec for the written specification")
 	complete(c, flag, releaseNames)
 }

@@ -17,7 +17,7 @@ func Colored(out io.Writer) bool {
 // Terminal returns the terminal to which a command writes, or nil.
 func Terminal(out io.Writer) *os.File {
 	if w, ok := out.(*Writer); ok {
-		out = w.To()
+		out = w.Target()
 	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
@@ -27,10 +27,10 @@ func Terminal(out io.Writer) *os.File {
 
 // Width returns the columns that $COLUMNS or else the terminal has, and without both
 // report.Columns.
-func Width(out io.Writer) int { return cmp.Or(known(out), Columns) }
+func Width(out io.Writer) int { return cmp.Or(measured(out), Columns) }
 
 // known returns the columns of an output, or 0.
-func known(out io.Writer) int {
+func measured(out io.Writer) int {
 	width, _ := strconv.Atoi(os.Getenv("COLUMNS"))
 	if f := Terminal(out); f != nil && width <= 0 {
 		width, _, _ = term.GetSize(int(f.Fd()))
@@ -45,6 +45,6 @@ func known(out io.Writer) int {
 // not known, it takes others; 0 leaves lines whole.
 func Fit(out io.Writer, others int) {
 	if w, ok := out.(*Writer); ok {
-		w.columns = cmp.Or(known(w), others)
+		w.columns = cmp.Or(measured(w), others)
 	}
 }

@@ -71,14 +71,14 @@ func Command(line string, columns int) []string {
 		return []string{line}
 	}
 	var lines []string
-	begun := " "
+	current := " "
 	for _, word := range words.FindAllString(line, -1) {
-		if strings.TrimSpace(begun) != "" && Wide(begun)+1+Wide(word)+2 > columns {
-			lines, begun = append(lines, begun+` \`), "   "
+		if strings.TrimSpace(current) != "" && Wide(current)+1+Wide(word)+2 > columns {
+			lines, current = append(lines, current+` \`), "   "
 		}
-		begun += " " + word
+		current += " " + word
 	}
-	return append(lines, begun+"\n")
+	return append(lines, current+"\n")
 }
 
 // Prose breaks the paragraphs of a text again. Paragraphs that begin with a space stay. In the others, a line
@@ -92,8 +92,8 @@ func Prose(text string, columns int) string {
 		var parts, lines []string
 		end, entry := strings.TrimRight(p, "\n"), true
 		for line := range strings.SplitSeq(end, "\n") {
-			if is := strings.HasPrefix(line, " "); is || entry {
-				parts, entry = append(parts, line), is
+			if indented := strings.HasPrefix(line, " "); indented || entry {
+				parts, entry = append(parts, line), indented
 			} else {
 				parts[len(parts)-1] += " " + line
 			}

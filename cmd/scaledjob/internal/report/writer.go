@@ -59,7 +59,7 @@ func visible(r rune, encoded []byte) []byte {
 // The value of JSON stays the same. A Writer keeps the last line until it is complete: call
 // Flush at the end.
 type Writer struct {
-	to      io.Writer
+	target      io.Writer
 	line    []byte
 	err     error
 	columns int // 0 leaves lines whole
@@ -72,10 +72,10 @@ type Writer struct {
 }
 
 // NewWriter returns a Writer to w.
-func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
+func NewWriter(w io.Writer) *Writer { return &Writer{target: w} }
 
 // To returns what the Writer writes to.
-func (w *Writer) To() io.Writer { return w.to }
+func (w *Writer) Target() io.Writer { return w.target }
 
 // Write writes the complete lines of p and of earlier calls. After an error it writes
 // nothing more, and returns the error again.
@@ -117,7 +117,7 @@ func (w *Writer) put(lines []byte) {
 			out = append(out, w.safe(part)...)
 		}
 	}
-	_, w.err = w.to.Write(out)
+	_, w.err = w.target.Write(out)
 }
 
 var color = regexp.MustCompile(`^\x1b\[[0-9]*m`)

@@ -94,7 +94,7 @@ func TriggerInput(m *input.ScaledJob, i int) triggers.Input {
 	in := triggers.Input{Metadata: t.Metadata, Environment: func(name string) triggers.Value {
 		for _, env := range environment(m) {
 			if env.Name == name && env.ValueFrom == nil && !strings.Contains(env.Value, "$(") && strings.TrimSpace(env.Value) != "" {
-				return triggers.Value{State: triggers.Known, Text: strings.TrimSpace(env.Value)}
+				return triggers.Value{State: triggers.Visible, Text: strings.TrimSpace(env.Value)}
 			}
 		}
 		return triggers.Value{State: triggers.Maybe}

@@ -82,7 +82,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	if f.scenario != "" {
 		return f.fromFile(stdin)
 	}
-	m, err := f.One(nil, stdin)
+	m, err := f.Single(nil, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +91,12 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	}
 	triggers, _, err := f.Triggers(m)
 	if err != nil {
-		return nil, m.Where(err)
+		return nil, m.Titled(err)
 	}
 	if f.interval%time.Second != 0 || f.interval < 0 || f.interval > math.MaxInt32*time.Second {
 		return nil, input.Usagef("--polling-interval %s: use whole seconds", f.interval)
 	}
-	world := &Scenario{Policy: Policy{Release: f.release.One(), Spec: m.KEDA.Spec}}
+	world := &Scenario{Policy: Policy{Release: f.release.Single(), Spec: m.KEDA.Spec}}
 	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
 	metrics := f.metrics(m, triggers, &world.Policy)
 	items := f.perJob(triggers)

@@ -23,7 +23,7 @@ func (s *Flags) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) erro
 	if err != nil {
 		return err
 	}
-	o, err := d.Of(m, s.release.One())
+	o, err := d.OwnedBy(m, s.release.Single())
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Flags) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) erro
 	}
 	var service, startup []time.Duration
 	for _, p := range all {
-		service = append(service, p.Ended.Sub(p.Started)/time.Duration(max(1, items)))
+		service = append(service, p.Finished.Sub(p.Started)/time.Duration(max(1, items)))
 		startup = append(startup, p.Started.Sub(p.Scheduled))
 	}
 	for flag, to := range map[string]struct {

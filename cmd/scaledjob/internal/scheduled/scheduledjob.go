@@ -44,7 +44,7 @@ func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
 		return nil, err
 	}
 	found, err := scheduledjob.Read(s.Data)
-	return found, input.Each(err, func(e error) error { return fmt.Errorf("%s: %w", s.Name, e) })
+	return found, input.WrapEach(err, func(e error) error { return fmt.Errorf("%s: %w", s.Name, e) })
 }
 
 // Read reads a ScheduledJob of the cluster.
@@ -73,7 +73,7 @@ func Config(s *scheduledjob.ScheduledJob, created time.Time) (c scheduledjob.Con
 	}
 	c, err = s.Config(scheduledjob.Inputs{Cron: Cron})
 	if err != nil {
-		return c, nil, input.Each(err, func(e error) error { return fmt.Errorf("ScheduledJob %s: %w", s.Name, e) })
+		return c, nil, input.WrapEach(err, func(e error) error { return fmt.Errorf("ScheduledJob %s: %w", s.Name, e) })
 	}
 	if c.Schedule.Schedule != nil {
 		since := c.Schedule.Created

@@ -52,7 +52,7 @@ func (r *Result) Print(out io.Writer) {
 // Run runs each test for each of its releases, and calls done after each.
 func (f *testFile) Run(ctx context.Context, file string, done func(*Result)) (problems error) {
 	manifests, err := (&input.ManifestFlags{Files: f.Manifests}).Read(nil, nil)
-	problems = input.Each(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
+	problems = input.WrapEach(err, func(err error) error { return fmt.Errorf("%s: %w", file, err) })
 	if len(manifests) == 0 {
 		return problems
 	}
@@ -68,7 +68,7 @@ func (f *testFile) Run(ctx context.Context, file string, done func(*Result)) (pr
 			}
 			result, err := c.run(manifests, r)
 			if err != nil {
-				problems = errors.Join(problems, input.Each(err, func(err error) error {
+				problems = errors.Join(problems, input.WrapEach(err, func(err error) error {
 					return fmt.Errorf("%s: tests[%d] %q, %s: %w", file, i, c.Name, r, err)
 				}))
 				continue
@@ -84,7 +84,7 @@ func (f *testFile) Run(ctx context.Context, file string, done func(*Result)) (pr
 }
 
 func (c *testCase) run(manifests []*input.ScaledJob, r input.Release) (*Result, error) {
-	m, err := c.of(manifests)
+	m, err := c.subject(manifests)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (t *Result) compare(name string, equal bool, found, expected any) {
 }
 
 // of returns the ScaledJob of the test.
-func (c *testCase) of(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
+func (c *testCase) subject(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
 	var names []string
 	for _, m := range manifests {
 		if m.Name() == c.ScaledJob || (c.ScaledJob == "" && len(manifests) == 1) {
@@ -155,5 +155,5 @@ func (c *testCase) poll(m *input.ScaledJob, r input.Release, flags input.QueueFl
 		}
 		s.Dump = d
 	}
-	return explain.Of(s, r, &flags, &counts)
+	return explain.Decide(s, r, &flags, &counts)
 }

@@ -28,7 +28,7 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 	t := &Result{}
 	var wait float64
 	var peak, undone int64
-	least := int64(math.MaxInt64)
+	lower := int64(math.MaxInt64)
 	for range seeds {
 		run, err := simulation.Run(*scenario, simulation.Options{SummaryOnly: true})
 		if err != nil {
@@ -36,7 +36,7 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 		}
 		scenario.Seed++
 		s := &run.Summary
-		wait, peak, least = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(least, s.PeakJobs)
+		wait, peak, lower = max(wait, s.Wait.P95), max(peak, s.PeakJobs), min(lower, s.PeakJobs)
 		undone = max(undone, s.Arrived-s.Done)
 		t.Trace += fmt.Sprintf("run: %d items, %d undone, p95 of the wait %s, %d Jobs created, at most %d at once\n",
 			s.Arrived, s.Arrived-s.Done, report.Span(s.Wait.P95), s.JobsCreated, s.PeakJobs)
@@ -45,15 +45,15 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 	if d := c.Expect.MaxWaitP95; d != nil {
 		t.compare("maxWaitP95", wait <= time.Duration(*d).Seconds(), report.Span(wait), "at most "+time.Duration(*d).String())
 	}
-	most := func(name string, bound *int64, n int64) {
+	atMost := func(name string, bound *int64, n int64) {
 		if bound != nil {
 			t.compare(name, n <= *bound, n, fmt.Sprintf("at most %d", *bound))
 		}
 	}
-	most("maxPeakJobs", c.Expect.MaxPeakJobs, peak)
-	most("maxUndone", c.Expect.MaxUndone, undone)
+	atMost("maxPeakJobs", c.Expect.MaxPeakJobs, peak)
+	atMost("maxUndone", c.Expect.MaxUndone, undone)
 	if n := c.Expect.MinPeakJobs; n != nil {
-		t.compare("minPeakJobs", least >= *n, least, fmt.Sprintf("at least %d", *n))
+		t.compare("minPeakJobs", lower >= *n, lower, fmt.Sprintf("at least %d", *n))
 	}
 	return t, nil
 }

@@ -80,24 +80,24 @@ type perTrigger string
 
 // UnmarshalJSON reads a number, a text, or an object with a value for each trigger.
 func (p *perTrigger) UnmarshalJSON(data []byte) error {
-	var one any
+	var value any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	if err := d.Decode(&one); err != nil {
+	if err := d.Decode(&value); err != nil {
 		return err
 	}
-	switch one := one.(type) {
+	switch one := value.(type) {
 	case map[string]any:
-		var all []string
+		var items []string
 		for _, name := range slices.Sorted(maps.Keys(one)) {
 			switch one[name].(type) {
 			case json.Number, string:
 			default:
 				return fmt.Errorf("%s: found neither a number nor text; use 12, or unread for a queue that cannot be read", name)
 			}
-			all = append(all, fmt.Sprintf("%s=%v", name, one[name]))
+			items = append(items, fmt.Sprintf("%s=%v", name, one[name]))
 		}
-		*p = perTrigger(strings.Join(all, ","))
+		*p = perTrigger(strings.Join(items, ","))
 	case json.Number, string:
 		*p = perTrigger(fmt.Sprint(one))
 	case nil: // the decoder has reported it
@@ -112,20 +112,20 @@ type arrivals []string
 
 // UnmarshalJSON reads a pattern, or an object with a pattern for each trigger; "" is the first.
 func (a *arrivals) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*a = arrivals{one}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*a = arrivals{text}
 		return nil
 	}
-	var all map[string]string
-	if json.Unmarshal(data, &all) != nil {
+	var patterns map[string]string
+	if json.Unmarshal(data, &patterns) != nil {
 		return errors.New("found neither a pattern nor a pattern for each trigger; use poisson:0.2/s, or {redis: poisson:0.2/s}")
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
 		if name == "" {
-			*a = append(*a, all[name])
+			*a = append(*a, patterns[name])
 		} else {
-			*a = append(*a, name+"="+all[name])
+			*a = append(*a, name+"="+patterns[name])
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func Read(s input.Source) (*testFile, error) {
 		}
 	}
 	if len(f.Releases) == 0 {
-		f.Releases = input.NewestOnly().All
+		f.Releases = input.NewestOnly().List
 	}
 	return f, nil
 }

@@ -9,9 +9,9 @@ import (
 // validate returns every problem of the file.
 func (f *testFile) validate() error {
 	var problems field.Errors
-	files := func(path string, all []string, found string) {
-		problems.Check(len(all) > 0, path, nil, found)
-		for i, name := range all {
+	files := func(path string, paths []string, found string) {
+		problems.Check(len(paths) > 0, path, nil, found)
+		for i, name := range paths {
 			problems.Check(name != "" && name != "-", fmt.Sprintf("%s[%d]", path, i), name, "the name of a file")
 		}
 	}

@@ -24,19 +24,19 @@ type Duplicate struct {
 // Resolve copies a document with its aliases and merge keys written out, and returns the keys that
 // occur twice; the first of each counts. ok is false if the copy is too large.
 func Resolve(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
-	r := resolver{left: maxNodes}
+	r := resolver{budget: maxNodes}
 	root = r.resolve(n, nil)
-	return root, r.twice, r.left >= 0
+	return root, r.twice, r.budget >= 0
 }
 
 type resolver struct {
 	twice []Duplicate
-	left  int // nodes that it may still copy
+	budget  int // nodes that it may still copy
 }
 
-func (r *resolver) resolve(n *yaml.Node, at Path) *yaml.Node {
-	if r.left--; r.left < 0 || len(at) > maxDepth {
-		r.left = -1
+func (r *resolver) resolve(n *yaml.Node, path Path) *yaml.Node {
+	if r.budget--; r.budget < 0 || len(path) > maxDepth {
+		r.budget = -1
 		return nil
 	}
 	switch n.Kind {
@@ -44,42 +44,42 @@ func (r *resolver) resolve(n *yaml.Node, at Path) *yaml.Node {
 		if len(n.Content) == 0 {
 			return nil
 		}
-		return r.resolve(n.Content[0], at)
+		return r.resolve(n.Content[0], path)
 	case yaml.AliasNode:
-		return r.resolve(n.Alias, at)
+		return r.resolve(n.Alias, path)
 	case yaml.MappingNode:
-		return r.mapping(n, at)
+		return r.mapping(n, path)
 	}
 	resolved := *n
 	resolved.Content = nil
 	for i, child := range n.Content {
-		resolved.Content = append(resolved.Content, r.resolve(child, at.With(i)))
+		resolved.Content = append(resolved.Content, r.resolve(child, path.Step(i)))
 	}
 	return &resolved
 }
 
 // mapping keeps the first of equal keys, and appends the merged keys.
-func (r *resolver) mapping(n *yaml.Node, at Path) *yaml.Node {
-	resolved, seen := *n, map[string]*yaml.Node{}
+func (r *resolver) mapping(n *yaml.Node, path Path) *yaml.Node {
+	resolved, visited := *n, map[string]*yaml.Node{}
 	resolved.Content = nil
 	add := func(key, value *yaml.Node) {
-		seen[key.Value] = key
+		visited[key.Value] = key
 		resolved.Content = append(resolved.Content, key, value)
 	}
 	var merged []*yaml.Node
 	for key, value := range Entries(n) {
-		switch first := seen[key.Value]; {
+		switch first := visited[key.Value]; {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		case first != nil:
-			r.twice = append(r.twice, Duplicate{at.With(key.Value), key, first})
+			r.twice = append(r.twice, Duplicate{path.Step(key.Value), key, first})
 		default:
-			add(key, r.resolve(value, at.With(key.Value)))
+			add(key, r.resolve(value, path.Step(key.Value)))
 		}
 	}
 	for _, from := range merged {
-		r.merge(from, at, func(key, value *yaml.Node) {
-			if seen[key.Value] == nil {
+		r.merge(from, path, func(key, value *yaml.Node) {
+			if visited[key.Value] == nil {
 				add(key, value)
 			}
 		})
@@ -88,8 +88,8 @@ func (r *resolver) mapping(n *yaml.Node, at Path) *yaml.Node {
 }
 
 // merge adds the keys of a mapping, or of each mapping of a list.
-func (r *resolver) merge(n *yaml.Node, at Path, add func(key, value *yaml.Node)) {
-	from := r.resolve(n, at)
+func (r *resolver) merge(n *yaml.Node, path Path, add func(key, value *yaml.Node)) {
+	from := r.resolve(n, path)
 	if from == nil {
 		return
 	}

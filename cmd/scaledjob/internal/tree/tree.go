@@ -23,7 +23,7 @@ import (
 type Path []any
 
 // With returns a path that is a step longer.
-func (p Path) With(step any) Path { return append(p[:len(p):len(p)], step) }
+func (p Path) Step(step any) Path { return append(p[:len(p):len(p)], step) }
 
 // String joins the keys with dots. Indexes, and keys with dots, are in brackets.
 func (p Path) String() string {
@@ -46,29 +46,29 @@ func (p Path) String() string {
 
 // Keys are the entries of large mappings by their keys: a search takes as long as in a small one.
 // The zero value is ready to use. The nodes must not change.
-type Keys struct{ of map[*yaml.Node]map[string]int }
+type Keys struct{ entries map[*yaml.Node]map[string]int }
 
 // Find returns the path of a [field.Error] in a tree, as far as the tree has it; the keys of a
 // path with dots are the tree's. An empty path is the root.
 func (k *Keys) Find(n *yaml.Node, path string) (steps Path) {
-	for more := path != ""; more; path, more = strings.TrimPrefix(path, "."), path != "" {
-		step, rest := k.next(n, path)
+	for unfinished := path != ""; unfinished; path, unfinished = strings.TrimPrefix(path, "."), path != "" {
+		step, remainder := k.next(n, path)
 		if step == nil {
 			return append(steps, path)
 		}
 		steps = append(steps, step)
 		_, n = k.Child(n, step)
-		path = rest
+		path = remainder
 	}
 	return steps
 }
 
 // next returns the first step of a path, and the path behind it.
-func (k *Keys) next(n *yaml.Node, path string) (step any, rest string) {
+func (k *Keys) next(n *yaml.Node, path string) (step any, remainder string) {
 	if inner, ok := strings.CutPrefix(path, "["); ok && n != nil && n.Kind == yaml.SequenceNode {
-		index, rest, _ := strings.Cut(inner, "]")
+		index, remainder, _ := strings.Cut(inner, "]")
 		if i, err := strconv.Atoi(index); err == nil {
-			return i, rest
+			return i, remainder
 		}
 	}
 	if key, _ := k.Child(n, path); key != nil {
@@ -119,10 +119,10 @@ func (k *Keys) Child(n *yaml.Node, step any) (key, value *yaml.Node) {
 		}
 		return nil, nil
 	}
-	if k.of[n] == nil {
+	if k.entries[n] == nil {
 		k.add(n)
 	}
-	if i, ok := k.of[n][name]; ok {
+	if i, ok := k.entries[n][name]; ok {
 		return n.Content[i], n.Content[i+1]
 	}
 	return nil, nil
@@ -132,12 +132,12 @@ func (k *Keys) Child(n *yaml.Node, step any) (key, value *yaml.Node) {
 const small = 64
 
 func (k *Keys) add(n *yaml.Node) {
-	if k.of == nil {
-		k.of = map[*yaml.Node]map[string]int{}
+	if k.entries == nil {
+		k.entries = map[*yaml.Node]map[string]int{}
 	}
-	k.of[n] = map[string]int{}
+	k.entries[n] = map[string]int{}
 	for i := len(n.Content) - 2; i >= 0; i -= 2 { // the first of equal keys counts
-		k.of[n][n.Content[i].Value] = i
+		k.entries[n][n.Content[i].Value] = i
 	}
 }
 
@@ -148,8 +148,8 @@ func Scalar(n *yaml.Node) any {
 		(n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str") || isText(n.Value) {
 		return n.Value
 	}
-	if whole, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(whole, 10) == n.Value {
-		return whole
+	if integer, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(integer, 10) == n.Value {
+		return integer
 	}
 	if large, err := strconv.ParseUint(n.Value, 10, 64); err == nil && strconv.FormatUint(large, 10) == n.Value {
 		return large
@@ -178,7 +178,7 @@ func isText(s string) bool {
 }
 
 // Plain returns the value of a node as JSON has it. Keys that without names are left out.
-func Plain(n *yaml.Node, without ...string) any {
+func Plain(n *yaml.Node, omitted ...string) any {
 	switch {
 	case n == nil:
 		return nil
@@ -187,7 +187,7 @@ func Plain(n *yaml.Node, without ...string) any {
 		for key, value := range Entries(n) {
 			m[key.Value] = Plain(value)
 		}
-		maps.DeleteFunc(m, func(key string, _ any) bool { return slices.Contains(without, key) })
+		maps.DeleteFunc(m, func(key string, _ any) bool { return slices.Contains(omitted, key) })
 		return m
 	case n.Kind == yaml.SequenceNode:
 		list := make([]any, len(n.Content))
@@ -200,11 +200,11 @@ func Plain(n *yaml.Node, without ...string) any {
 }
 
 // Decode reads a tree into a pointer with a decoder, and returns its problems.
-func Decode(n *yaml.Node, into any, with field.Decoder, without ...string) (unknown, wrong []*field.Error) {
-	data, err := json.Marshal(Plain(n, without...))
+func Decode(n *yaml.Node, into any, decoder field.Decoder, omitted ...string) (unknown, wrong []*field.Error) {
+	data, err := json.Marshal(Plain(n, omitted...))
 	if err != nil {
 		return nil, []*field.Error{{Path: "document", Found: "no JSON: " + err.Error(), Fix: "values that JSON has"}}
 	}
-	notKnown, notFit := with.Decode(data, into)
+	notKnown, notFit := decoder.Decode(data, into)
 	return field.All(notKnown), field.All(notFit)
 }

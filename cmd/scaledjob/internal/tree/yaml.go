@@ -23,13 +23,13 @@ type Part struct {
 func Split(text string) []Part {
 	var parts []Part
 	lines, first := strings.SplitAfter(text, "\n"), 0
-	begun := false // the document has more than comments and directives
+	hasContent := false // the document has more than comments and directives
 	for i, line := range lines {
-		if rest, ok := strings.CutPrefix(line, "---"); ok && begun && strings.TrimLeft(rest, " \t\r\n") != rest {
+		if remainder, ok := strings.CutPrefix(line, "---"); ok && hasContent && strings.TrimLeft(remainder, " \t\r\n") != remainder {
 			parts = append(parts, Part{strings.Join(lines[first:i], ""), first})
-			first, begun = i, false
+			first, hasContent = i, false
 		}
-		begun = begun || (strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%"))
+		hasContent = hasContent || (strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%"))
 	}
 	return append(parts, Part{strings.Join(lines[first:], ""), first})
 }
@@ -58,15 +58,15 @@ func (p Part) Documents() iter.Seq2[*yaml.Node, error] {
 }
 
 // NotYAML returns the documents of a text that are not YAML.
-func NotYAML(data []byte) (all []Broken) {
+func NotYAML(data []byte) (broken []Broken) {
 	for _, p := range Split(string(data)) {
 		for _, err := range p.Documents() {
 			if err != nil {
-				all = append(all, p.Broken(err))
+				broken = append(broken, p.Broken(err))
 			}
 		}
 	}
-	return all
+	return broken
 }
 
 // Broken returns the line of an error of Documents.
@@ -80,8 +80,8 @@ func (p Part) Broken(err error) Broken {
 // first line. For errors of the parser, only the older library returns the exact line.
 func problemLine(text string, err error) (line int, problem string) {
 	var n yaml.Node
-	if again := yaml.Unmarshal([]byte("\n"+text), &n); again != nil {
-		err = again
+	if retried := yaml.Unmarshal([]byte("\n"+text), &n); retried != nil {
+		err = retried
 	}
 	line, problem = parseError(err)
 	if anchor := aliasPattern.FindStringSubmatch(problem); anchor != nil {

@@ -12,16 +12,16 @@ import (
 )
 
 // answer sets the causes of the moment asked about, and the sentences about it.
-func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
+func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 	complete := slices.DeleteFunc(slices.Clone(a.verdicts), func(v *Verdict) bool { return v.Cut })
-	if !at.IsZero() {
-		complete = until(complete, at)
+	if !instant.IsZero() {
+		complete = until(complete, instant)
 	}
-	stop := j.stops(s, at)
+	stop := j.stops(s, instant)
 	if stop == nil {
-		stop = j.ends(l, s, at)
+		stop = j.ends(l, s, instant)
 	}
-	if at.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
+	if instant.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
 	}
@@ -45,7 +45,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, at time.Time) {
 // addOthers adds the causes that are not a matter of a single poll to the answer.
 func (a *Account) addOthers() {
 	for _, c := range a.Also {
-		if slices.ContainsFunc(a.Causes, func(told Cause) bool { return told.ID == c.ID }) {
+		if slices.ContainsFunc(a.Causes, func(cause Cause) bool { return cause.ID == c.ID }) {
 			continue
 		}
 		if strings.Contains(a.Answer, c.Fix) {
@@ -56,13 +56,13 @@ func (a *Account) addOthers() {
 }
 
 // until returns the verdicts until a moment.
-func until(all []*Verdict, at time.Time) []*Verdict {
-	for i, v := range all {
-		if v.At.After(at) {
-			return all[:i]
+func until(verdicts []*Verdict, instant time.Time) []*Verdict {
+	for i, v := range verdicts {
+		if v.Time.After(instant) {
+			return verdicts[:i]
 		}
 	}
-	return all
+	return verdicts
 }
 
 // A stop is the event after which a ScaledJob is not polled.
@@ -73,60 +73,60 @@ type stop struct {
 
 // after reports whether the event is after a poll.
 func (s *stop) after(v *Verdict) bool {
-	if s.at.IsZero() || v.At.IsZero() {
+	if s.time.IsZero() || v.Time.IsZero() {
 		return s.line.number > v.Line
 	}
-	return s.at.After(v.At)
+	return s.time.After(v.Time)
 }
 
 // stops returns the last event until a moment that ends polling, unless a later one begins it.
-func (j *judge) stops(s *Subject, at time.Time) (found *stop) {
-	later := func(e *Event) bool { return !at.IsZero() && e.at.After(at) }
+func (j *judge) stops(s *Subject, instant time.Time) (found *stop) {
+	later := func(e *Event) bool { return !instant.IsZero() && e.time.After(instant) }
 	for _, e := range s.Events {
 		if later(&e) {
 			continue
 		}
 		switch e.kind {
 		case paused:
-			found = &stop{&e, Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it",
+			found = &stop{&e, Cause{ID: "paused", Basis: Observed, Text: "the ScaledJob is paused, so KEDA does not poll it",
 				Fix: "Remove the annotation autoscaling.keda.sh/paused: from 2.13 on every value but false pauses"}}
 		case invalid:
 			means, fix := in(readErrors, e.text)
-			c := Cause{ID: "invalid", Basis: Seen, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.text), Fix: "Correct the manifest; scaledjob lint names the field"}
+			c := Cause{ID: "invalid", Basis: Observed, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.text), Fix: "Correct the manifest; scaledjob lint names the field"}
 			if means != "" {
 				c.Text = "KEDA does not poll the ScaledJob: " + means + ": " + quote(e.text)
 				c.Fix = upper(fix)
 			}
 			found = &stop{&e, c}
 		case deleted:
-			found = &stop{&e, Cause{ID: "deleted", Basis: Seen, Text: "the ScaledJob was deleted", Fix: "Find who deletes it, such as a pipeline or Helm, and apply it again"}}
+			found = &stop{&e, Cause{ID: "deleted", Basis: Observed, Text: "the ScaledJob was deleted", Fix: "Find who deletes it, such as a pipeline or Helm, and apply it again"}}
 		case unpaused, looped:
 			found = nil
 		}
 	}
-	if e := j.log.stopped; e != nil && !later(e) && !(e.kind == waits && j.polledLately(s, e.at)) {
+	if e := j.log.stopped; e != nil && !later(e) && !(e.kind == waits && j.polledLately(s, e.time)) {
 		found = &stop{e, whyStopped(e)}
 	}
 	return found
 }
 
 // polledLately reports whether no poll is overdue at a time. Then another pod has the lease.
-func (j *judge) polledLately(s *Subject, at time.Time) bool {
-	return slices.ContainsFunc(s.Polls, func(p *Poll) bool { return at.Sub(p.until) < 2*cmp.Or(j.interval(s), 30*time.Second) })
+func (j *judge) polledLately(s *Subject, instant time.Time) bool {
+	return slices.ContainsFunc(s.Polls, func(p *Poll) bool { return instant.Sub(p.until) < 2*cmp.Or(j.interval(s), 30*time.Second) })
 }
 
 // ends returns the last poll until a moment as the end of polling, if the log shows polls of others for long after it.
-func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
-	polls := slices.DeleteFunc(slices.Clone(s.Polls), func(p *Poll) bool { return !at.IsZero() && p.At.After(at) })
+func (j *judge) ends(l *Log, s *Subject, instant time.Time) *stop {
+	polls := slices.DeleteFunc(slices.Clone(s.Polls), func(p *Poll) bool { return !instant.IsZero() && p.Time.After(instant) })
 	interval := j.interval(s)
 	if len(polls) == 0 || interval == 0 || polls[len(polls)-1].until.IsZero() {
 		return nil
 	}
 	last := polls[len(polls)-1]
-	if !at.IsZero() {
-		at = at.Add(1)
+	if !instant.IsZero() {
+		instant = instant.Add(1)
 	}
-	until := l.last(last.Run, s, at)
+	until := l.last(last.Run, s, instant)
 	if until.Sub(last.until) <= 2*interval+settled {
 		return nil
 	}
@@ -134,8 +134,8 @@ func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
 	if compare(j.profile.Release(), "2.20") >= 0 {
 		how = "paused, of which the log has no line since 2.20, deleted"
 	}
-	event := &Event{entry: entry{line: line{number: last.Line, at: last.until.Add(1)}}, Run: last.Run}
-	if n := value(last.Wanted); n > 0 && last.Created == nil {
+	event := &Event{entry: entry{line: line{number: last.Line, time: last.until.Add(1)}}, Run: last.Run}
+	if n := value(last.Requested); n > 0 && last.Created == nil {
 		return &stop{event, Cause{ID: "slow-poll", Basis: Inferred, Fix: fasterCreates,
 			Text: fmt.Sprintf("the poll that creates %s has not ended at %s", report.Plural(int(n), "Job"), clockOf(until, false))}}
 	}
@@ -145,7 +145,7 @@ func (j *judge) ends(l *Log, s *Subject, at time.Time) *stop {
 
 // whyStopped returns the cause for an operator that polls nothing.
 func whyStopped(e *Event) Cause {
-	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
+	c := Cause{ID: "restart", Basis: Observed, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
 		if text := e.fields["error"]; text != "" && text != leaseLost {
@@ -177,16 +177,16 @@ func (c *Cause) renewal(lease string) {
 
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	a.State = "unknown"
-	since := ""
+	start := ""
 	if j.spec != nil && j.profile.Paused(j.keda) && (stop == nil || stop.cause.ID != "invalid") {
-		a.Causes, a.State = []Cause{{ID: "paused", Basis: Seen, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
+		a.Causes, a.State = []Cause{{ID: "paused", Basis: Observed, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
 			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}, "paused"
 	} else if stop != nil {
 		a.Causes, a.State = []Cause{stop.cause}, stop.cause.ID
 		if stop.cause.ID == "invalid" && len(a.Also) > 0 && a.Also[0].ID == "no-authentication" { // the cause of it
 			a.Causes = []Cause{a.Also[0], stop.cause}
 		}
-		since = sinceText(stop.at)
+		start = sinceText(stop.time)
 	}
 	var last *Verdict
 	if len(complete) == 0 && len(a.verdicts) > 0 {
@@ -194,7 +194,7 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	}
 	switch {
 	case len(a.Causes) > 0:
-		a.Answer = a.Causes[0].phrase("No poll" + since + ": ")
+		a.Answer = a.Causes[0].phrase("No poll" + start + ": ")
 		for _, c := range a.Causes[1:] {
 			a.Answer += " " + sentence(c.Text)
 		}
@@ -218,11 +218,11 @@ const createAuthentication = "Create it in the ScaledJob's namespace, or write t
 
 func sentence(text string) string { return upper(strings.TrimSuffix(text, ".")) + "." }
 
-func sinceText(at time.Time) string {
-	if at.IsZero() {
+func sinceText(instant time.Time) string {
+	if instant.IsZero() {
 		return ""
 	}
-	return " since " + clockOf(at, false)
+	return " since " + clockOf(instant, false)
 }
 
 // idleSince answers for polls that create nothing.
@@ -237,25 +237,25 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		first = v
 		polls++
 	}
-	since := sinceText(first.At)
+	suffix := sinceText(first.Time)
 	if polls > 1 {
-		since += fmt.Sprintf(" (%d polls)", polls)
+		suffix += fmt.Sprintf(" (%d polls)", polls)
 	}
 	if len(a.Causes) == 0 {
-		a.State, a.Answer = "idle", "No Job was created"+since+"."
+		a.State, a.Answer = "idle", "No Job was created"+suffix+"."
 		return
 	}
 	cause := a.Causes[0]
 	a.State = cause.ID
 	if len(a.Causes) == 1 || cause.Basis != Inferred {
-		a.Answer = "No Job was created" + since + " because " + cause.Text + "."
+		a.Answer = "No Job was created" + suffix + " because " + cause.Text + "."
 		for _, c := range a.Causes[1:] {
 			if c.Basis != Inferred && cause.Basis != Inferred {
 				a.Answer += " " + sentence(c.Text)
 			}
 		}
 	} else {
-		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit:", since, len(a.Causes))
+		a.Answer = fmt.Sprintf("No Job was created%s. %d causes fit:", suffix, len(a.Causes))
 		for i, c := range a.Causes {
 			a.Answer += fmt.Sprintf(" (%d) %s;", i+1, c.Text)
 		}
@@ -279,11 +279,11 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 		}
 	}
 	last := complete[len(complete)-1]
-	when := ""
-	if !last.At.IsZero() {
-		when = " at " + clockOf(last.At, false)
+	period := ""
+	if !last.Time.IsZero() {
+		period = " at " + clockOf(last.Time, false)
 	}
-	a.Answer = fmt.Sprintf("the last poll%s created %s", when, report.Plural(int(*last.Jobs), "Job"))
+	a.Answer = fmt.Sprintf("the last poll%s created %s", period, report.Plural(int(*last.Jobs), "Job"))
 	others := ""
 	for _, c := range last.Causes {
 		if c.ID == "created" || c.ID == "below-min" {
@@ -305,10 +305,10 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 }
 
 // also finds what is not a matter of a single poll: deletions, restarts, gaps, too many Jobs.
-func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (all []Cause) {
+func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (causes []Cause) {
 	for _, e := range s.Events {
 		if e.kind == rollout {
-			c := Cause{ID: "rollout", Basis: Seen, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.at, false), report.Plural(int(e.number), "Job")),
+			c := Cause{ID: "rollout", Basis: Observed, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.time, false), report.Plural(int(e.number), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
 			j := j.in(e.Run)
 			switch release := j.profile.Release(); {
@@ -321,34 +321,34 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
 			}
 			if !e.numbered {
-				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.at, false))
+				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.time, false))
 			}
-			all = append(all, c)
+			causes = append(causes, c)
 		}
 	}
 	if i := slices.IndexFunc(s.Events, func(e Event) bool { return e.kind == absent }); i >= 0 {
-		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(s.Events[i].text),
+		causes = append(causes, Cause{ID: "no-authentication", Basis: Observed, Text: "a TriggerAuthentication is missing, so its parameters are left out: " + quote(s.Events[i].text),
 			Fix: createAuthentication})
 	}
 	if !slices.ContainsFunc(verdicts, func(v *Verdict) bool { return len(v.Errors) > 0 }) {
 		for _, e := range slices.Backward(s.Events) {
 			if e.kind == scaler {
-				all = append(all, j.unreadable(e.text))
+				causes = append(causes, j.unreadable(e.text))
 				break
 			}
 		}
 	}
-	all = append(all, j.two...)
-	all = append(all, restarts(l, s)...)
-	all = append(all, j.gaps(l, s, interval)...)
-	return append(all, j.tooMany(verdicts)...)
+	causes = append(causes, j.rivals...)
+	causes = append(causes, restarts(l, s)...)
+	causes = append(causes, j.gaps(l, s, interval)...)
+	return append(causes, j.tooMany(verdicts)...)
 }
 
 // twoOperators finds pods of the operator that poll in turn: after a change of the leader, only one polls.
 func twoOperators(s *Subject) []Cause {
 	var turns []string
 	polls := slices.Clone(s.Polls)
-	slices.SortStableFunc(polls, func(p, q *Poll) int { return p.At.Compare(q.At) })
+	slices.SortStableFunc(polls, func(p, q *Poll) int { return p.Time.Compare(q.Time) })
 	for _, p := range polls {
 		if p.source != "" && (len(turns) == 0 || turns[len(turns)-1] != p.source) {
 			turns = append(turns, p.source)
@@ -357,7 +357,7 @@ func twoOperators(s *Subject) []Cause {
 	if len(turns) < 4 {
 		return nil
 	}
-	return []Cause{{ID: "two-operators", Basis: Seen, Decide: "kubectl get pods -A -l app=keda-operator",
+	return []Cause{{ID: "two-operators", Basis: Observed, Decide: "kubectl get pods -A -l app=keda-operator",
 		Text: "the pods " + strings.Join(distinct(turns), " and ") + " poll the ScaledJob at the same time: each creates Jobs for the same queue",
 		Fix:  "Run one KEDA in the cluster, with leader election if it has several replicas"}}
 }
@@ -376,21 +376,21 @@ func restarts(l *Log, s *Subject) []Cause {
 	for _, e := range l.Operator {
 		switch e.kind {
 		case version, started:
-			last = e.at
-			starts = append(starts, clockOf(e.at, false))
+			last = e.time
+			starts = append(starts, clockOf(e.time, false))
 		case stopped:
-			last = e.at
-			lost, lease = "stopped or lost its lease at "+clockOf(e.at, false), e.lease
+			last = e.time
+			lost, lease = "stopped or lost its lease at "+clockOf(e.time, false), e.lease
 		}
 	}
 	if len(starts) < 2 && lost == "" {
 		return nil
 	}
 	polled := "nothing is polled until an operator leads again"
-	if slices.ContainsFunc(s.Polls, func(p *Poll) bool { return !last.IsZero() && p.At.After(last) }) {
+	if slices.ContainsFunc(s.Polls, func(p *Poll) bool { return !last.IsZero() && p.Time.After(last) }) {
 		polled = "nothing was polled until it led again"
 	}
-	c := Cause{ID: "restart", Basis: Seen, Decide: operatorCommand, Fix: operatorFix}
+	c := Cause{ID: "restart", Basis: Observed, Decide: operatorCommand, Fix: operatorFix}
 	if len(starts) > 0 {
 		c.Text = "started at " + strings.Join(starts, ", ")
 		if lost != "" {
@@ -403,49 +403,49 @@ func restarts(l *Log, s *Subject) []Cause {
 }
 
 // gaps finds polls that are late although the operator logged in between.
-func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (all []Cause) {
+func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (causes []Cause) {
 	if interval <= 0 {
 		return nil
 	}
 	usual := s.interval()
 	for i := 1; i < len(s.Polls); i++ {
 		before, p := s.Polls[i-1], s.Polls[i]
-		if p.Run != before.Run || before.At.IsZero() || p.At.Sub(before.At) < 2*interval+settled {
+		if p.Run != before.Run || before.Time.IsZero() || p.Time.Sub(before.Time) < 2*interval+settled {
 			continue
 		}
-		took := before.until.Sub(before.At)
+		took := before.until.Sub(before.Time)
 		switch {
-		case took > interval && value(before.Wanted) > 0:
-			all = append(all, Cause{ID: "slow-poll", Basis: Seen,
-				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.At, false), took.Round(time.Second), value(before.Wanted), interval),
+		case took > interval && value(before.Requested) > 0:
+			causes = append(causes, Cause{ID: "slow-poll", Basis: Observed,
+				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.Time, false), took.Round(time.Second), value(before.Requested), interval),
 				Fix:  fasterCreates})
-		case l.last(p.Run, s, p.At.Add(-settled)).Sub(before.until) > settled:
-			all = append(all, Cause{ID: "gap", Basis: Seen, Decide: j.kubectl("describe scaledjob %s"),
-				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.At, false), clockOf(p.At, false))})
-		case usual > 0 && p.At.Sub(before.At) > 2*usual+settled:
-			days := p.At.YearDay() != before.At.YearDay()
-			all = append(all, Cause{ID: "gap", Basis: Inferred, Decide: j.kubectl("describe scaledjob %s"),
-				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: paused, changed, a trigger that answers late, an operator that did not work, or lines that the log lacks", clockOf(before.At, days), clockOf(p.At, days))})
-			return all // an edit may have changed the interval
+		case l.last(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
+			causes = append(causes, Cause{ID: "gap", Basis: Observed, Decide: j.kubectl("describe scaledjob %s"),
+				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.Time, false), clockOf(p.Time, false))})
+		case usual > 0 && p.Time.Sub(before.Time) > 2*usual+settled:
+			days := p.Time.YearDay() != before.Time.YearDay()
+			causes = append(causes, Cause{ID: "gap", Basis: Inferred, Decide: j.kubectl("describe scaledjob %s"),
+				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: paused, changed, a trigger that answers late, an operator that did not work, or lines that the log lacks", clockOf(before.Time, days), clockOf(p.Time, days))})
+			return causes // an edit may have changed the interval
 		}
-		if len(all) == 3 {
+		if len(causes) == 3 {
 			break
 		}
 	}
-	return all
+	return causes
 }
 
 // tooMany finds more Jobs than the maximum or than the queue needs.
-func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
-	var running, most int64
-	again := 0
+func (j *judge) tooMany(verdicts []*Verdict) (causes []Cause) {
+	var running, peak int64
+	repeats := 0
 	for i, v := range verdicts {
 		if v.Cut {
 			continue
 		}
-		running, most = max(running, value(v.Running)), max(most, value(v.Running)+value(v.Jobs))
+		running, peak = max(running, value(v.Running)), max(peak, value(v.Running)+value(v.Jobs))
 		if i > 0 && value(v.Jobs) > 0 && value(verdicts[i-1].Jobs) > 0 && value(v.Running) >= value(verdicts[i-1].Jobs) {
-			again++
+			repeats++
 		}
 	}
 	if j.spec == nil {
@@ -453,24 +453,24 @@ func (j *judge) tooMany(verdicts []*Verdict) (all []Cause) {
 	}
 	name := j.profile.Strategy(j.keda).Name()
 	switch limit := j.bounds.Min + j.bounds.QueueMax; {
-	case name == "custom" && most > limit:
-		all = append(all, Cause{ID: "above-maximum", Basis: Seen, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d: custom holds each poll to maxReplicaCount, and not the total", most, limit),
+	case name == "custom" && peak > limit:
+		causes = append(causes, Cause{ID: "above-maximum", Basis: Observed, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d: custom holds each poll to maxReplicaCount, and not the total", peak, limit),
 			Fix: "Use default or accurate if the total must not exceed maxReplicaCount"})
-	case name != "custom" && running > limit && j.two == nil:
-		all = append(all, j.foreign(running))
+	case name != "custom" && running > limit && j.rivals == nil:
+		causes = append(causes, j.foreign(running))
 	}
 	how, trigger, _ := j.counting()
 	c := Cause{ID: "counted-twice", Basis: Inferred, Fix: "Use the strategy default, or exclude in-progress items from the metric"}
 	switch {
 	case name != "accurate" && name != "eager":
-	case again > 0 && how == triggers.Includes:
+	case repeats > 0 && how == triggers.Includes:
 		c.Text = fmt.Sprintf("the strategy %s creates Jobs again for items in progress: the metric of %s counts them, and %s does not subtract running Jobs", name, trigger, name)
-		all = append(all, c)
-	case again > 1 && how == 0:
-		c.Text = fmt.Sprintf("the strategy %s created Jobs in %d polls while those of the poll before ran: new items arrived, or the metric counts in-progress items, for which %s creates Jobs again, because it does not subtract running Jobs", name, again, name)
+		causes = append(causes, c)
+	case repeats > 1 && how == 0:
+		c.Text = fmt.Sprintf("the strategy %s created Jobs in %d polls while those of the poll before ran: new items arrived, or the metric counts in-progress items, for which %s creates Jobs again, because it does not subtract running Jobs", name, repeats, name)
 		c.Decide = "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows whether the value falls when a Job takes an item"
 		c.Fix = "If the value does not fall, use the strategy default, or exclude in-progress items from the metric"
-		all = append(all, c)
+		causes = append(causes, c)
 	}
-	return all
+	return causes
 }

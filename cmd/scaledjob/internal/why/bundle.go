@@ -58,11 +58,11 @@ func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 		}
 		unclear := q.Namespace != "" && e.namespace == "" && slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == e.name && s.Mixed })
 		if !e.kind.ofOperator() && (unclear || !q.asks(e.name, e.namespace)) {
-			if e.at.Sub(last) < settled {
+			if e.time.Sub(last) < settled {
 				continue
 			}
-			last = e.at
-			e.line, e.kind, e.message = line{at: e.at, source: e.source}, another, anotherText
+			last = e.time
+			e.line, e.kind, e.message = line{time: e.time, source: e.source}, another, anotherText
 		}
 		fields := e.bundled()
 		if e.source != "" {
@@ -91,8 +91,8 @@ func Files(l *Log, q Question) (log, scaledJobs []byte, err error) {
 // bundled returns the fields of a line for a bundle.
 func (e *entry) bundled() map[string]any {
 	out := map[string]any{"msg": e.said()}
-	if !e.at.IsZero() {
-		out["ts"] = e.at.Format("2006-01-02T15:04:05.999999Z07:00")
+	if !e.time.IsZero() {
+		out["ts"] = e.time.Format("2006-01-02T15:04:05.999999Z07:00")
 	}
 	for key, value := range e.fields {
 		if !bundledFields.MatchString(key) || !plainWord.MatchString(value) {
@@ -158,8 +158,8 @@ func (e *entry) said() string {
 }
 
 // kindOf is the word for an error's kind. It has no part of the error.
-func kindOf(known []plainError, text string) string {
-	return cmp.Or(find(known, text).word, "an error of another kind")
+func kindOf(candidates []plainError, text string) string {
+	return cmp.Or(find(candidates, text).word, "an error of another kind")
 }
 
 func bundledManifest(m *manifest.ScaledJob) any {

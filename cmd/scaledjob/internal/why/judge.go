@@ -18,7 +18,7 @@ type Basis string
 
 // Bases, from the strongest.
 const (
-	Seen     Basis = "seen"     // a line of the log or a field of the cluster says it
+	Observed     Basis = "seen"     // a line of the log or a field of the cluster says it
 	Computed Basis = "computed" // from values that were seen, with the rules of the release
 	Inferred Basis = "inferred" // the only or one of several explanations of the lines
 )
@@ -86,8 +86,8 @@ type judge struct {
 	bounds   keda.Replicas
 	name, ns string
 	sure     bool    // the release is given, or the log says it
-	given    bool    // it is given
-	two      []Cause // of operators that poll at the same time
+	chosen    bool    // it is given
+	rivals      []Cause // of operators that poll at the same time
 }
 
 func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile) *judge {
@@ -107,14 +107,14 @@ func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile
 // in returns the judge with the release that the log has for a run of the operator.
 func (j *judge) in(run int) *judge {
 	profile, err := keda.Release(j.log.versions[run])
-	if j.given || err != nil {
+	if j.chosen || err != nil {
 		return j
 	}
-	of := *j
-	if of.profile = profile; j.spec != nil {
-		of.bounds = profile.Replicas(j.keda)
+	clone := *j
+	if clone.profile = profile; j.spec != nil {
+		clone.bounds = profile.Replicas(j.keda)
 	}
-	return &of
+	return &clone
 }
 
 // strategyOf returns the name of the poll's strategy, or "" if it is not known.
@@ -172,24 +172,24 @@ func (j *judge) verdict(p *Poll) *Verdict {
 }
 
 // failures returns the causes of triggers that could not be read.
-func (j *judge) failures(p *Poll) (all []Cause) {
+func (j *judge) failures(p *Poll) (causes []Cause) {
 	for _, text := range distinct(p.Errors) {
-		all = append(all, j.unreadable(text))
+		causes = append(causes, j.unreadable(text))
 	}
-	return all
+	return causes
 }
 
 // jobsOf returns the number of Jobs that a poll created. Up to 2.20, KEDA prints the number
 // that it wanted, also if creates fail.
 func (j *judge) jobsOf(p *Poll) int64 {
 	switch {
-	case p.Created == nil && p.Wanted != nil:
-		return max(0, *p.Wanted-int64(len(p.Refused)))
+	case p.Created == nil && p.Requested != nil:
+		return max(0, *p.Requested-int64(len(p.Refused)))
 	case p.Created == nil && p.Effective != nil && len(p.Refused) == 0: // the lines in between are left out
 		return *p.Effective
 	case p.Created == nil:
 		return 0
-	case p.Wanted != nil && *p.Created == *p.Wanted && len(p.Refused) > 0:
+	case p.Requested != nil && *p.Created == *p.Requested && len(p.Refused) > 0:
 		return max(0, *p.Created-int64(len(p.Refused)))
 	}
 	return *p.Created
@@ -198,36 +198,36 @@ func (j *judge) jobsOf(p *Poll) int64 {
 // compare computes a poll with all its values again.
 func (j *judge) compare(v *Verdict) {
 	read := len(v.Triggers) + len(v.Errors)
-	if j.spec == nil || v.Running == nil || v.Pending == nil || !v.Began || (v.MaxValue == nil && v.IsActive == nil) || read < len(j.keda0()) || read == 0 {
+	if j.spec == nil || v.Running == nil || v.Pending == nil || !v.HasBeginning || (v.MaxValue == nil && v.IsActive == nil) || read < len(j.keda0()) || read == 0 {
 		return
 	}
 	d := j.profile.Decide(j.keda, keda.State{Scalers: j.scalers(v.Poll), Running: *v.Running, Pending: *v.Pending})
 	v.Compared = true
-	var all []string
-	differ := func(what string, logged, computed int64) {
+	var differences []string
+	differ := func(quantity string, logged, computed int64) {
 		if logged != computed {
-			all = append(all, fmt.Sprintf("%s is %d in the log and %d by the rules", what, logged, computed))
+			differences = append(differences, fmt.Sprintf("%s is %d in the log and %d by the rules", quantity, logged, computed))
 		}
 	}
 	if v.Effective != nil {
 		differ("the strategy's answer", *v.Effective, max(0, d.EffectiveMaxScale))
 	}
-	if wanted := v.Wanted; wanted != nil {
-		differ("the number of Jobs", *wanted, d.Create)
+	if request := v.Requested; request != nil {
+		differ("the number of Jobs", *request, d.Create)
 	} else {
 		differ("the number of Jobs", 0, d.Create)
 	}
-	v.Differs = strings.Join(all, "; ")
+	v.Differs = strings.Join(differences, "; ")
 }
 
 // keda0 returns the triggers of the manifest, of which resource metrics have no line.
-func (j *judge) keda0() (all []manifest.ScaleTrigger) {
+func (j *judge) keda0() (triggers []manifest.ScaleTrigger) {
 	for _, t := range j.spec.Spec.Triggers {
 		if t.Type != "cpu" && t.Type != "memory" {
-			all = append(all, t)
+			triggers = append(triggers, t)
 		}
 	}
-	return all
+	return triggers
 }
 
 // ranges finds T and the queue length.
@@ -243,8 +243,8 @@ func (j *judge) ranges(v *Verdict) {
 	chosen := j.profile.Strategy(j.keda)
 	load := strategy.Load{Running: *v.Running - j.bounds.Min, Pending: value(v.Pending), Max: j.bounds.QueueMax}
 	low, high := int64(-1), int64(-1)
-	const most = 20000
-	for t := range min(j.bounds.QueueMax, most) + 1 {
+	const limit = 20000
+	for t := range min(j.bounds.QueueMax, limit) + 1 {
 		load.Target = t
 		answer := chosen.Scale(load, math.MaxInt32)
 		if max(0, answer.EffectiveMaxScale) == *v.Effective {
@@ -258,7 +258,7 @@ func (j *judge) ranges(v *Verdict) {
 		return
 	}
 	v.T = &Range{Min: float64(low)}
-	if high < most {
+	if high < limit {
 		n := float64(high)
 		v.T.Max = &n
 	}
@@ -284,15 +284,15 @@ func (j *judge) queue(v *Verdict, capped bool) {
 		n := math.Floor(*v.T.Max * target)
 		v.Queue.Max = &n
 	}
-	if wanted := v.Wanted; wanted != nil && *wanted < value(v.Effective) && j.strategyOf(v.Poll) != "eager" {
-		n := float64(*wanted)
+	if request := v.Requested; request != nil && *request < value(v.Effective) && j.strategyOf(v.Poll) != "eager" {
+		n := float64(*request)
 		v.Queue = &Range{max(0, n), &n}
 	}
 }
 
 // creation is the cause of created Jobs.
 func (j *judge) creation(v *Verdict) Cause {
-	c := Cause{ID: "created", Basis: Seen}
+	c := Cause{ID: "created", Basis: Observed}
 	r := value(v.Running)
 	if j.spec != nil && r < j.bounds.Min {
 		c.ID = "below-min"
@@ -310,8 +310,8 @@ func (j *judge) creation(v *Verdict) Cause {
 	if name := j.strategyOf(v.Poll); name != "" {
 		c.Text += ", strategy " + name
 	}
-	if wanted := value(v.Wanted); wanted < value(v.Effective) {
-		c.Text += fmt.Sprintf("; the strategy answers %d, and the queue length limits it to %d", *v.Effective, wanted)
+	if request := value(v.Requested); request < value(v.Effective) {
+		c.Text += fmt.Sprintf("; the strategy answers %d, and the queue length limits it to %d", *v.Effective, request)
 	}
 	if v.MaxValue == nil {
 		c.Basis = Inferred
@@ -334,7 +334,7 @@ func jobsRun(n int64) string {
 }
 
 func (j *judge) refusal(p *Poll) Cause {
-	c := Cause{ID: "create-failed", Basis: Seen}
+	c := Cause{ID: "create-failed", Basis: Observed}
 	if c.Text, c.Fix = plainly(report.Plural(len(p.Refused), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
 		c.Fix, c.Decide = "Remove the reason that the API server gives", j.kubectl("describe scaledjob %s")
 	}
@@ -368,7 +368,7 @@ func (j *judge) jobsCommand() string {
 }
 
 // scalers are the triggers as the log shows them.
-func (j *judge) scalers(p *Poll) (all []keda.Scaler) {
+func (j *judge) scalers(p *Poll) (scalers []keda.Scaler) {
 	for i, t := range p.Triggers {
 		if t.Target < 0 && i < len(j.triggers) {
 			t.Target = j.triggers[i].Target
@@ -377,10 +377,10 @@ func (j *judge) scalers(p *Poll) (all []keda.Scaler) {
 		if t.Active {
 			s.Activity = scaling.Active
 		}
-		all = append(all, s)
+		scalers = append(scalers, s)
 	}
 	for range p.Errors {
-		all = append(all, keda.Scaler{Failed: true})
+		scalers = append(scalers, keda.Scaler{Failed: true})
 	}
-	return all
+	return scalers
 }

@@ -15,14 +15,14 @@ type line struct {
 	paste  int    // of the fenced blocks and files, from 0
 	source string // the operator's pod, if the line names it
 	others bool   // of another component of KEDA, or of another pod
-	at     time.Time
+	time     time.Time
 	text   string
 	fields map[string]string
 }
 
 // split returns the lines of a text. A Markdown fence begins another paste: its lines may be
 // of another day, and in another order.
-func split(text string, first int) (all []line, pastes int) {
+func split(text string, first int) (lines []line, pastes int) {
 	pastes = first
 	var open strings.Builder
 	filled, depth, number, blank := false, 0, 0, false
@@ -36,7 +36,7 @@ func split(text string, first int) (all []line, pastes int) {
 			l.number, l.paste = number, pastes
 			filled, depth = true, 0
 			open.Reset()
-			all = append(all, l)
+			lines = append(lines, l)
 		}
 	}
 	text = colors.ReplaceAllString(unquote.Replace(text), "")
@@ -66,7 +66,7 @@ func split(text string, first int) (all []line, pastes int) {
 		blank = false
 	}
 	end()
-	return all, pastes + 1
+	return lines, pastes + 1
 }
 
 // begins matches the begin of a line of a log: an object, a time, the header of klog, a prefix or a crash.
@@ -104,18 +104,18 @@ func unwrap(raw string) line {
 	if strings.Contains(l.text, `""`) && strings.Contains(l.text, `"":`) {
 		l.text = fromCSV(l.text)
 	}
-	whole := l.text
-	pod, prefixed := strings.CutPrefix(whole, "[pod/")
+	original := l.text
+	pod, prefixed := strings.CutPrefix(original, "[pod/")
 	pod, _, _ = strings.Cut(pod, "]")
-	if m := podOf.FindStringSubmatch(whole); m != nil {
+	if m := podOf.FindStringSubmatch(original); m != nil {
 		pod, prefixed = m[1], true
 	}
-	l.others = ofOthers.MatchString(whole) || (prefixed && !strings.Contains(pod, "keda"))
-	if m := podName.FindStringSubmatch(whole); m != nil {
+	l.others = ofOthers.MatchString(original) || (prefixed && !strings.Contains(pod, "keda"))
+	if m := podName.FindStringSubmatch(original); m != nil {
 		l.source = cmp.Or(m[1], m[2])
 	}
-	if strings.Contains(whole, `\"`) {
-		if m := inJSON.FindStringSubmatch(whole); m != nil {
+	if strings.Contains(original, `\"`) {
+		if m := inJSON.FindStringSubmatch(original); m != nil {
 			l.text = strings.TrimSpace(unescape.Replace(strings.Trim(m[1], `"`)))
 		}
 	}
@@ -131,12 +131,12 @@ func unwrap(raw string) line {
 			}
 			value = s
 		}
-		if _, known := l.fields[m[1]]; !known {
+		if _, present := l.fields[m[1]]; !present {
 			l.fields[m[1]] = value
 		}
 	}
-	if l.at = timeOf(l.text, l.fields["ts"]); l.at.IsZero() {
-		l.at = timeOf(whole, "")
+	if l.time = timeOf(l.text, l.fields["ts"]); l.time.IsZero() {
+		l.time = timeOf(original, "")
 	}
 	return l
 }
@@ -212,10 +212,10 @@ func parseTime(text string) time.Time {
 			return t
 		}
 	}
-	since, err := strconv.ParseFloat(text, 64)
+	number, err := strconv.ParseFloat(text, 64)
 	for _, micros := range []float64{1e6, 1e3, 1e-3} { // zap's epoch, millis and nano
-		if at := since * micros; err == nil && at > 1e15 && at < 1e16 {
-			return time.UnixMicro(int64(at)).UTC()
+		if micro := number * micros; err == nil && micro > 1e15 && micro < 1e16 {
+			return time.UnixMicro(int64(micro)).UTC()
 		}
 	}
 	return time.Time{}

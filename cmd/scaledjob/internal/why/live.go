@@ -46,17 +46,17 @@ type Condition struct{ Type, Status, Reason, Message string }
 type Notice struct{ Reason, Message string }
 
 // causes returns what the cluster shows, the most important first.
-func (l *Live) causes(j *judge) (all []Cause) {
+func (l *Live) causes(j *judge) (causes []Cause) {
 	for _, c := range l.Conditions {
 		switch {
 		case c.Type == "Paused" && c.Status == "True":
-			all = append(all, Cause{ID: "paused", Basis: Seen, Text: "the ScaledJob is paused, so KEDA does not poll it", Fix: "Remove the annotation autoscaling.keda.sh/paused"})
+			causes = append(causes, Cause{ID: "paused", Basis: Observed, Text: "the ScaledJob is paused, so KEDA does not poll it", Fix: "Remove the annotation autoscaling.keda.sh/paused"})
 		case c.Type == "Ready" && c.Status != "True" && c.Reason != "" && c.Reason != "Initialized":
-			all = append(all, l.notReady(j, c))
+			causes = append(causes, l.notReady(j, c))
 		}
 	}
 	for _, name := range l.Absent {
-		all = append(all, Cause{ID: "no-authentication", Basis: Seen, Text: name + " does not exist, and a trigger refers to it",
+		causes = append(causes, Cause{ID: "no-authentication", Basis: Observed, Text: name + " does not exist, and a trigger refers to it",
 			Fix: createAuthentication})
 	}
 	if l.Stuck > 0 || len(l.Waiting) > 0 {
@@ -64,19 +64,19 @@ func (l *Live) causes(j *judge) (all []Cause) {
 		if len(l.Waiting) > 0 {
 			text += ": " + strings.Join(l.Waiting, "; ")
 		}
-		all = append(all, Cause{ID: "stuck", Basis: Seen, Text: text, Decide: j.jobsCommand(), Fix: "Make the pods start, or delete the Jobs: KEDA counts them"})
+		causes = append(causes, Cause{ID: "stuck", Basis: Observed, Text: text, Decide: j.jobsCommand(), Fix: "Make the pods start, or delete the Jobs: KEDA counts them"})
 	}
-	return all
+	return causes
 }
 
 func (l *Live) notReady(j *judge, c Condition) Cause {
-	text, known := c.Message, readErrors
+	text, candidates := c.Message, readErrors
 	id, does := "invalid", "KEDA rejects the ScaledJob and does not poll it: "
 	switch c.Reason {
 	case "TriggerError", "PartialTriggerError":
 		id, does = "unreadable", "a trigger cannot be read: "
 	case "KEDAJobCreateFailed":
-		id, does, known = "create-failed", "creates fail: ", createErrors
+		id, does, candidates = "create-failed", "creates fail: ", createErrors
 	}
 	for _, e := range slices.Backward(l.Events) {
 		if (e.Reason == "KEDAScalerFailed" && id != "create-failed") || (e.Reason == "KEDAJobCreateFailed" && id == "create-failed") {
@@ -84,8 +84,8 @@ func (l *Live) notReady(j *judge, c Condition) Cause {
 			break
 		}
 	}
-	said, fix := plainly(does, known, text)
-	return Cause{ID: id, Basis: Seen, Text: said, Fix: cmp.Or(fix, "Correct what the message names"), Decide: j.kubectl("describe scaledjob %s")}
+	said, fix := plainly(does, candidates, text)
+	return Cause{ID: id, Basis: Observed, Text: said, Fix: cmp.Or(fix, "Correct what the message names"), Decide: j.kubectl("describe scaledjob %s")}
 }
 
 // live adds the state of the cluster to an account, and answers if the log has no poll.

@@ -30,12 +30,12 @@ type Log struct {
 	Subjects []*Subject
 	Operator []Event // of starts, stops and leases
 	Lines    int
-	Known    int // lines with a known message
+	Recognized    int // lines with a known message
 	Short    int // lines whose number or name was cut off
 	Reversed bool
 	Undated  bool // no line has a time
 	Version  string
-	From, To time.Time
+	From, End time.Time
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
 	stopped     *Event         // why the operator does not poll at the end of the log
@@ -47,7 +47,7 @@ type Log struct {
 
 // A moment is the time of a line and its subject.
 type moment struct {
-	at      time.Time
+	time      time.Time
 	run     int
 	subject *Subject // nil is the operator
 }
@@ -63,7 +63,7 @@ func Read(texts ...string) *Log {
 		l.Lines += len(lines)
 		others := false // the next version is another component's
 		for _, line := range lines {
-			switch e, ok := known(line); {
+			switch e, ok := classify(line); {
 			case e.short:
 				l.Short++
 			case e.kind == other:
@@ -76,7 +76,7 @@ func Read(texts ...string) *Log {
 			}
 		}
 	}
-	l.Known = len(entries)
+	l.Recognized = len(entries)
 	complete(entries)
 	l.order(entries)
 	for _, e := range entries {
@@ -107,17 +107,17 @@ func (l *Log) Values(namespace, name string, triggers int) []Trigger {
 func complete(entries []entry) {
 	var near time.Time
 	for _, e := range entries {
-		if e.at.Year() > 0 && !e.at.IsZero() && near.IsZero() {
-			near = e.at
+		if e.time.Year() > 0 && !e.time.IsZero() && near.IsZero() {
+			near = e.time
 		}
 	}
 	for i := range entries {
 		switch e := &entries[i]; {
-		case e.at.IsZero():
-		case e.at.Year() > 0:
-			near = e.at
+		case e.time.IsZero():
+		case e.time.Year() > 0:
+			near = e.time
 		case klog.MatchString(e.text) && !near.IsZero():
-			e.at = time.Date(near.Year(), e.at.Month(), e.at.Day(), e.at.Hour(), e.at.Minute(), e.at.Second(), 0, near.Location())
+			e.time = time.Date(near.Year(), e.time.Month(), e.time.Day(), e.time.Hour(), e.time.Minute(), e.time.Second(), 0, near.Location())
 		}
 	}
 }
@@ -138,8 +138,8 @@ func (l *Log) order(entries []entry) {
 	// pastes in the order of their times; files that overlap are merged
 	first := map[int]time.Time{}
 	for _, e := range entries {
-		if _, ok := first[e.paste]; !ok && !e.at.IsZero() {
-			first[e.paste] = e.at
+		if _, ok := first[e.paste]; !ok && !e.time.IsZero() {
+			first[e.paste] = e.time
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
@@ -156,8 +156,8 @@ func backwards(part []entry) bool {
 	balance := 0
 	for i := 1; i < len(part); i++ {
 		a, b := part[i-1], part[i]
-		if !a.at.IsZero() && !b.at.IsZero() && a.source == b.source {
-			balance += b.at.Compare(a.at)
+		if !a.time.IsZero() && !b.time.IsZero() && a.source == b.source {
+			balance += b.time.Compare(a.time)
 		}
 	}
 	if balance != 0 {
@@ -165,7 +165,7 @@ func backwards(part []entry) bool {
 	}
 	for i := 1; i < len(part); i++ {
 		switch a, b := part[i-1].kind, part[i].kind; [2]kind{min(a, b), max(a, b)} {
-		case [2]kind{running, pending}, [2]kind{effective, wanted}, [2]kind{wanted, created}:
+		case [2]kind{running, pending}, [2]kind{effective, requested}, [2]kind{requested, created}:
 			balance += cmp.Compare(b, a)
 		}
 	}
@@ -181,14 +181,14 @@ func (l *Log) assign(entries []entry) (kept []entry) {
 		}
 	}
 	for _, e := range entries {
-		if all := spaces[e.name]; !e.kind.ofOperator() && e.namespace == "" && len(all) > 0 {
-			if len(all) > 1 {
-				for _, namespace := range all {
+		if namespaces := spaces[e.name]; !e.kind.ofOperator() && e.namespace == "" && len(namespaces) > 0 {
+			if len(namespaces) > 1 {
+				for _, namespace := range namespaces {
 					l.subject(e.name, namespace).Mixed = true
 				}
 				continue
 			}
-			e.namespace = all[0]
+			e.namespace = namespaces[0]
 		}
 		kept = append(kept, e)
 	}
@@ -213,8 +213,8 @@ func (l *Log) later(p *Poll) bool {
 // ScaledJob.
 func (l *Log) last(run int, except *Subject, before time.Time) (last time.Time) {
 	for _, m := range l.times {
-		if m.run == run && (except == nil || (m.subject != nil && m.subject != except)) && (before.IsZero() || m.at.Before(before)) && m.at.After(last) {
-			last = m.at
+		if m.run == run && (except == nil || (m.subject != nil && m.subject != except)) && (before.IsZero() || m.time.Before(before)) && m.time.After(last) {
+			last = m.time
 		}
 	}
 	return last

@@ -17,14 +17,14 @@ func (j *judge) measure(s *Subject, past Metrics) {
 	}
 	interval := j.interval(s)
 	for i, p := range s.Polls {
-		if p.At.IsZero() || p.Cut || len(p.Triggers)+len(p.Errors) > 0 {
+		if p.Time.IsZero() || p.Cut || len(p.Triggers)+len(p.Errors) > 0 {
 			continue
 		}
-		end := p.At.Add(interval)
-		if i+1 < len(s.Polls) && s.Polls[i+1].At.After(p.At) {
-			end = s.Polls[i+1].At
+		end := p.Time.Add(interval)
+		if i+1 < len(s.Polls) && s.Polls[i+1].Time.After(p.Time) {
+			end = s.Polls[i+1].Time
 		}
-		values, complete := j.values(past, p.At.Add(time.Second), end.Add(-time.Second))
+		values, complete := j.values(past, p.Time.Add(time.Second), end.Add(-time.Second))
 		if !complete {
 			continue
 		}
@@ -38,32 +38,32 @@ func (j *judge) measure(s *Subject, past Metrics) {
 }
 
 // past returns the values of Prometheus outside of the polls of the log as lines of the timeline.
-func (j *judge) past(s *Subject, past Metrics) (all []Group) {
-	from, to := time.Time{}, time.Time{}
+func (j *judge) past(s *Subject, past Metrics) (groups []Group) {
+	from, last := time.Time{}, time.Time{}
 	if n := len(s.Polls); n > 0 {
-		from, to = s.Polls[0].At, s.Polls[n-1].At
+		from, last = s.Polls[0].Time, s.Polls[n-1].Time
 	}
 	for i, sample := range past {
-		at := sample.at
-		if (!at.Before(from) && !at.After(to)) || (i > 0 && past[i-1].at.Equal(at)) {
+		instant := sample.time
+		if (!instant.Before(from) && !instant.After(last)) || (i > 0 && past[i-1].time.Equal(instant)) {
 			continue
 		}
-		if values, complete := j.values(past, at, at); complete {
+		if values, complete := j.values(past, instant, instant); complete {
 			text, run := "Prometheus: "+valuesText(values), 0
 			for _, p := range s.Polls {
-				if !p.At.After(at) {
+				if !p.Time.After(instant) {
 					run = p.Run
 				}
 			}
-			all = append(all, Group{From: at, To: at, Run: run, Text: text, like: text})
+			groups = append(groups, Group{From: instant, End: instant, Run: run, Text: text, like: text})
 		}
 	}
-	return all
+	return groups
 }
 
 // values returns the last values of the triggers between two times, with their targets.
-func (j *judge) values(of Metrics, from, to time.Time) ([]Trigger, bool) {
-	values, complete := of.Values(len(j.triggers), from, to)
+func (j *judge) values(samples Metrics, from, last time.Time) ([]Trigger, bool) {
+	values, complete := samples.Values(len(j.triggers), from, last)
 	for i := range values {
 		values[i].Target = j.triggers[i].Target
 	}
@@ -92,7 +92,7 @@ func (j *judge) now(l *Live) *Verdict {
 	d := j.profile.Decide(j.keda, keda.State{Scalers: j.scalers(p), Running: l.Running, Pending: l.Pending})
 	if d.Demand.Active {
 		effective := max(0, d.EffectiveMaxScale)
-		p.Effective, p.Wanted, p.Created = &effective, &d.Create, &d.Create
+		p.Effective, p.Requested, p.Created = &effective, &d.Create, &d.Create
 		if d.Asked {
 			p.MaxValue = &d.Demand.Jobs
 		}

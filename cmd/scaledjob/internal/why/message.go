@@ -20,9 +20,9 @@ const (
 	percentage
 	active   // level 1
 	inactive // level 1
-	nothing  // no need to create Jobs; since 2.14.1
+	unneeded  // no need to create Jobs; since 2.14.1
 	effective
-	wanted
+	requested
 	refused // a create failed
 	created
 	pruned
@@ -61,9 +61,9 @@ var messages = []struct {
 	{"Number of pending Jobs", pending, "Number of pending Jobs"},
 	{"Scaling Jobs", running, "Number of running Jobs"},
 	{"Effective number of max jobs", effective, "Effective number of max jobs"},
-	{"No need to create jobs", nothing, ""},
+	{"No need to create jobs", unneeded, ""},
 	{"Created jobs", created, "Number of jobs"},
-	{"Creating jobs", wanted, "Number of jobs"},
+	{"Creating jobs", requested, "Number of jobs"},
 	{"Failed to create a new Job", refused, ""},
 	{"Scaler Metric value", metric, ""},
 	{"Checking if ScaleJob Scalers are active", checked, ""},
@@ -116,7 +116,7 @@ var messages = []struct {
 	{"panic: ", stopped, atBegin},
 	{"fatal error: ", stopped, atBegin},
 	{"failed to update status", mentioned, ""},
-	{"Number of jobs", wanted, "Number of jobs"},
+	{"Number of jobs", requested, "Number of jobs"},
 	{`"maxValue"`, checked, "maxValue"},
 }
 
@@ -151,7 +151,7 @@ type entry struct {
 }
 
 // known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
-func known(l line) (e entry, ok bool) {
+func classify(l line) (e entry, ok bool) {
 	e.line = l
 	if l.others || l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" {
 		return e, false

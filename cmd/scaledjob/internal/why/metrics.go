@@ -13,7 +13,7 @@ import (
 
 // Query is the expression of Prometheus for the metrics of a ScaledJob, or of all without a namespace or
 // a name. A server that keeps the namespace in another label gives the values of all namespaces.
-func Query(namespace, name string, since time.Duration) string {
+func Query(namespace, name string, span time.Duration) string {
 	selector := `__name__=~"keda_scaler_(metrics_value|active|errors|detail_errors_total)"`
 	if name != "" {
 		selector += ",scaledObject=" + strconv.Quote(name)
@@ -21,7 +21,7 @@ func Query(namespace, name string, since time.Duration) string {
 	if namespace != "" {
 		selector += ",exported_namespace=~" + strconv.Quote(regexp.QuoteMeta(namespace)+"|")
 	}
-	return fmt.Sprintf("{%s}[%ds]", selector, max(1, int(since.Seconds())))
+	return fmt.Sprintf("{%s}[%ds]", selector, max(1, int(span.Seconds())))
 }
 
 // Metrics are samples of the operator's metrics about triggers, from its endpoint or Prometheus, in
@@ -32,9 +32,9 @@ type sample struct {
 	name, namespace string // of the ScaledJob
 	metric          string // metrics_value, active, errors or detail_errors_total
 	trigger         int
-	of              string // name of the trigger's metric
+	series              string // name of the trigger's metric
 	labels          string // all of them
-	at              time.Time
+	time              time.Time
 	value           float64
 }
 
@@ -44,19 +44,19 @@ var (
 )
 
 // ReadMetrics reads the text of the operator's endpoint at a time.
-func ReadMetrics(text string, at time.Time) (all Metrics) {
+func ReadMetrics(text string, instant time.Time) (samples Metrics) {
 	for _, m := range metricLine.FindAllStringSubmatch(text, -1) {
 		labels := map[string]string{"__name__": m[1]}
 		for _, l := range metricLabel.FindAllStringSubmatch(m[2], -1) {
 			labels[l[1]] = l[2]
 		}
-		all = all.add(labels, at, m[3])
+		samples = samples.add(labels, instant, m[3])
 	}
-	return all
+	return samples
 }
 
 // ReadPrometheus reads an answer of Prometheus to Query.
-func ReadPrometheus(data []byte) (all Metrics, err error) {
+func ReadPrometheus(data []byte) (samples Metrics, err error) {
 	var answer struct {
 		Status, Error string
 		Data          struct {
@@ -76,16 +76,16 @@ func ReadPrometheus(data []byte) (all Metrics, err error) {
 		for _, v := range r.Values {
 			seconds, _ := v[0].(float64)
 			text, _ := v[1].(string)
-			all = all.add(r.Metric, time.UnixMilli(int64(seconds*1000)).UTC(), text)
+			samples = samples.add(r.Metric, time.UnixMilli(int64(seconds*1000)).UTC(), text)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b sample) int { return a.at.Compare(b.at) })
-	return all, nil
+	slices.SortStableFunc(samples, func(a, b sample) int { return a.time.Compare(b.time) })
+	return samples, nil
 }
 
 // add adds a sample of a ScaledJob. Prometheus may have moved the label namespace.
-func (all Metrics) add(labels map[string]string, at time.Time, text string) Metrics {
-	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], of: labels["metric"], labels: fmt.Sprint(labels), at: at}
+func (samples Metrics) add(labels map[string]string, instant time.Time, text string) Metrics {
+	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], series: labels["metric"], labels: fmt.Sprint(labels), time: instant}
 	if s.namespace == "" {
 		s.namespace = labels["namespace"]
 	}
@@ -98,29 +98,29 @@ func (all Metrics) add(labels map[string]string, at time.Time, text string) Metr
 	s.trigger, err = strconv.Atoi(index)
 	s.value, unread = strconv.ParseFloat(text, 64)
 	if kind := labels["type"]; err != nil || unread != nil || (kind != "" && kind != "scaledjob") {
-		return all
+		return samples
 	}
-	return append(all, s)
+	return append(samples, s)
 }
 
 // Of returns the samples of a ScaledJob.
-func (all Metrics) Of(namespace, name string) (own Metrics) {
-	for _, s := range all {
+func (samples Metrics) ForScaledJob(namespace, name string) (matching Metrics) {
+	for _, s := range samples {
 		if s.name == name && (namespace == "" || s.namespace == namespace) {
-			own = append(own, s)
+			matching = append(matching, s)
 		}
 	}
-	return own
+	return matching
 }
 
 // Values returns the last values of the triggers from a time until another, and reports whether
 // each of the triggers has one.
-func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, complete bool) {
+func (samples Metrics) Values(triggers int, from, last time.Time) (values []Trigger, complete bool) {
 	values = make([]Trigger, triggers)
-	found, told := make([]bool, triggers), make([]bool, triggers)
-	start, _ := slices.BinarySearchFunc(all, from, func(s sample, at time.Time) int { return s.at.Compare(at) })
-	for _, s := range all[start:] {
-		if s.at.After(to) {
+	found, activity := make([]bool, triggers), make([]bool, triggers)
+	start, _ := slices.BinarySearchFunc(samples, from, func(s sample, instant time.Time) int { return s.time.Compare(instant) })
+	for _, s := range samples[start:] {
+		if s.time.After(last) {
 			break
 		}
 		if s.trigger < 0 || s.trigger >= triggers {
@@ -129,10 +129,10 @@ func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, c
 		t := &values[s.trigger]
 		switch s.metric {
 		case "metrics_value":
-			found[s.trigger], t.Name, t.Value = true, s.of, s.value
-			t.Active = (t.Active && told[s.trigger]) || (!told[s.trigger] && s.value > 0)
+			found[s.trigger], t.Name, t.Value = true, s.series, s.value
+			t.Active = (t.Active && activity[s.trigger]) || (!activity[s.trigger] && s.value > 0)
 		case "active":
-			told[s.trigger], t.Active = true, s.value > 0
+			activity[s.trigger], t.Active = true, s.value > 0
 		}
 	}
 	return values, triggers > 0 && !slices.Contains(found, false)
@@ -140,15 +140,15 @@ func (all Metrics) Values(triggers int, from, to time.Time) (values []Trigger, c
 
 // failing returns the names of the triggers with increasing errors. A lower value is a counter that begins
 // anew.
-func (all Metrics) failing() (names []string) {
+func (samples Metrics) failing() (names []string) {
 	last := map[string]float64{} // by the labels
-	for _, s := range all {
+	for _, s := range samples {
 		if s.metric != "errors" && s.metric != "detail_errors_total" {
 			continue
 		}
-		before, seen := last[s.labels]
+		before, repeated := last[s.labels]
 		last[s.labels] = s.value
-		if name := fmt.Sprintf("trigger %d", s.trigger); seen && s.value > before && !slices.Contains(names, name) {
+		if name := fmt.Sprintf("trigger %d", s.trigger); repeated && s.value > before && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -75,22 +75,22 @@ var listErrors = []plainError{
 }
 
 // in returns an error in plain words.
-func in(known []plainError, text string) (means, fix string) {
-	e := find(known, text)
+func in(candidates []plainError, text string) (means, fix string) {
+	e := find(candidates, text)
 	return e.means, e.fix
 }
 
 // find returns the known error that a text is, or the zero value.
-func find(known []plainError, text string) (e plainError) {
-	if i := slices.IndexFunc(known, func(e plainError) bool { return e.pattern.MatchString(text) }); i >= 0 {
-		e = known[i]
+func find(candidates []plainError, text string) (e plainError) {
+	if i := slices.IndexFunc(candidates, func(e plainError) bool { return e.pattern.MatchString(text) }); i >= 0 {
+		e = candidates[i]
 	}
 	return e
 }
 
 // plainly returns an error after a beginning, in plain words if it is a known one, and its fix.
-func plainly(begin string, known []plainError, text string) (said, fix string) {
-	means, fix := in(known, text)
+func plainly(begin string, candidates []plainError, text string) (said, fix string) {
+	means, fix := in(candidates, text)
 	if means != "" {
 		begin += means + ": "
 	}

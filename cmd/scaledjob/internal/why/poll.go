@@ -11,11 +11,11 @@ import (
 
 // A Poll is a poll of a ScaledJob as the log shows it. A pointer is nil if its line is missing.
 type Poll struct {
-	At    time.Time // the first line's
+	Time    time.Time // the first line's
 	Line  int       // the first line's number
 	Run   int       // the run of the operator, or the paste, from 0
 	Cut   bool
-	Began bool // lines before the count of running Jobs are known
+	HasBeginning bool // lines before the count of running Jobs are known
 
 	Triggers  []Trigger
 	Errors    []string // of triggers
@@ -25,7 +25,7 @@ type Poll struct {
 	Pending   *int64   // P
 	Strategy  string   // the selected strategy
 	Effective *int64   // the strategy's answer, at least 0
-	Wanted    *int64
+	Requested    *int64
 	Created   *int64
 	Refused   []string // errors of creates
 	Pruned    int
@@ -34,7 +34,7 @@ type Poll struct {
 	source string    // the operator's pod
 	until  time.Time // the last line's
 	stage  int
-	ended  bool // a later line shows that nothing is missing
+	followed  bool // a later line shows that nothing is missing
 }
 
 // A Trigger is the value of a trigger in the log.
@@ -48,16 +48,16 @@ type Trigger struct {
 // join puts the lines of each ScaledJob into polls.
 func (l *Log) join(entries []entry) {
 	run, paste, source := 0, -1, ""
-	dated := slices.ContainsFunc(entries, func(e entry) bool { return !e.at.IsZero() })
+	dated := slices.ContainsFunc(entries, func(e entry) bool { return !e.time.IsZero() })
 	for i, e := range entries {
 		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
 		start := e.kind == version || e.kind == started
-		prose := dated && e.at.IsZero() && e.kind.ofOperator() && !e.crash()
+		prose := dated && e.time.IsZero() && e.kind.ofOperator() && !e.crash()
 		if prose {
 			continue
 		}
-		again := start && starting(entries[:i], e)
-		restarted := i > 0 && start && !again
+		repeated := start && starting(entries[:i], e)
+		restarted := i > 0 && start && !repeated
 		if (paste >= 0 && e.paste != paste) || moved || restarted {
 			if i > 0 {
 				run++
@@ -68,7 +68,7 @@ func (l *Log) join(entries []entry) {
 		if m := versionText.FindStringSubmatch(e.text); m != nil {
 			l.versions[run] = m[1]
 		}
-		if !again {
+		if !repeated {
 			l.see(e, run)
 		}
 	}
@@ -89,7 +89,7 @@ func starting(entries []entry, e entry) bool {
 	for _, before := range slices.Backward(entries) {
 		switch {
 		case before.kind == version || before.kind == started:
-			return before.kind != e.kind && (e.at.IsZero() || e.at.Sub(before.at) < startup)
+			return before.kind != e.kind && (e.time.IsZero() || e.time.Sub(before.time) < startup)
 		case !before.kind.ofOperator():
 			return false
 		}
@@ -109,17 +109,17 @@ func (l *Log) close(cut bool) {
 
 // concluded reports whether the poll has a line that only the end of a poll has.
 func (p *Poll) concluded() bool {
-	return p.Created != nil || p.stage >= stageOf[nothing] || (p.IsActive != nil && !*p.IsActive && p.Pending != nil)
+	return p.Created != nil || p.stage >= stageOf[unneeded] || (p.IsActive != nil && !*p.IsActive && p.Pending != nil)
 }
 
 func (l *Log) see(e entry, run int) {
-	if !e.at.IsZero() {
+	if !e.time.IsZero() {
 		l.Undated = false
-		if l.From.IsZero() || e.at.Before(l.From) {
-			l.From = e.at
+		if l.From.IsZero() || e.time.Before(l.From) {
+			l.From = e.time
 		}
-		if e.at.After(l.To) {
-			l.To = e.at
+		if e.time.After(l.End) {
+			l.End = e.time
 		}
 	}
 	event := Event{entry: e, Run: run}
@@ -127,15 +127,15 @@ func (l *Log) see(e entry, run int) {
 	case e.kind.ofOperator():
 		l.operate(&event)
 		l.Operator = append(l.Operator, event)
-		l.times = append(l.times, moment{e.at, run, nil})
+		l.times = append(l.times, moment{e.time, run, nil})
 		return
 	}
 	if e.kind == another {
-		l.times = append(l.times, moment{e.at, run, &Subject{}})
+		l.times = append(l.times, moment{e.time, run, &Subject{}})
 		return
 	}
 	s := l.subject(e.name, e.namespace)
-	l.times = append(l.times, moment{e.at, run, s})
+	l.times = append(l.times, moment{e.time, run, s})
 	if stageOf[e.kind] == 0 {
 		event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text)
 		s.Events = append(s.Events, event)
@@ -165,7 +165,7 @@ func (l *Log) operate(e *Event) {
 		if before != nil { // another line of the same stop
 			e.lease = before.lease
 		}
-		if u != nil && u.Run == e.Run && e.at.Sub(u.at) < renewing && !e.crash() {
+		if u != nil && u.Run == e.Run && e.time.Sub(u.time) < renewing && !e.crash() {
 			e.lease = cmp.Or(u.fields["error"], u.text)
 		}
 	case e.kind == waits || e.kind == denied:
@@ -180,7 +180,7 @@ func (l *Log) operate(e *Event) {
 // stageOf orders the lines of a poll.
 var stageOf = map[kind]int{
 	metric: 1, unreadable: 1, checked: 2, running: 3, pending: 4, selected: 5, percentage: 5, active: 6, inactive: 6,
-	nothing: 7, effective: 7, wanted: 8, refused: 9, created: 10, pruned: 11, failed: 12,
+	unneeded: 7, effective: 7, requested: 8, refused: 9, created: 10, pruned: 11, failed: 12,
 }
 
 // add adds a line to the poll of the ScaledJob, or begins the next poll.
@@ -188,27 +188,27 @@ func (s *Subject) add(e entry, run int) {
 	stage := stageOf[e.kind]
 	p := s.open
 	next := p == nil || stage < p.stage || (stage == p.stage && (e.kind == running || e.kind == pending || e.kind == checked ||
-		e.kind == effective || e.kind == created || e.kind == wanted || e.kind == nothing))
+		e.kind == effective || e.kind == created || e.kind == requested || e.kind == unneeded))
 	if next && p != nil && e.kind == metric && p.stage == stageOf[checked] { // a line out of order within a second
-		next = !p.At.Equal(e.at)
+		next = !p.Time.Equal(e.time)
 	}
 	if next {
 		if p != nil {
-			p.ended = true
+			p.followed = true
 		}
-		p = &Poll{At: e.at, Line: e.line.number, Run: run, source: e.source, Cut: stage > stageOf[running], Began: stage < stageOf[running]}
+		p = &Poll{Time: e.time, Line: e.line.number, Run: run, source: e.source, Cut: stage > stageOf[running], HasBeginning: stage < stageOf[running]}
 		s.Polls = append(s.Polls, p)
 		s.open = p
 	}
 	p.stage = stage
-	if !e.at.IsZero() {
-		p.until = e.at
+	if !e.time.IsZero() {
+		p.until = e.time
 	}
 	p.set(e)
 }
 
 func (p *Poll) set(e entry) {
-	n, on, none := &e.number, true, int64(0)
+	n, yes, zero := &e.number, true, int64(0)
 	switch e.kind {
 	case metric:
 		if t, ok := triggerOf(e); ok {
@@ -218,8 +218,8 @@ func (p *Poll) set(e entry) {
 		p.Errors = append(p.Errors, cmp.Or(e.fields["error"], e.fields["Error"], "no text"))
 	case checked:
 		if text, found := e.fields["isActive"]; found {
-			on = text == "true"
-			p.IsActive = &on
+			yes = text == "true"
+			p.IsActive = &yes
 		}
 		if v, err := strconv.ParseFloat(e.fields["maxValue"], 64); err == nil {
 			p.MaxValue = &v
@@ -233,14 +233,14 @@ func (p *Poll) set(e entry) {
 	case percentage:
 		p.Strategy = "default"
 	case active, inactive:
-		on = e.kind == active
-		p.IsActive = &on
-	case nothing:
-		p.IsActive, p.Effective, p.Wanted, p.Created = &on, &none, &none, &none
+		yes = e.kind == active
+		p.IsActive = &yes
+	case unneeded:
+		p.IsActive, p.Effective, p.Requested, p.Created = &yes, &zero, &zero, &zero
 	case effective:
-		p.Effective, p.IsActive = n, &on
-	case wanted:
-		p.Wanted = n
+		p.Effective, p.IsActive = n, &yes
+	case requested:
+		p.Requested = n
 	case refused:
 		p.Refused = append(p.Refused, cmp.Or(e.fields["error"], "no text"))
 	case created:
@@ -274,32 +274,32 @@ const settled = 2 * time.Second
 
 // finish removes polls that were pasted twice, and decides which polls are complete.
 func (s *Subject) finish(l *Log) {
-	seen := map[string]bool{}
+	visited := map[string]bool{}
 	s.Polls = slices.DeleteFunc(s.Polls, func(p *Poll) bool {
-		if p.At.IsZero() || p.Running == nil {
+		if p.Time.IsZero() || p.Running == nil {
 			return false
 		}
 		key := p.key()
-		again := seen[key]
-		seen[key] = true
-		return again
+		repeated := visited[key]
+		visited[key] = true
+		return repeated
 	})
 	for _, p := range s.Polls {
-		if p.Cut && p.ended && p.Running != nil {
+		if p.Cut && p.followed && p.Running != nil {
 			p.Cut = false
 		}
 		if p.Cut && p.Running != nil && p.Pending != nil && p.IsActive == nil && l.later(p) {
 			p.Cut = false
 		}
 		open := p.Effective != nil && *p.Effective > 0 && p.Created == nil && len(p.Refused) == 0
-		if filtered := p.Pending == nil && p.Effective == nil; p.Running == nil || filtered || (open && !p.ended) {
+		if filtered := p.Pending == nil && p.Effective == nil; p.Running == nil || filtered || (open && !p.followed) {
 			p.Cut = true
 		}
 	}
 }
 
 func (p *Poll) key() string {
-	text := p.At.String() + strconv.FormatInt(*p.Running, 10)
+	text := p.Time.String() + strconv.FormatInt(*p.Running, 10)
 	for _, n := range []*int64{p.Pending, p.Created} {
 		if n != nil {
 			text += " " + strconv.FormatInt(*n, 10)

@@ -10,7 +10,7 @@ import (
 )
 
 // most is the number of lines of a timeline that is printed.
-const most = 40
+const maxTimeline = 40
 
 // say writes a line. Texts from outside cannot begin another.
 func say(out io.Writer, format string, args ...any) {
@@ -26,7 +26,7 @@ func (r *Report) Print(out io.Writer) {
 	if len(r.Subjects) == 0 {
 		return
 	}
-	say(out, "release   KEDA %s (%s: %s)", r.Release, r.Basis, r.Why)
+	say(out, "release   KEDA %s (%s: %s)", r.Release, r.Basis, r.Reason)
 	for _, a := range r.Subjects {
 		fmt.Fprintln(out)
 		a.print(out)
@@ -57,7 +57,7 @@ func (a *Account) print(out io.Writer) {
 		say(out, "note: %s", n)
 	}
 	groups := a.Groups
-	if n := len(groups) - most; n > 0 {
+	if n := len(groups) - maxTimeline; n > 0 {
 		say(out, "  … %s before; -o json has all", report.Plural(n, "line"))
 		groups = groups[n:]
 	}
@@ -81,18 +81,18 @@ func (a *Account) print(out io.Writer) {
 }
 
 func (g *Group) print(out io.Writer) {
-	when := fmt.Sprintf("line %d", g.Line)
+	period := fmt.Sprintf("line %d", g.Line)
 	switch {
-	case !g.From.IsZero() && g.To.Equal(g.From):
-		when = clockOf(g.From, false)
+	case !g.From.IsZero() && g.End.Equal(g.From):
+		period = clockOf(g.From, false)
 	case !g.From.IsZero():
-		when = clockOf(g.From, false) + "-" + clockOf(g.To, false)
+		period = clockOf(g.From, false) + "-" + clockOf(g.End, false)
 	}
 	alike := ""
 	if g.Polls > 1 {
 		alike = fmt.Sprintf("%d polls alike: ", g.Polls)
 	}
-	say(out, "  %-17s  %s%s", when, alike, g.Text)
+	say(out, "  %-17s  %s%s", period, alike, g.Text)
 	if g.Cause != nil {
 		say(out, "  %-17s  %s: %s", "", g.Cause.Basis, strings.TrimSpace(g.Cause.Text))
 	}

@@ -42,11 +42,11 @@ var secrets = compiled(
 	`\b[A-Za-z0-9+/_-]{32,}={0,2}`,
 )
 
-func compiled(texts ...string) (all []*regexp.Regexp) {
+func compiled(texts ...string) (patterns []*regexp.Regexp) {
 	for _, text := range texts {
-		all = append(all, regexp.MustCompile(text))
+		patterns = append(patterns, regexp.MustCompile(text))
 	}
-	return all
+	return patterns
 }
 
 // Redact replaces what may be a credential. Each form is looked for in the whole text, so that none

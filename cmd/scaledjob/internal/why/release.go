@@ -78,14 +78,14 @@ func compare(a, b string) int {
 }
 
 // Candidates returns the releases that can have written the log, oldest first.
-func (l *Log) Candidates() (all []keda.Profile) {
+func (l *Log) Candidates() (profiles []keda.Profile) {
 	for _, name := range keda.Releases() {
 		if compare(name, "2.4") < 0 || (l.First != "" && compare(name, l.First) < 0) || (l.Last != "" && compare(name, l.Last) > 0) {
 			continue
 		}
 		if p, err := keda.Release(name); err == nil {
-			all = append(all, p)
+			profiles = append(profiles, p)
 		}
 	}
-	return all
+	return profiles
 }

@@ -21,14 +21,14 @@ type Question struct {
 	Release         string           // "" is found in the log
 	Live            map[string]*Live // of the cluster, by name
 	Past            Metrics          // of Prometheus
-	At              time.Time        // the moment asked about; the zero value is the end of the log
+	Moment              time.Time        // the moment asked about; the zero value is the end of the log
 }
 
 // A Report explains the ScaledJobs of a log.
 type Report struct {
 	Release  string     `json:"release"`
 	Basis    Basis      `json:"releaseBasis"`
-	Why      string     `json:"releaseWhy,omitempty"`
+	Reason      string     `json:"releaseWhy,omitempty"`
 	Notes    []string   `json:"notes,omitempty"`
 	Subjects []*Account `json:"scaledJobs"`
 }
@@ -55,7 +55,7 @@ type Account struct {
 // A Group is a line of the timeline: polls that are alike, or an event.
 type Group struct {
 	From  time.Time `json:"from,omitzero"`
-	To    time.Time `json:"to,omitzero"`
+	End    time.Time `json:"to,omitzero"`
 	Line  int       `json:"line"`
 	Run   int       `json:"run"`
 	Polls int       `json:"polls,omitempty"` // 0 is an event
@@ -69,10 +69,10 @@ func Explain(l *Log, q Question) *Report {
 	r := &Report{}
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
-	if !q.At.IsZero() && (l.From.IsZero() || q.At.Before(l.From) || q.At.After(l.To)) {
-		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.At, true), clockOf(l.From, true), clockOf(l.To, true)))
+	if !q.Moment.IsZero() && (l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End)) {
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
-	if len(l.Subjects) == 0 && l.Known > 0 { // all lines are about the operator
+	if len(l.Subjects) == 0 && l.Recognized > 0 { // all lines are about the operator
 		for _, m := range q.Manifests {
 			l.Subjects = append(l.Subjects, &Subject{Name: m.Name, Namespace: m.Namespace})
 		}
@@ -88,17 +88,17 @@ func Explain(l *Log, q Question) *Report {
 			continue
 		}
 		j := newJudge(l, s, spec, profile)
-		j.sure, j.given = r.Basis == Seen, q.Release != ""
-		past := q.Past.Of(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
+		j.sure, j.chosen = r.Basis == Observed, q.Release != ""
+		past := q.Past.ForScaledJob(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
 		j.measure(s, past)
-		a := account(l, s, j, q.At, past)
+		a := account(l, s, j, q.Moment, past)
 		j.live(a, q.Live[s.Name])
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
 		r.Subjects = append(r.Subjects, a)
 	}
-	if q.Name != "" && len(r.Subjects) == 0 && l.Known > 0 {
+	if q.Name != "" && len(r.Subjects) == 0 && l.Recognized > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("no line is about the ScaledJob %q: KEDA does not poll it, or the log is of another time or operator. The log has %s", q.Name, names(l)))
 	}
 	return r
@@ -110,7 +110,7 @@ func (l *Log) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", report.Plural(l.Short, "line")))
 	}
 	switch {
-	case l.Known == 0:
+	case l.Recognized == 0:
 		return append(notes, "no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator")
 	case l.Reversed:
 		notes = append(notes, "the log has the newest line first")
@@ -119,7 +119,7 @@ func (l *Log) notes() (notes []string) {
 		notes = append(notes, "the lines have no time: gaps and the polling interval are not known")
 	}
 	// Without running Jobs, an active poll creates some, which such lines show.
-	if l.Known == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) &&
+	if l.Recognized == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) &&
 		slices.ContainsFunc(l.entries, func(e entry) bool { return e.kind == running && e.number > 0 }) {
 		notes = append(notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
 	}
@@ -170,34 +170,34 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 // release finds the release of the rules.
 func (r *Report) release(l *Log, q Question) keda.Profile {
 	profile, err := keda.Release(cmp.Or(q.Release, l.Version))
-	switch all := l.Candidates(); {
+	switch profiles := l.Candidates(); {
 	case err == nil && q.Release == "":
-		r.Basis, r.Why = Seen, "the log says so"
-		if all := slices.Compact(slices.Sorted(maps.Values(l.versions))); len(all) > 1 {
-			r.Why += "; it has " + strings.Join(all, ", ") + ", and each poll the rules of its own"
+		r.Basis, r.Reason = Observed, "the log says so"
+		if versions := slices.Compact(slices.Sorted(maps.Values(l.versions))); len(versions) > 1 {
+			r.Reason += "; it has " + strings.Join(versions, ", ") + ", and each poll the rules of its own"
 		}
 	case err == nil:
-		r.Basis, r.Why = Seen, "given"
+		r.Basis, r.Reason = Observed, "given"
 		if l.Version != "" && compare(l.Version, profile.Release()) != 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("the log says KEDA %s, not %s", l.Version, profile.Release()))
 		}
-	case len(all) == 0:
-		profile, r.Basis, r.Why = keda.Newest(), Inferred, "the lines are of several releases"
+	case len(profiles) == 0:
+		profile, r.Basis, r.Reason = keda.Newest(), Inferred, "the lines are of several releases"
 		r.Notes = append(r.Notes, fmt.Sprintf("the lines are of several releases: %s and later, %s and earlier; pastes of different operators?", l.First, l.Last))
-	case len(all) == 1:
-		profile, r.Basis, r.Why = all[0], Inferred, "no other release writes such lines"
+	case len(profiles) == 1:
+		profile, r.Basis, r.Reason = profiles[0], Inferred, "no other release writes such lines"
 	default:
-		profile, r.Basis = fitting(l, q, all), Inferred
-		r.Why = fmt.Sprintf("the lines are those of %s to %s; use --release", all[0].Release(), all[len(all)-1].Release())
+		profile, r.Basis = fitting(l, q, profiles), Inferred
+		r.Reason = fmt.Sprintf("the lines are those of %s to %s; use --release", profiles[0].Release(), profiles[len(profiles)-1].Release())
 	}
 	r.Release = profile.Release()
 	return profile
 }
 
 // fitting returns the newest candidate that agrees with most polls.
-func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
-	best, fewest := all[len(all)-1], -1
-	for _, p := range slices.Backward(all) {
+func fitting(l *Log, q Question, profiles []keda.Profile) keda.Profile {
+	best, fewest := profiles[len(profiles)-1], -1
+	for _, p := range slices.Backward(profiles) {
 		differ := 0
 		for _, s := range l.Subjects {
 			spec, _ := q.manifest(s, len(l.Subjects))
@@ -218,9 +218,9 @@ func fitting(l *Log, q Question, all []keda.Profile) keda.Profile {
 }
 
 // account judges the polls of a ScaledJob, and answers.
-func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account {
+func account(l *Log, s *Subject, j *judge, instant time.Time, past Metrics) *Account {
 	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
-	j.two = twoOperators(s)
+	j.rivals = twoOperators(s)
 	for _, p := range s.Polls {
 		v := j.in(p.Run).verdict(p)
 		a.verdicts = append(a.verdicts, v)
@@ -247,15 +247,15 @@ func account(l *Log, s *Subject, j *judge, at time.Time, past Metrics) *Account 
 	if interval > 0 {
 		a.Interval = interval.Round(time.Second).String()
 	}
-	if seen := s.interval(); seen > 0 && seen < interval*2/3 {
-		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, and the manifest's pollingInterval is %s: it is not the manifest of the log, or two operators poll", seen.Round(time.Second), interval))
+	if measured := s.interval(); measured > 0 && measured < interval*2/3 {
+		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, and the manifest's pollingInterval is %s: it is not the manifest of the log, or two operators poll", measured.Round(time.Second), interval))
 	}
 	a.Also = j.also(l, s, a.verdicts, interval)
 	a.Groups = j.timeline(l, s, a.verdicts, j.past(s, past))
 	if names := past.failing(); len(names) > 0 {
 		a.Notes = append(a.Notes, "in Prometheus the errors of these triggers increase: "+strings.Join(names, ", "))
 	}
-	j.answer(l, s, a, at)
+	j.answer(l, s, a, instant)
 	return a
 }
 
@@ -272,31 +272,31 @@ func (j *judge) interval(s *Subject) time.Duration {
 
 // interval returns the median of the times between polls, or 0 if it has too few.
 func (s *Subject) interval() time.Duration {
-	var all []time.Duration
+	var durations []time.Duration
 	for i := 1; i < len(s.Polls); i++ {
-		if p, before := s.Polls[i], s.Polls[i-1]; p.Run == before.Run && !p.At.IsZero() && p.At.After(before.At) {
-			all = append(all, p.At.Sub(before.At))
+		if p, before := s.Polls[i], s.Polls[i-1]; p.Run == before.Run && !p.Time.IsZero() && p.Time.After(before.Time) {
+			durations = append(durations, p.Time.Sub(before.Time))
 		}
 	}
-	if len(all) < 2 {
+	if len(durations) < 2 {
 		return 0
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	slices.Sort(durations)
+	return durations[len(durations)/2]
 }
 
 // timeline folds the polls that are alike, and puts the events between them.
-func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) (all []Group) {
-	all = past
+func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) (groups []Group) {
+	groups = past
 	for _, v := range verdicts {
-		all = append(all, groupOf(v))
+		groups = append(groups, groupOf(v))
 	}
 	for _, e := range slices.Concat(s.Events, l.Operator) {
 		if text := j.in(e.Run).eventText(e); text != "" {
-			all = append(all, Group{From: e.at, To: e.at, Line: e.line.number, Run: e.Run, Text: text, like: text})
+			groups = append(groups, Group{From: e.time, End: e.time, Line: e.line.number, Run: e.Run, Text: text, like: text})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Group) int {
+	slices.SortStableFunc(groups, func(a, b Group) int {
 		if a.Run != b.Run {
 			return a.Run - b.Run
 		}
@@ -308,13 +308,13 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		}
 		return a.From.Compare(b.From)
 	})
-	return fold(all)
+	return fold(groups)
 }
 
-func fold(all []Group) (folded []Group) {
-	for _, g := range all {
+func fold(groups []Group) (folded []Group) {
+	for _, g := range groups {
 		if n := len(folded); n > 0 && folded[n-1].like == g.like && folded[n-1].Run == g.Run {
-			folded[n-1].To = g.To
+			folded[n-1].End = g.End
 			folded[n-1].Polls += g.Polls
 			continue
 		}
@@ -325,7 +325,7 @@ func fold(all []Group) (folded []Group) {
 
 // groupOf is a poll as a line of the timeline.
 func groupOf(v *Verdict) Group {
-	g := Group{From: v.At, To: v.At, Line: v.Line, Run: v.Run, Polls: 1}
+	g := Group{From: v.Time, End: v.Time, Line: v.Line, Run: v.Run, Polls: 1}
 	var parts []string
 	add := func(holds bool, format string, args ...any) {
 		if holds {

@@ -489,18 +489,18 @@ func TestSameName(t *testing.T) {
 // TestMoment asks about a time outside of the log.
 func TestMoment(t *testing.T) {
 	l := Read(strings.Join(pollLines(0, "a", 1, 0, 2), "\n"))
-	r := Explain(l, Question{At: l.To.AddDate(0, 0, 1)})
+	r := Explain(l, Question{Moment: l.End.AddDate(0, 0, 1)})
 	require.Contains(t, r.Notes[0], "is not in the log")
 	stops := append(append(pollLines(0, "a", 1, 0, 0), pollLines(30, "a", 1, 0, 0)...), "2026-01-02T10:00:50Z\tERROR\tsetup\tproblem running manager\t"+`{"error": "leader election lost"}`)
 	l = Read(strings.Join(stops, "\n"))
-	require.Contains(t, Explain(l, Question{At: l.From}).Subjects[0].Answer, "No Job was created since 10:00:00")
+	require.Contains(t, Explain(l, Question{Moment: l.From}).Subjects[0].Answer, "No Job was created since 10:00:00")
 	require.Contains(t, Explain(l, Question{}).Subjects[0].Answer, "No poll since 10:00:50")
 
 	// A later event neither stops polling nor begins it again.
 	const of = `{"controllerKind": "ScaledJob", "name": "a", "namespace": "shop", "error": "no host setting given"}`
 	for _, later := range []string{"ERROR\tsetup\tproblem running manager\t" + `{"error": "leader election lost"}`, "ERROR\tReconciler error\t" + of, "INFO\tUnpausing ScaledJob\t" + of} {
 		l = Read(strings.Join(append(pollLines(0, "a", 1, 0, 0), "2026-01-02T10:01:00Z\tINFO\tScaledJob is paused\t"+of, "2026-01-02T12:00:00Z\t"+later), "\n"))
-		require.Contains(t, Explain(l, Question{At: l.From.Add(time.Hour)}).Subjects[0].Answer, "No poll since 10:01:00: the ScaledJob is paused", later)
+		require.Contains(t, Explain(l, Question{Moment: l.From.Add(time.Hour)}).Subjects[0].Answer, "No poll since 10:01:00: the ScaledJob is paused", later)
 	}
 }
 
@@ -674,7 +674,7 @@ func TestHostileText(t *testing.T) {
 	lines = append(lines, pollLines(90, "a", 4, 0, 1)[1:]...)
 	spec := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: \"" + hostile + "\"}\nspec: {jobTargetRef: {template: {}}, triggers: [{type: \"" + hostile + "\", metadata: {\"" + hostile + "\": \"1\"}}]}\n"
 	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(spec))[0].ScaledJob}}
-	q.Live = map[string]*Live{"a": {Lint: []string{"\x1b[31m"}, Absent: []string{"\x1b[31m"}, Waiting: []string{"\x1b[31m"}, Metrics: Metrics{{name: "a", metric: "metrics_value", of: "\x1b[31m"}}, Counted: true}}
+	q.Live = map[string]*Live{"a": {Lint: []string{"\x1b[31m"}, Absent: []string{"\x1b[31m"}, Waiting: []string{"\x1b[31m"}, Metrics: Metrics{{name: "a", metric: "metrics_value", series: "\x1b[31m"}}, Counted: true}}
 	for _, r := range []*Report{Explain(Read(text), Question{}), Explain(Read(text), Question{Name: "a", Manifests: q.Manifests}), Explain(Read(strings.Join(lines, "\n")), q),
 		Explain(Read(strings.Join(lines[:len(lines)-9], "\n")), Question{Manifests: q.Manifests}), Explain(Read(), q)} {
 		var b strings.Builder

@@ -11,13 +11,13 @@ import (
 )
 
 // idle returns the causes of a poll without an active trigger.
-func (j *judge) idle(v *Verdict) (all []Cause) {
-	all = j.failures(v.Poll)
+func (j *judge) idle(v *Verdict) (causes []Cause) {
+	causes = j.failures(v.Poll)
 	if len(v.Triggers) > 0 {
-		return append(all, j.inactive(v)...)
+		return append(causes, j.inactive(v)...)
 	}
-	if len(all) > 0 {
-		return all
+	if len(causes) > 0 {
+		return causes
 	}
 	if j.spec != nil && j.bounds.Min > 0 {
 		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min))}
@@ -68,7 +68,7 @@ func distinct(texts []string) []string {
 }
 
 func (j *judge) unreadable(text string) Cause {
-	c := Cause{ID: "unreadable", Basis: Seen}
+	c := Cause{ID: "unreadable", Basis: Observed}
 	if means, _ := in(readErrors, text); means == canceled {
 		c.ID = "canceled"
 	}
@@ -79,7 +79,7 @@ func (j *judge) unreadable(text string) Cause {
 }
 
 // inactive returns the causes of triggers that were read and are not active.
-func (j *judge) inactive(v *Verdict) (all []Cause) {
+func (j *judge) inactive(v *Verdict) (causes []Cause) {
 	var above, zero []string
 	for _, t := range v.Triggers {
 		switch {
@@ -95,53 +95,53 @@ func (j *judge) inactive(v *Verdict) (all []Cause) {
 		if len(j.triggers) > 0 {
 			value = j.threshold(" %v", ". The manifest has none above 0: it is not the one of the log, or this scaler finds its activity in another way than by the value")
 		}
-		all = append(all, Cause{ID: "activation", Basis: Seen,
+		causes = append(causes, Cause{ID: "activation", Basis: Observed,
 			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + value,
 			Fix:  "Lower the activation value (activationValue, activationListLength, …) below the smallest queue that needs a Job; its default is 0"})
 	}
 	if len(zero) > 0 {
-		all = append(all, Cause{ID: "empty", Basis: Seen, Text: "the queue length is 0 (" + strings.Join(zero, ", ") + ")",
+		causes = append(causes, Cause{ID: "empty", Basis: Observed, Text: "the queue length is 0 (" + strings.Join(zero, ", ") + ")",
 			Fix: j.ifWorkWaits()})
 	}
-	return all
+	return causes
 }
 
 // covered returns the causes of an active poll when the strategy asks for no Job.
-func (j *judge) covered(v *Verdict) (all []Cause) {
-	r, p, m, most := value(v.Running), value(v.Pending), j.bounds.Min, j.bounds.QueueMax
+func (j *judge) covered(v *Verdict) (causes []Cause) {
+	r, p, m, queueMax := value(v.Running), value(v.Pending), j.bounds.Min, j.bounds.QueueMax
 	basis := Computed
 	if j.spec == nil || v.T == nil {
 		basis = Inferred
 	}
 	switch name := j.strategyOf(v.Poll); {
-	case m == 0 && r < most && v.MaxValue == nil && v.T != nil && v.T.Max != nil && *v.T.Max == 0 && (name == "eager" || r == 0):
-		all = append(all, j.otherManifest(fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name)))
-	case j.spec != nil && r > m+most && name != "custom" && j.two == nil:
-		all = append(all, j.foreign(r))
-	case j.spec != nil && r >= m+most && name != "custom":
-		all = append(all, Cause{ID: "maximum", Basis: Computed,
-			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+most, pendingWords(p)),
+	case m == 0 && r < queueMax && v.MaxValue == nil && v.T != nil && v.T.Max != nil && *v.T.Max == 0 && (name == "eager" || r == 0):
+		causes = append(causes, j.otherManifest(fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name)))
+	case j.spec != nil && r > m+queueMax && name != "custom" && j.rivals == nil:
+		causes = append(causes, j.foreign(r))
+	case j.spec != nil && r >= m+queueMax && name != "custom":
+		causes = append(causes, Cause{ID: "maximum", Basis: Computed,
+			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+queueMax, pendingWords(p)),
 			Fix:  "Raise maxReplicaCount, or make Jobs shorter"})
 		if p > 0 {
-			all[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
+			causes[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
 		}
 	case m > 0 && r-m <= 0 && (name == "" || name == "default" || (name == "accurate" && p == 0)):
-		all = append(all, Cause{ID: "min", Basis: basis,
+		causes = append(causes, Cause{ID: "min", Basis: basis,
 			Text: fmt.Sprintf("%s and min is %d: KEDA creates for the queue only above min (R - min = %d, T = 0)", jobsRun(r), m, r-m),
 			Fix:  "If items wait, no trigger counts them: see the value of the trigger; the Jobs of the minimum must take them"})
 	default:
-		all = append(all, j.deducted(v, name)...)
+		causes = append(causes, j.deducted(v, name)...)
 	}
 	if r > 0 && p == r {
-		stuck := Cause{ID: "stuck", Basis: Seen, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
+		stuck := Cause{ID: "stuck", Basis: Observed, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
 			Text: fmt.Sprintf("none of the %d Jobs has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
 			Fix:  "Make the pods start, or delete the Jobs; set activeDeadlineSeconds and backoffLimit so that they end"}
-		for i := range all {
-			all[i].Fix = stuck.Fix // no other strategy or maximum makes them work
+		for i := range causes {
+			causes[i].Fix = stuck.Fix // no other strategy or maximum makes them work
 		}
-		all = append(all, stuck)
+		causes = append(causes, stuck)
 	}
-	return all
+	return causes
 }
 
 // foreign is the cause of more running Jobs than the maximum.
@@ -153,17 +153,17 @@ func (j *judge) foreign(r int64) Cause {
 
 // stuckFirst makes stuck Jobs the first cause of polls in which no Job has had a running pod for a while.
 func stuckFirst(verdicts []*Verdict) {
-	var since time.Time
+	var start time.Time
 	for _, v := range verdicts {
-		at := slices.IndexFunc(v.Causes, func(c Cause) bool { return c.ID == "stuck" })
+		index := slices.IndexFunc(v.Causes, func(c Cause) bool { return c.ID == "stuck" })
 		switch {
-		case at < 0:
-			since = time.Time{}
-		case since.IsZero():
-			since = v.At
-		case v.At.Sub(since) >= StuckAfter:
-			stuck := v.Causes[at]
-			v.Causes = slices.Insert(slices.Delete(v.Causes, at, at+1), 0, stuck)
+		case index < 0:
+			start = time.Time{}
+		case start.IsZero():
+			start = v.Time
+		case v.Time.Sub(start) >= StuckAfter:
+			stuck := v.Causes[index]
+			v.Causes = slices.Insert(slices.Delete(v.Causes, index, index+1), 0, stuck)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func pendingWords(p int64) string {
 }
 
 // deducted returns the cause for each strategy that the poll may have.
-func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
+func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 	r, p, m := value(v.Running), value(v.Pending), j.bounds.Min
 	basis := Computed
 	if name == "" || v.T == nil {
@@ -185,33 +185,33 @@ func (j *judge) deducted(v *Verdict, name string) (all []Cause) {
 	if name == "" || name == "default" {
 		c := Cause{ID: "running-deducted", Basis: basis, Fix: j.fixOfDefault(),
 			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s%s", v.minus("R", r-m), aboveMin(m), pendingWords(p))}
-		all = append(all, c)
+		causes = append(causes, c)
 	}
 	switch {
 	case name == "accurate" && p == 0 && v.T == nil:
-		all = append(all, Cause{ID: "nothing-asked", Basis: Inferred,
+		causes = append(causes, Cause{ID: "nothing-asked", Basis: Inferred,
 			Text:   fmt.Sprintf("the strategy accurate subtracts only pending Jobs, and P=0: T is 0 and a minimum keeps the poll active, or R=%d is the maximum", r),
 			Decide: j.kubectl("get scaledjob %s -o yaml") + " shows minReplicaCount and maxReplicaCount",
 			Fix:    "If items wait, see the value of the trigger, or raise maxReplicaCount"})
 	case name == "accurate", name == "" && p > 0:
-		all = append(all, Cause{ID: "pending-deducted", Basis: basis,
+		causes = append(causes, Cause{ID: "pending-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", v.minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
 	case name == "eager":
-		all = append(all, Cause{ID: "eager-deducted", Basis: basis,
+		causes = append(causes, Cause{ID: "eager-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, and R contains P already", j.bounds.QueueMax, r-m, p),
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
 	case name == "custom":
-		all = append(all, Cause{ID: "custom-deducted", Basis: basis,
+		causes = append(causes, Cause{ID: "custom-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s%s%s", j.profile.Strategy(j.keda), v.minus("R", r-m), aboveMin(m), pendingWords(p)),
 			Fix:  "Lower customScalingQueueLengthDeduction or customScalingRunningJobPercentage"})
 	}
 	if name == "" {
-		for i := range all {
-			all[i].Decide = j.kubectl("get scaledjob %s -o yaml") + " shows the strategy"
+		for i := range causes {
+			causes[i].Decide = j.kubectl("get scaledjob %s -o yaml") + " shows the strategy"
 		}
 	}
-	return all
+	return causes
 }
 
 // minus describes a subtraction from T.
@@ -268,14 +268,14 @@ func (j *judge) counting() (how triggers.Counting, trigger string, differ bool) 
 }
 
 // releases returns the releases that can have written the log: one if it is sure.
-func (j *judge) releases() (all []string) {
+func (j *judge) releases() (releases []string) {
 	if !j.sure {
 		for _, p := range j.log.Candidates() {
-			all = append(all, p.Release())
+			releases = append(releases, p.Release())
 		}
 	}
-	if len(all) == 0 {
-		all = []string{j.profile.Release()}
+	if len(releases) == 0 {
+		releases = []string{j.profile.Release()}
 	}
-	return all
+	return releases
 }

@@ -48,8 +48,8 @@ var kinds = sync.OnceValue(func() *Field {
 	for line := range strings.Lines(text) {
 		name := strings.TrimLeft(line, " ")
 		above = above[:1+len(line)-len(name)]
-		words, of := strings.Fields(name), above[len(above)-1]
-		f := &Field{in: of.in, facts: map[string]string{}}
+		words, parent := strings.Fields(name), above[len(above)-1]
+		f := &Field{in: parent.in, facts: map[string]string{}}
 		for _, word := range words[1:] {
 			fact, releases, _ := strings.Cut(word, ":")
 			if fact == "in" {
@@ -59,19 +59,19 @@ var kinds = sync.OnceValue(func() *Field {
 				f.closed = f.closed || strings.HasPrefix(fact, "=")
 			}
 		}
-		if of.fields == nil {
-			of.fields = map[string]*Field{}
+		if parent.fields == nil {
+			parent.fields = map[string]*Field{}
 		}
-		of.fields[words[0]] = f
-		i, _ := slices.BinarySearch(of.names, words[0])
-		of.names = slices.Insert(of.names, i, words[0])
+		parent.fields[words[0]] = f
+		i, _ := slices.BinarySearch(parent.names, words[0])
+		parent.names = slices.Insert(parent.names, i, words[0])
 		above = append(above, f)
 	}
 	return above[0]
 })
 
 // Of returns the object of a kind, or nil.
-func Of(kind string) *Field { return kinds().Field(kind) }
+func Kind(kind string) *Field { return kinds().Field(kind) }
 
 // Field returns a field of an object, or of the objects in a list or map.
 func (f *Field) Field(name string) *Field {
@@ -93,21 +93,21 @@ func (f *Field) In(release string) bool {
 
 // Releases describes the releases that have the field.
 func (f *Field) Releases() string {
-	first, rest, _ := strings.Cut(f.in, "-")
-	if strings.HasSuffix(Of("ScaledJob").in, "-"+rest) {
+	first, last, _ := strings.Cut(f.in, "-")
+	if strings.HasSuffix(Kind("ScaledJob").in, "-"+last) {
 		return first + " or later"
 	}
 	return strings.NewReplacer("-", " to ", ",", ", or ").Replace(f.in)
 }
 
 // Required reports whether a release requires the field.
-func (f *Field) Required(release string) bool { return f.has(release, "required") }
+func (f *Field) Required(release string) bool { return f.holds(release, "required") }
 
 // Some reports whether a release rejects an empty list.
-func (f *Field) Some(release string) bool { return f.has(release, "some") }
+func (f *Field) NeedsItem(release string) bool { return f.holds(release, "some") }
 
 // Open reports whether a release keeps fields that the object does not have.
-func (f *Field) Open(release string) bool { return f.has(release, "open") }
+func (f *Field) Open(release string) bool { return f.holds(release, "open") }
 
 // Allows reports whether a release allows a value.
 func (f *Field) Allows(value, release string) bool {
@@ -121,7 +121,7 @@ func (f *Field) Closed() bool { return f.closed }
 // Enum returns the values that a release allows, sorted, or nil for any.
 func (f *Field) Enum(release string) (values []string) {
 	for fact := range f.facts {
-		if value, ok := strings.CutPrefix(fact, "="); ok && f.has(release, fact) {
+		if value, ok := strings.CutPrefix(fact, "="); ok && f.holds(release, fact) {
 			values = append(values, value)
 		}
 	}
@@ -130,7 +130,7 @@ func (f *Field) Enum(release string) (values []string) {
 }
 
 // has takes releases before 2.2 for 2.2.
-func (f *Field) has(release, fact string) bool {
+func (f *Field) holds(release, fact string) bool {
 	releases, ok := f.facts[fact]
 	if !ok {
 		return false

@@ -13,15 +13,15 @@ import (
 
 // awsRules are the rules of triggers for Amazon Web Services.
 var awsRules = []Rule{
-	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, when(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, onlyIf(matches("queueURL", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
 	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", accepted(polls, matches("metricStat", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString))},
 	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
-		accepted("KEDA ignores it", when(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), given("expression")))},
-	{awsTypes, "PodIdentityOwner = false", "2.18", accepted("KEDA takes it as operator", when(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")))},
+		accepted("KEDA ignores it", onlyIf(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), provided("expression")))},
+	{awsTypes, "PodIdentityOwner = false", "2.18", accepted("KEDA takes it as operator", onlyIf(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")))},
 	{[]string{"aws-sqs-queue"}, "cannot get queueName from queueURL", "2.18", about("queueURL", queueURL)},
-	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(without("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
-	{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", when(sameLength("dimensionName", "dimensionValue", ";"), without("expression"))},
-	{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", when(allowed("metricUnit", units...), without("expression"))},
+	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(missing("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
+	{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", onlyIf(sameLength("dimensionName", "dimensionValue", ";"), missing("expression"))},
+	{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", onlyIf(allowed("metricUnit", units...), missing("expression"))},
 	{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
 	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
 	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
@@ -57,7 +57,7 @@ func collectionTime(c *checker) fault {
 
 // awsSecretKey finds half of a pair of AWS keys.
 func awsSecretKey(c *checker) fault {
-	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || (c.given("identityOwner") && !c.is("identityOwner", "pod")) || !c.absent("awsRoleArn") {
+	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || (c.hasAll("identityOwner") && !c.equals("identityOwner", "pod")) || !c.absent("awsRoleArn") {
 		return fault{}
 	}
 	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
@@ -72,12 +72,12 @@ var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
 // dynamoValues finds a value without its type.
 func dynamoValues(c *checker) fault {
 	v := c.get("expressionAttributeValues")
-	var all map[string]any
-	if json.Unmarshal([]byte(v.Text), &all) != nil {
+	var values map[string]any
+	if json.Unmarshal([]byte(v.Text), &values) != nil {
 		return jsonObject("expressionAttributeValues")(c)
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value, _ := all[name].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, _ := values[name].(map[string]any)
 		typed := len(value) == 1
 		for key, x := range value {
 			_, isText := x.(string)

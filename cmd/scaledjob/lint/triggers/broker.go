@@ -30,9 +30,9 @@ var brokerRules = []Rule{
 	{[]string{"activemq"}, "no destinationName is given", "2.18", activemqTemplate("destinationName")},
 	{[]string{"activemq"}, "no brokerName given", "2.18", activemqTemplate("brokerName")},
 	{[]string{"artemis-queue"}, "both cert and key must be provided", "2.18", together("cert", "key")},
-	{[]string{"activemq"}, "no management endpoint given", "2.18", needs(without("restAPITemplate"), "without restAPITemplate", "managementEndpoint", "destinationName", "brokerName")},
+	{[]string{"activemq"}, "no management endpoint given", "2.18", needs(missing("restAPITemplate"), "without restAPITemplate", "managementEndpoint", "destinationName", "brokerName")},
 	{[]string{"artemis-queue"}, "no management endpoint given", "2.18",
-		needs(without("restApiTemplate"), "without restApiTemplate", "managementEndpoint", "queueName", "brokerName", "brokerAddress")},
+		needs(missing("restApiTemplate"), "without restApiTemplate", "managementEndpoint", "queueName", "brokerName", "brokerAddress")},
 	{[]string{"temporal"}, "both cert and key must be provided when using TLS", "2.18", together("cert", "key")},
 }
 
@@ -42,7 +42,7 @@ var pulsarTopic = regexp.MustCompile(`^(persistent://)?[^/:]+(/[^/:]+){2,3}$`)
 func anyPositive(names ...string) check {
 	return func(c *checker) fault {
 		for _, name := range names {
-			if x, ok := c.float(name); (ok && x >= 1) || !c.shown(name) {
+			if x, ok := c.float(name); (ok && x >= 1) || !c.visible(name) {
 				return fault{}
 			}
 		}
@@ -53,7 +53,7 @@ func anyPositive(names ...string) check {
 // needsTrue finds a key that needs a boolean.
 func needsTrue(name, flag string) check {
 	return func(c *checker) fault {
-		if c.given(name) && isNotTrue(flag)(c) {
+		if c.hasAll(name) && isNotTrue(flag)(c) {
 			return fault{key: c.get(name).Key, text: name + " needs " + flag, fix: fmt.Sprintf(`Write %s: "true", or delete %s`, flag, name)}
 		}
 		return fault{}

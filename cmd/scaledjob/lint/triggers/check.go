@@ -45,7 +45,7 @@ func Check(name, release string, in Input) []Problem {
 	if !ok {
 		return nil
 	}
-	c := checker{name: name, release: release, d: d, in: in, seen: map[Problem]bool{}}
+	c := checker{name: name, release: release, d: d, in: in, reported: map[Problem]bool{}}
 	c.unknown()
 	if d.Full {
 		for _, p := range d.Parameters {
@@ -62,7 +62,7 @@ type checker struct {
 	d             Declaration
 	in            Input
 	problems      []Problem
-	seen          map[Problem]bool // these
+	reported          map[Problem]bool // these
 	secret        bool             // the problem that is looked for depends on a Secret
 }
 
@@ -83,8 +83,8 @@ func (c *checker) add(p Problem) {
 	if c.secret {
 		p.Text = quoted.ReplaceAllString(quotedAs.ReplaceAllString(p.Text, " the value as "), "")
 	}
-	if !c.seen[p] {
-		c.seen[p], c.problems = true, append(c.problems, p)
+	if !c.reported[p] {
+		c.reported[p], c.problems = true, append(c.problems, p)
 	}
 }
 
@@ -112,12 +112,12 @@ func (c *checker) wrongPlace(key string) bool {
 		if !slices.Contains(p.Names, name) && !slices.Contains(p.Names, key) {
 			continue
 		}
-		where := "environment variables"
+		medium := "environment variables"
 		if !fromEnv {
-			where = "the metadata"
+			medium = "the metadata"
 		}
 		c.add(Problem{Kind: WrongPlace, Key: key, Warning: true,
-			Text: fmt.Sprintf("KEDA does not read %s of %s from %s, and ignores the key", strings.TrimSuffix(key, "FromEnv"), c.name, where),
+			Text: fmt.Sprintf("KEDA does not read %s of %s from %s, and ignores the key", strings.TrimSuffix(key, "FromEnv"), c.name, medium),
 			Fix:  "Give " + Ways(p)})
 		return true
 	}
@@ -183,7 +183,7 @@ func (c *checker) parameter(p Parameter) {
 		if p.Announced != "" && v.Key != "" {
 			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: v.Key + " is deprecated", Fix: sentence(p.Announced)})
 		}
-		if v.State == Known {
+		if v.State == Visible {
 			c.value(p, v)
 		}
 	}

@@ -36,7 +36,7 @@ func Counts(kind, release string, in Input) (how Counting, hidden bool) {
 // decides, also if the URL comes from another document.
 func rabbitmq(in Input, excludes bool) (how Counting, hidden bool) {
 	get := func(name string) Value { return Get("rabbitmq", name, in) }
-	if mode := get("mode"); mode.State == Known && mode.Text != "QueueLength" && mode.Text != "Unknown" {
+	if mode := get("mode"); mode.State == Visible && mode.Text != "QueueLength" && mode.Text != "Unknown" {
 		return 0, false
 	}
 	if exclude, err := strconv.ParseBool(get("excludeUnacknowledged").Text); exclude && err == nil {
@@ -46,17 +46,17 @@ func rabbitmq(in Input, excludes bool) (how Counting, hidden bool) {
 		return LeavesOut, false // KEDA rejects it over AMQP
 	}
 	switch protocol := get("protocol"); {
-	case protocol.State == Known && protocol.Text == "amqp":
+	case protocol.State == Visible && protocol.Text == "amqp":
 		return LeavesOut, false
-	case protocol.State == Known && protocol.Text == "http":
+	case protocol.State == Visible && protocol.Text == "http":
 		return Includes, false
-	case protocol.State == Given:
+	case protocol.State == Hidden:
 		return 0, true
 	}
 	host := get("host")
 	scheme, _, _ := strings.Cut(host.Text, "://")
 	switch {
-	case host.State != Known:
+	case host.State != Visible:
 		return 0, host.State != Absent
 	case scheme == "amqp" || scheme == "amqps":
 		return LeavesOut, false
@@ -142,7 +142,7 @@ var inFlight = map[string][]Proof{
 
 // Whole reports whether triggers of a type count items, so that the metric is a whole number: those
 // with a proof, and some more. That of gcp-pubsub may be an average or a time.
-func Whole(kind string) bool {
+func CountsItems(kind string) bool {
 	return (inFlight[kind] != nil && kind != "gcp-pubsub") || slices.Contains([]string{"azure-blob", "gcp-cloudtasks", "ibmmq", "kubernetes-workload", "stan"}, kind)
 }
 
@@ -160,8 +160,8 @@ func never(map[string]string) Counting { return LeavesOut }
 // unlessOff includes in-progress items unless a parameter is false.
 func unlessOff(name string) func(map[string]string) Counting {
 	return func(m map[string]string) Counting {
-		on, err := strconv.ParseBool(m[name])
-		return unless(err == nil && !on)
+		enabled, err := strconv.ParseBool(m[name])
+		return unless(err == nil && !enabled)
 	}
 }
 
@@ -175,8 +175,8 @@ func unlessGiven(name string) func(map[string]string) Counting {
 	}
 }
 
-func unless(without bool) Counting {
-	if without {
+func unless(excluded bool) Counting {
+	if excluded {
 		return LeavesOut
 	}
 	return Includes

@@ -11,7 +11,7 @@ import (
 
 // cronRules are the rules of triggers for schedules.
 var cronRules = []Rule{
-	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", when(atLeast("desiredReplicas", 0), given("desiredReplicas")))},
+	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", onlyIf(atLeast("desiredReplicas", 0), provided("desiredReplicas")))},
 	{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
 	{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
 	{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
@@ -30,7 +30,7 @@ func schedule(name string) check {
 }
 
 func cronEqual(c *checker) fault {
-	if a, b := c.get("start"), c.get("end"); a.State == Known && a.Text == b.Text {
+	if a, b := c.get("start"), c.get("end"); a.State == Visible && a.Text == b.Text {
 		return fault{key: "end", text: "start and end are the same", fix: "Write an end after the start"}
 	}
 	return fault{}

@@ -48,7 +48,7 @@ func urls(name, separator, scheme string) check {
 // spannerName finds a name that is a path.
 func spannerName(c *checker) fault {
 	for _, name := range []string{"projectId", "instanceId", "databaseId"} {
-		if v := c.get(name); v.State == Known && strings.Contains(v.Text, "/") {
+		if v := c.get(name); v.State == Visible && strings.Contains(v.Text, "/") {
 			return fault{key: v.Key, text: fmt.Sprintf("%s %q is a path", name, v.Text), fix: "Write the name alone"}
 		}
 	}
@@ -67,19 +67,19 @@ func twice(name string) check {
 
 // oneSecret finds several ways, or none, of a Kerberos login.
 func oneSecret(c *checker) fault {
-	names, given := []string{"password", "keytab", "ccacheName"}, 0
+	names, count := []string{"password", "keytab", "ccacheName"}, 0
 	for _, name := range names {
-		if !c.shown(name) {
+		if !c.visible(name) {
 			return fault{}
 		}
 		if !c.absent(name) {
-			given++
+			count++
 		}
 	}
-	if given == 1 {
+	if count == 1 {
 		return fault{}
 	}
-	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", given), fix: "Give one of them in a TriggerAuthentication"}
+	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", count), fix: "Give one of them in a TriggerAuthentication"}
 }
 
 func fileName(name string) check {
@@ -108,8 +108,8 @@ func rabbitOAuth(c *checker) fault {
 }
 
 func rabbitOneLogin(c *checker) fault {
-	oauth := c.given("oauthTokenURI") || c.given("clientSecret")
-	if oauth && ((c.given("username") && c.given("password")) || c.given("workloadIdentityResource")) {
+	oauth := c.hasAll("oauthTokenURI") || c.hasAll("clientSecret")
+	if oauth && ((c.hasAll("username") && c.hasAll("password")) || c.hasAll("workloadIdentityResource")) {
 		return fault{text: "OAuth2 is given together with another login", fix: "Delete username and password, or workloadIdentityResource"}
 	}
 	return fault{}
@@ -138,11 +138,11 @@ func sumologicQueries(c *checker) fault {
 		}
 	}
 	switch {
-	case row != "" && c.is("queryType", "logs"):
+	case row != "" && c.equals("queryType", "logs"):
 		return fault{key: row, text: "queries of logs have no rows", fix: "Write query, without a row"}
-	case row != "" && c.given("query"):
+	case row != "" && c.hasAll("query"):
 		return fault{key: row, text: "query is given with a row and without", fix: "Delete query, or the rows"}
-	case row == "" && c.is("queryType", "metrics") && c.absent("query"):
+	case row == "" && c.equals("queryType", "metrics") && c.absent("query"):
 		return fault{key: "query", text: "queryType metrics needs a query", fix: "Give query, or query.A and so on"}
 	case row != "" && c.in.Metadata[row] == "":
 		return fault{key: row, text: row + " is empty", fix: "Write a query"}
@@ -155,7 +155,7 @@ var visibilityName = regexp.MustCompile(`^[a-zA-Z0-9\-_./:]+$`)
 // visibility finds a name that Temporal's queries cannot hold.
 func visibility(c *checker) fault {
 	for _, name := range []string{"taskQueue", "workflowTaskQueueForCount", "workerDeploymentName", "workerDeploymentBuildId"} {
-		if v := c.get(name); v.State == Known && c.isTrue("includeRunningWorkflowCount") && !visibilityName.MatchString(v.Text) {
+		if v := c.get(name); v.State == Visible && c.isTrue("includeRunningWorkflowCount") && !visibilityName.MatchString(v.Text) {
 			return fault{key: v.Key, text: fmt.Sprintf("%s %q cannot stand in a query of Temporal", name, v.Text), fix: "Write letters, digits and - _ . / :, or delete includeRunningWorkflowCount"}
 		}
 	}

@@ -11,17 +11,17 @@ import (
 var gcpRules = []Rule{
 	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString))},
 	{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
-		accepted("KEDA ignores it", when(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), without("alignmentPeriodSeconds")))},
+		accepted("KEDA ignores it", onlyIf(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), missing("alignmentPeriodSeconds")))},
 	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted("Google Cloud has no such metric: each poll fails", pubsubMode)},
 	{gcpTypes, "google application credentials not found", "2.18", gcpCredentials},
 	{[]string{"gcp-storage"}, "maxBucketItemsToScan must be a positive number", "2.18", atLeast("maxBucketItemsToScan", 1)},
-	{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", when(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
-		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05 percent_change")...), given("alignmentPeriodSeconds"))},
-	{[]string{"gcp-stackdriver"}, "unknown reducer", "2.18", when(allowedInAnyCase("alignmentReducer", strings.Fields("none mean min max sum stddev count "+
-		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05")...), given("alignmentPeriodSeconds"))},
+	{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", onlyIf(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05 percent_change")...), provided("alignmentPeriodSeconds"))},
+	{[]string{"gcp-stackdriver"}, "unknown reducer", "2.18", onlyIf(allowedInAnyCase("alignmentReducer", strings.Fields("none mean min max sum stddev count "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05")...), provided("alignmentPeriodSeconds"))},
 	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", oneOf("subscriptionName", "topicName")},
-	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", apart("subscriptionName", "topicName")},
-	{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", when(atLeast("alignmentPeriodSeconds", 60), isNot("alignmentPeriodSeconds", "0"))},
+	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", exclusive("subscriptionName", "topicName")},
+	{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", onlyIf(atLeast("alignmentPeriodSeconds", 60), isNot("alignmentPeriodSeconds", "0"))},
 }
 
 var gcpTypes = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
@@ -55,7 +55,7 @@ var capitals = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 // pubsubMode finds a mode that is no metric of the subscription or topic.
 func pubsubMode(c *checker) fault {
 	v, resource, metrics, fix := c.get("mode"), "a subscription", subscriptionMetrics, "Write NumUndeliveredMessages or OldestUnackedMessageAge"
-	if c.given("topicName") {
+	if c.hasAll("topicName") {
 		resource, metrics, fix = "a topic", topicMetrics, "Write a metric of topics such as SendRequestCount, or give subscriptionName"
 	}
 	name := v.Text
@@ -63,7 +63,7 @@ func pubsubMode(c *checker) fault {
 		name = "NumUndeliveredMessages"
 	}
 	name = strings.ToLower(capitals.ReplaceAllString(name, "${1}_$2"))
-	if v.State != Known || slices.Contains(metrics, name) {
+	if v.State != Visible || slices.Contains(metrics, name) {
 		return fault{}
 	}
 	key := v.Key

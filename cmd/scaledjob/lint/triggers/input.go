@@ -21,8 +21,8 @@ type State uint8
 const (
 	Absent State = iota // KEDA finds no value
 	Maybe               // KEDA may find a value: a document is not given
-	Given               // there is a value; its text is not in a manifest
-	Known
+	Hidden               // there is a value; its text is not in a manifest
+	Visible
 )
 
 // An Input is a trigger with all that its scaler can read. The zero value has nothing.
@@ -44,12 +44,12 @@ func (in Input) find(p Parameter) Value {
 	maybe := false
 	for _, place := range p.From {
 		for _, name := range p.Names {
-			v := in.at(place, name)
+			v := in.lookup(place, name)
 			switch {
 			case v.State == Maybe:
 				maybe = true
 			case v.State != Absent && maybe: // another value may have precedence
-				return Value{State: Given, Key: v.Key}
+				return Value{State: Hidden, Key: v.Key}
 			case v.State != Absent:
 				return v
 			}
@@ -61,11 +61,11 @@ func (in Input) find(p Parameter) Value {
 	return Value{}
 }
 
-func (in Input) at(place rune, name string) (v Value) {
+func (in Input) lookup(place rune, name string) (v Value) {
 	switch place {
 	case 'm':
-		if v = known(in.Metadata[name]); Replaced.MatchString(v.Text) {
-			v = Value{State: Given}
+		if v = literal(in.Metadata[name]); Replaced.MatchString(v.Text) {
+			v = Value{State: Hidden}
 		}
 		v.Key = name
 	case 'e':
@@ -82,7 +82,7 @@ func (in Input) at(place rune, name string) (v Value) {
 			v = in.Authentication(name)
 		}
 	}
-	if v.State == Known && strings.TrimSpace(v.Text) == "" {
+	if v.State == Visible && strings.TrimSpace(v.Text) == "" {
 		return Value{}
 	}
 	return v
@@ -92,11 +92,11 @@ func (in Input) at(place rune, name string) (v Value) {
 var Replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
 
 // known is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
-func known(text string) Value {
+func literal(text string) Value {
 	if text = strings.TrimSpace(text); text == "" {
 		return Value{}
 	}
-	return Value{State: Known, Text: text}
+	return Value{State: Visible, Text: text}
 }
 
 // Get returns a parameter as the newest release that has the type reads it. A default is a

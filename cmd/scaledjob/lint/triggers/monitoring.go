@@ -16,7 +16,7 @@ var monitoringRules = []Rule{
 	{[]string{"datadog"}, "type has to be global or average", "2.18", allowedInAnyCase("type", "average", "global")},
 	{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
 		func(c *checker) fault {
-			if c.in.at('m', "targetValue").State == Absent && c.in.at('m', "queryValue").State == Absent {
+			if c.in.lookup('m', "targetValue").State == Absent && c.in.lookup('m', "queryValue").State == Absent {
 				return fault{key: "targetValue", text: "datadog needs targetValue", fix: "Give targetValue in the metadata"}
 			}
 			return fault{}
@@ -26,27 +26,27 @@ var monitoringRules = []Rule{
 	{[]string{"datadog"}, "lastAvailablePointOffset should not be smaller than 0", "2.18", atLeast("lastAvailablePointOffset", 0)},
 	{[]string{"new-relic"}, "newrelic.ConfigRegion", "2.18", allowedInAnyCase("region", "US", "EU", "JP", "GOV", "Staging", "Local")},
 	{[]string{"dynatrace"}, "either 'metricSelector' or 'query' must be provided", "2.19", oneOf("metricSelector", "query")},
-	{[]string{"dynatrace"}, "'metricSelector' and 'query' are mutually exclusive", "2.19", apart("metricSelector", "query")},
-	{[]string{"dynatrace"}, "'from' can't be used with query", "2.19", when(apart("query", "from"), inMetadata("from"))},
-	{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", when(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
+	{[]string{"dynatrace"}, "'metricSelector' and 'query' are mutually exclusive", "2.19", exclusive("metricSelector", "query")},
+	{[]string{"dynatrace"}, "'from' can't be used with query", "2.19", onlyIf(exclusive("query", "from"), inMetadata("from"))},
+	{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", onlyIf(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
 	{[]string{"predictkube"}, "predictHorizon parsing error", "2.18", matches("predictHorizon", "a duration such as 2h", isLongDuration)},
 	{[]string{"predictkube"}, "queryStep parsing error", "2.18", matches("queryStep", "a duration such as 2m", isLongDuration)},
 	{[]string{"predictkube"}, "historyTimeWindow parsing error", "2.18", matches("historyTimeWindow", "a duration such as 7d", isLongDuration)},
 	{[]string{"predictkube"}, "invalid prometheusAddress", "2.18", requestURI("prometheusAddress")},
 	{[]string{"prometheus"}, "pod identity cannot be enabled with other auth types", "2.18",
 		func(c *checker) fault {
-			if !c.in.AnyIdentity && !noIdentity(c) && c.given("authModes") {
+			if !c.in.AnyIdentity && !noIdentity(c) && c.hasAll("authModes") {
 				return fault{key: c.get("authModes").Key, text: "authModes and a pod identity exclude each other", fix: "Delete one of the two"}
 			}
 			return fault{}
 		}},
 	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host")},
-	{[]string{"splunk"}, "API token and Password were all set", "2.18", apart("apiToken", "password")},
+	{[]string{"splunk"}, "API token and Password were all set", "2.18", exclusive("apiToken", "password")},
 	{[]string{"sumologic"}, "only one of query or query.<RowId>", "2.18", sumologicQueries},
 	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},
 	{[]string{"sumologic"}, "missing required metadata: query", "2.18", needs(isSet("queryType", "logs"), "with queryType logs", "query", "resultField")},
 	{[]string{"sumologic"}, "missing required metadata: quantization", "2.18", needs(isSet("queryType", "metrics"), "with queryType metrics", "quantization")},
-	{[]string{"influxdb"}, "influxdb3.New(", "2.18", when(urls("serverURL", "", ""), isSet("influxVersion", "3"))},
+	{[]string{"influxdb"}, "influxdb3.New(", "2.18", onlyIf(urls("serverURL", "", ""), isSet("influxVersion", "3"))},
 	{[]string{"influxdb"}, "organizationName is required if influxVersion is 2", "2.18", needs(isSet("influxVersion", "2"), "with influxVersion 2", "organizationName")},
 	{[]string{"influxdb"}, "database is required if influxVersion is 3", "2.18", needs(isSet("influxVersion", "3"), "with influxVersion 3", "database", "metricKey")},
 }
@@ -65,11 +65,11 @@ func sumologicRow(c *checker) fault {
 		}
 	}
 	switch {
-	case len(rows) == 0 || !c.is("queryType", "metrics"):
+	case len(rows) == 0 || !c.equals("queryType", "metrics"):
 		return fault{}
 	case row.State == Absent:
 		return fault{key: "resultQueryRowID", text: "several queries need resultQueryRowID", fix: "Give resultQueryRowID in the metadata"}
-	case row.State == Known && !slices.Contains(rows, row.Text):
+	case row.State == Visible && !slices.Contains(rows, row.Text):
 		slices.Sort(rows)
 		return fault{key: row.Key, text: "there is no query." + row.Text, fix: "Write " + join(rows, "or")}
 	}

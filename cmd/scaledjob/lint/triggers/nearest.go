@@ -13,9 +13,9 @@ func Nearest(got string, names []string) string {
 }
 
 // NearestWithin is Nearest, and "" if it takes more comparisons of letters than are left. It deducts them.
-func NearestWithin(got string, names []string, left *int) string {
+func NearestWithin(got string, names []string, budget *int) string {
 	const longest = 253
-	best, least := "", 0
+	best, shortest := "", 0
 	if len(got) > longest {
 		return ""
 	}
@@ -23,14 +23,14 @@ func NearestWithin(got string, names []string, left *int) string {
 	for _, name := range names {
 		w := plain(name)
 		if len(name) > longest || (max(len(g)-len(w), len(w)-len(g)) > letters(w) && !related(g, w)) {
-			*left -= len(w)
+			*budget -= len(w)
 			continue // without the cost of the distance
 		}
-		if *left -= len(g) * len(w); *left < 0 {
+		if *budget -= len(g) * len(w); *budget < 0 {
 			return ""
 		}
-		if d := distance(g, w); (misspells(g, w, d) || related(g, w)) && (best == "" || d < least) {
-			best, least = name, d
+		if d := distance(g, w); (misspells(g, w, d) || related(g, w)) && (best == "" || d < shortest) {
+			best, shortest = name, d
 		}
 	}
 	return best

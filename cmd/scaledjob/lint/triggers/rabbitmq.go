@@ -10,17 +10,17 @@ import (
 // rabbitmqRules are the rules of triggers for RabbitMQ.
 var rabbitmqRules = []Rule{
 	{[]string{"rabbitmq"}, "s.httpClient", "2.18", accepted(polls, rabbitHostOf("http"))},
-	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted(polls, when(allowed("operation", "sum", "avg", "max"), isTrue("useRegex")))},
-	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted("KEDA ignores it", when(unused("without useRegex", "operation", "pageSize"), isNotTrue("useRegex")))},
+	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted(polls, onlyIf(allowed("operation", "sum", "avg", "max"), isTrue("useRegex")))},
+	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted("KEDA ignores it", onlyIf(unused("without useRegex", "operation", "pageSize"), isNotTrue("useRegex")))},
 	{[]string{"rabbitmq"}, "the protocol has to be either", "2.18", allowed("protocol", "amqp", "http", "auto")},
 	{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18", rabbitLength},
 	{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
 	{[]string{"rabbitmq"}, "trigger mode %s must be one of", "2.18", rabbitMode},
 	{[]string{"rabbitmq"}, "not supported; must be HTTP to use trigger mode", "2.18", rabbitRate},
-	{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", when(rabbitAMQP("timeout"), isNot("timeout", "0"))},
+	{[]string{"rabbitmq"}, "AMQP protocol doesn't support custom timeouts", "2.18", onlyIf(rabbitAMQP("timeout"), isNot("timeout", "0"))},
 	{[]string{"rabbitmq"}, "unknown host URL scheme", "2.18", rabbitScheme},
-	{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", when(rabbitAMQP("excludeUnacknowledged"), isTrue("excludeUnacknowledged"))},
-	{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", when(rabbitAMQP("useRegex"), isTrue("useRegex"))},
+	{[]string{"rabbitmq"}, "configure excludeUnacknowledged=true only with HTTP protocol", "2.18", onlyIf(rabbitAMQP("excludeUnacknowledged"), isTrue("excludeUnacknowledged"))},
+	{[]string{"rabbitmq"}, "configure useRegex=true only with HTTP protocol", "2.18", onlyIf(rabbitAMQP("useRegex"), isTrue("useRegex"))},
 	{[]string{"rabbitmq"}, "pageSize should be 1 or greater", "2.18", atLeast("pageSize", 1)},
 	{[]string{"rabbitmq"}, "amqp.DialConfig", "2.18", rabbitHostOf("amqp")},
 	{[]string{"rabbitmq"}, "incorrect value for TLS given", "2.18", allowed("tls", "enable", "disable")},
@@ -35,12 +35,12 @@ var rabbitmqRules = []Rule{
 // rabbitProtocol returns http or amqp, or "" if the protocol is not known.
 func (c *checker) rabbitProtocol() string {
 	switch v := c.get("protocol"); {
-	case v.State != Known:
+	case v.State != Visible:
 		return ""
 	case v.Text != "auto":
 		return v.Text
 	}
-	if v := c.get("host"); v.State == Known {
+	if v := c.get("host"); v.State == Visible {
 		if u, err := url.Parse(v.Text); err == nil {
 			return map[string]string{"amqp": "amqp", "amqps": "amqp", "http": "http", "https": "http"}[u.Scheme]
 		}
@@ -49,7 +49,7 @@ func (c *checker) rabbitProtocol() string {
 }
 
 func rabbitLength(c *checker) fault {
-	if x, ok := c.float("queueLength"); ok && x != 0 && (c.given("value") || (c.given("mode") && !c.is("mode", "Unknown"))) {
+	if x, ok := c.float("queueLength"); ok && x != 0 && (c.hasAll("value") || (c.hasAll("mode") && !c.equals("mode", "Unknown"))) {
 		return fault{key: "queueLength", text: "queueLength with mode or value is given twice", fix: "Delete queueLength: mode and value replace it"}
 	}
 	return fault{}
@@ -60,8 +60,8 @@ func rabbitHalf(c *checker) fault {
 		return fault{}
 	}
 	x, ok := c.float("value")
-	switch hasMode := c.given("mode") && !c.is("mode", "Unknown"); {
-	case ok && x != 0 && c.is("mode", "Unknown"):
+	switch hasMode := c.hasAll("mode") && !c.equals("mode", "Unknown"); {
+	case ok && x != 0 && c.equals("mode", "Unknown"):
 		return fault{key: "mode", text: "value without mode has no meaning", fix: "Give mode in the metadata, such as mode: QueueLength"}
 	case hasMode && (c.absent("value") || (ok && x == 0)):
 		return fault{key: "value", text: "mode without value has no target", fix: "Give value in the metadata"}
@@ -70,7 +70,7 @@ func rabbitHalf(c *checker) fault {
 }
 
 func rabbitMode(c *checker) fault {
-	if v := c.get("mode"); v.State == Known && v.Key != "" && c.absent("queueLength") {
+	if v := c.get("mode"); v.State == Visible && v.Key != "" && c.absent("queueLength") {
 		return allowed("mode", "QueueLength", "MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime", "Unknown")(c)
 	}
 	return fault{}
@@ -79,14 +79,14 @@ func rabbitMode(c *checker) fault {
 // rabbitRate finds a mode that the AMQP protocol does not have.
 func rabbitRate(c *checker) fault {
 	v := c.get("mode")
-	if v.State == Known && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
+	if v.State == Visible && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
 		return fault{key: v.Key, text: "mode " + v.Text + " works with HTTP, and the protocol is AMQP", fix: "Write QueueLength, or an http URL as host"}
 	}
 	return fault{}
 }
 
 func rabbitScheme(c *checker) fault {
-	if v := c.get("host"); v.State == Known && c.is("protocol", "auto") && c.rabbitProtocol() == "" {
+	if v := c.get("host"); v.State == Visible && c.equals("protocol", "auto") && c.rabbitProtocol() == "" {
 		fix := "Write a URL such as amqp://user:password@host:5672/vhost or http://host:15672"
 		if !strings.ContainsAny(v.Text, "./:@") && v.Key == "host" {
 			fix = "Write hostFromEnv: " + v.Text + " for that variable, or a URL such as amqp://host:5672"
@@ -99,7 +99,7 @@ func rabbitScheme(c *checker) fault {
 // rabbitAMQP finds a parameter that the AMQP protocol does not have.
 func rabbitAMQP(name string) check {
 	return func(c *checker) fault {
-		if c.given(name) && c.rabbitProtocol() == "amqp" {
+		if c.hasAll(name) && c.rabbitProtocol() == "amqp" {
 			return fault{key: c.get(name).Key, text: name + " works with HTTP, and the protocol is AMQP", fix: "Write an http URL as host, or delete " + name}
 		}
 		return fault{}
@@ -110,7 +110,7 @@ func rabbitAMQP(name string) check {
 func rabbitHostOf(protocol string) check {
 	return func(c *checker) fault {
 		v := c.get("host")
-		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Known && !placeholder(v, "host") && c.is("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
+		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Visible && !placeholder(v, "host") && c.equals("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
 			return fault{key: v.Key, text: "the protocol is " + protocol + ", and host has another scheme or none", fix: fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)}
 		}
 		return fault{}

@@ -3,15 +3,15 @@ package triggers
 // redisRules are the rules of triggers for Redis.
 var redisRules = []Rule{
 	{redises, "DatabaseIndex", "2.18", accepted(polls, atLeast("databaseIndex", 0))},
-	{sentinels, "MasterName", "2.18", accepted(polls, needs(anyway, "to ask the sentinels", "sentinelMaster"))},
+	{sentinels, "MasterName", "2.18", accepted(polls, needs(unconditional, "to ask the sentinels", "sentinelMaster"))},
 	{streams, "scaleFactor = xLengthFactor", "2.18",
-		accepted("KEDA counts the length of the stream", when(unused("without consumerGroup", "lagCount", "pendingEntriesCount", "activationLagCount"), without("consumerGroup")))},
-	{streams, "scaleFactor = lagFactor", "2.18", accepted("KEDA counts the group's entries", when(unused("with consumerGroup", "streamLength"), given("consumerGroup")))},
-	{streams, "TargetPendingEntriesCount = 0", "2.18", accepted("KEDA counts the group's lag", when(unused("with lagCount", "pendingEntriesCount"), given("consumerGroup"), given("lagCount")))},
+		accepted("KEDA counts the length of the stream", onlyIf(unused("without consumerGroup", "lagCount", "pendingEntriesCount", "activationLagCount"), missing("consumerGroup")))},
+	{streams, "scaleFactor = lagFactor", "2.18", accepted("KEDA counts the group's entries", onlyIf(unused("with consumerGroup", "streamLength"), provided("consumerGroup")))},
+	{streams, "TargetPendingEntriesCount = 0", "2.18", accepted("KEDA counts the group's lag", onlyIf(unused("with lagCount", "pendingEntriesCount"), provided("consumerGroup"), provided("lagCount")))},
 	{redises, "no addresses or hosts given", "2.18", oneOf("address", "host port")},
 	{redises, "not enough hosts or ports given", "2.18", redisPorts},
 	{redises, "error incorrect TLS value given", "2.18", allowed("tls", "enable", "disable")},
-	{redises, "to set `tls` in both", "2.18", when(apart("enableTLS", "tls"), inMetadata("enableTLS"))},
+	{redises, "to set `tls` in both", "2.18", onlyIf(exclusive("enableTLS", "tls"), inMetadata("enableTLS"))},
 	{redises, "EnableTLS parsing error", "2.18", allowed("enableTLS", "true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False")},
 }
 

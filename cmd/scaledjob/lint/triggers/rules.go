@@ -52,7 +52,7 @@ func (c *checker) get(name string) Value {
 		if slices.Contains(p.Names, name) && p.Declared != "" {
 			v := c.find(p)
 			if v.State == Absent && p.Default != "" {
-				return Value{State: Known, Text: p.Default}
+				return Value{State: Visible, Text: p.Default}
 			}
 			if v.State != Absent {
 				return v
@@ -81,13 +81,13 @@ func (c *checker) present(name string) bool {
 }
 
 // given reports whether all of the parameters have a value.
-func (c *checker) given(names ...string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Given && s != Known })
+func (c *checker) hasAll(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Hidden && s != Visible })
 }
 
-func (c *checker) is(name string, texts ...string) bool {
+func (c *checker) equals(name string, texts ...string) bool {
 	v := c.get(name)
-	return v.State == Known && slices.Contains(texts, v.Text)
+	return v.State == Visible && slices.Contains(texts, v.Text)
 }
 
 func (c *checker) isTrue(name string) bool {
@@ -102,17 +102,17 @@ func (c *checker) float(name string) (float64, bool) {
 
 // ways returns a fix with the ways to give parameters.
 func (c *checker) ways(names ...string) string {
-	var all []string
+	var lines []string
 	for _, name := range names {
 		for _, p := range c.d.Parameters {
 			if slices.Contains(p.Names, name) {
 				p.Names = []string{name}
-				all = append(all, Ways(p))
+				lines = append(lines, Ways(p))
 				break
 			}
 		}
 	}
-	return "Give " + strings.Join(all, "; and ")
+	return "Give " + strings.Join(lines, "; and ")
 }
 
 // A check is the function of a Rule.
@@ -135,7 +135,7 @@ func accepted(effect string, check check) check {
 func about(name string, problem func(text string) (wrong, fix string)) check {
 	return func(c *checker) fault {
 		v := c.get(name)
-		if v.State != Known {
+		if v.State != Visible {
 			return fault{}
 		}
 		wrong, fix := problem(v.Text)
@@ -147,7 +147,7 @@ func about(name string, problem func(text string) (wrong, fix string)) check {
 func together(a, b string) check {
 	return func(c *checker) fault {
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
-			if c.given(pair[0]) && c.absent(pair[1]) {
+			if c.hasAll(pair[0]) && c.absent(pair[1]) {
 				return fault{key: c.get(pair[0]).Key, text: pair[0] + " needs " + pair[1], fix: c.ways(pair[1])}
 			}
 		}
@@ -156,9 +156,9 @@ func together(a, b string) check {
 }
 
 // apart finds two parameters that exclude each other.
-func apart(a, b string) check {
+func exclusive(a, b string) check {
 	return func(c *checker) fault {
-		if c.given(a, b) {
+		if c.hasAll(a, b) {
 			return fault{key: c.get(b).Key, text: a + " and " + b + " exclude each other", fix: "Delete one of the two"}
 		}
 		return fault{}
@@ -166,7 +166,7 @@ func apart(a, b string) check {
 }
 
 // apartIfTrue is apart for two booleans.
-func apartIfTrue(a, b string) check { return when(apart(a, b), isTrue(a), isTrue(b)) }
+func apartIfTrue(a, b string) check { return onlyIf(exclusive(a, b), isTrue(a), isTrue(b)) }
 
 // oneOf finds that none of several ways is used. Each way is a list of parameters, with spaces
 // between them.
@@ -193,10 +193,10 @@ func oneOf(ways ...string) check {
 }
 
 // needs finds that parameters are absent while a condition holds.
-func needs(when func(c *checker) bool, reason string, names ...string) check {
+func needs(applies func(c *checker) bool, reason string, names ...string) check {
 	return func(c *checker) fault {
 		i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
-		if !when(c) || i < 0 {
+		if !applies(c) || i < 0 {
 			return fault{}
 		}
 		return fault{key: names[i], text: fmt.Sprintf("%s needs %s %s", c.name, names[i], reason), fix: c.ways(names[i])}
@@ -207,7 +207,7 @@ func needs(when func(c *checker) bool, reason string, names ...string) check {
 type condition = func(c *checker) bool
 
 // when is a check under conditions that must all be met.
-func when(check check, conditions ...condition) check {
+func onlyIf(check check, conditions ...condition) check {
 	return func(c *checker) fault {
 		if slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) }) {
 			return fault{}
@@ -217,19 +217,19 @@ func when(check check, conditions ...condition) check {
 }
 
 // shown reports whether a manifest shows the parameter's value, or that there is none.
-func (c *checker) shown(name string) bool {
+func (c *checker) visible(name string) bool {
 	state := c.get(name).State
-	return state == Known || state == Absent
+	return state == Visible || state == Absent
 }
 
 // isNot is met by a value that is none of several. An unknown value may be one of them.
 func isNot(name string, texts ...string) condition {
-	return func(c *checker) bool { return c.shown(name) && !c.is(name, texts...) }
+	return func(c *checker) bool { return c.visible(name) && !c.equals(name, texts...) }
 }
 
 // isNotTrue is met by a boolean that is false or absent.
 func isNotTrue(name string) condition {
-	return func(c *checker) bool { return c.shown(name) && !c.isTrue(name) }
+	return func(c *checker) bool { return c.visible(name) && !c.isTrue(name) }
 }
 
 // isNotIdentity is met if the trigger has no pod identity, or another provider's.
@@ -237,7 +237,7 @@ func isNotIdentity(provider string) condition {
 	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity != provider }
 }
 
-func all(conditions ...condition) condition {
+func conjunction(conditions ...condition) condition {
 	return func(c *checker) bool {
 		return !slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) })
 	}
@@ -245,17 +245,17 @@ func all(conditions ...condition) condition {
 
 func isTrue(name string) condition { return func(c *checker) bool { return c.isTrue(name) } }
 
-func given(name string) condition { return func(c *checker) bool { return c.given(name) } }
+func provided(name string) condition { return func(c *checker) bool { return c.hasAll(name) } }
 
 // inMetadata is met if the metadata has a key with a value.
 func inMetadata(name string) condition {
-	return func(c *checker) bool { return c.in.at('m', name).State == Known }
+	return func(c *checker) bool { return c.in.lookup('m', name).State == Visible }
 }
 
 // mustBe finds a known value that is not the one that another parameter needs.
 func mustBe(name, text, reason string) check {
 	return func(c *checker) fault {
-		if v := c.get(name); v.State == Known && v.Text != text {
+		if v := c.get(name); v.State == Visible && v.Text != text {
 			key := v.Key
 			if !c.present(name) {
 				key = name
@@ -270,7 +270,7 @@ func mustBe(name, text, reason string) check {
 func unused(reason string, names ...string) check {
 	return func(c *checker) fault {
 		for _, name := range names {
-			if c.in.at('m', name).State == Known {
+			if c.in.lookup('m', name).State == Visible {
 				return fault{key: name, text: fmt.Sprintf("%s has no effect %s", name, reason), fix: "Delete " + name}
 			}
 		}
@@ -299,7 +299,7 @@ func noIdentity(c *checker) bool {
 }
 
 func isSet(name string, texts ...string) func(*checker) bool {
-	return func(c *checker) bool { return c.is(name, texts...) }
+	return func(c *checker) bool { return c.equals(name, texts...) }
 }
 
 // allowed finds a known value that is none of several.
@@ -344,10 +344,10 @@ func (c *checker) outside(name string) string {
 }
 
 // atLeast finds a known number below another.
-func atLeast(name string, least float64) check {
+func atLeast(name string, lower float64) check {
 	return func(c *checker) fault {
-		if x, ok := c.float(name); ok && x < least {
-			return fault{key: name, text: c.outside(name), fix: fmt.Sprintf("Write %v or more", least)}
+		if x, ok := c.float(name); ok && x < lower {
+			return fault{key: name, text: c.outside(name), fix: fmt.Sprintf("Write %v or more", lower)}
 		}
 		return fault{}
 	}
@@ -356,7 +356,7 @@ func atLeast(name string, least float64) check {
 // matches finds a known value that a function rejects.
 func matches(name, form string, accepts func(text string) bool) check {
 	return func(c *checker) fault {
-		if v := c.get(name); v.State == Known && !accepts(v.Text) {
+		if v := c.get(name); v.State == Visible && !accepts(v.Text) {
 			text := "it has another form"
 			if v.Key == "" { // its place does not show it
 				text = fmt.Sprintf("%s %q has another form", name, v.Text)
@@ -371,7 +371,7 @@ func matches(name, form string, accepts func(text string) bool) check {
 func sameLength(a, b, separator string) check {
 	return func(c *checker) fault {
 		x, y := c.get(a), c.get(b)
-		if x.State != Known || y.State != Known || strings.Count(x.Text, separator) == strings.Count(y.Text, separator) {
+		if x.State != Visible || y.State != Visible || strings.Count(x.Text, separator) == strings.Count(y.Text, separator) {
 			return fault{}
 		}
 		return fault{key: y.Key, text: fmt.Sprintf("%s and %s have different numbers of items", a, b), fix: fmt.Sprintf("Write as many items in %s as in %s, with %q between them", b, a, separator)}

@@ -37,7 +37,7 @@ const polls = "each poll fails"
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}(\.fifo)?$`)
 
-func without(name string) condition { return func(c *checker) bool { return c.absent(name) } }
+func missing(name string) condition { return func(c *checker) bool { return c.absent(name) } }
 
 // withMode finds an authentication mode without its parameters.
 func withMode(mode string, names ...string) check {
@@ -76,7 +76,7 @@ func requestURI(name string) check {
 	})
 }
 
-func anyway(*checker) bool { return true }
+func unconditional(*checker) bool { return true }
 
 // pairs reports whether a text is a list of pairs.
 func pairs(text string) bool {
@@ -84,10 +84,10 @@ func pairs(text string) bool {
 }
 
 // between finds a number outside its bounds.
-func between(name string, least, most float64) check {
+func between(name string, lower, upper float64) check {
 	return func(c *checker) fault {
-		if x, ok := c.float(name); ok && (x < least || x > most) {
-			return fault{key: c.get(name).Key, text: c.outside(name), fix: fmt.Sprintf("Write %v to %v", least, most)}
+		if x, ok := c.float(name); ok && (x < lower || x > upper) {
+			return fault{key: c.get(name).Key, text: c.outside(name), fix: fmt.Sprintf("Write %v to %v", lower, upper)}
 		}
 		return fault{}
 	}
@@ -103,7 +103,7 @@ func connection(name, form, pattern string) check {
 	accepted := regexp.MustCompile(pattern)
 	return func(c *checker) fault {
 		v := c.get(name)
-		if v.State != Known || accepted.MatchString(v.Text) || placeholder(v, name) {
+		if v.State != Visible || accepted.MatchString(v.Text) || placeholder(v, name) {
 			return fault{}
 		}
 		return fault{key: v.Key, text: name + " is not a connection string", fix: "Write it as " + form}

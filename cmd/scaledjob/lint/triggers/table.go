@@ -111,9 +111,9 @@ type Declaration struct {
 
 // declared holds the declarations of all types by their minor release.
 var declared = sync.OnceValue(func() map[string]map[int]Declaration {
-	all := map[string]map[int]Declaration{}
+	declarations := map[string]map[int]Declaration{}
 	for name, k := range table() {
-		all[name] = map[int]Declaration{}
+		declarations[name] = map[int]Declaration{}
 		first, last, _ := strings.Cut(k.Releases, " ")
 		for n := Minor(first); n <= Minor(last); n++ {
 			d := Declaration{Open: k.Open, Full: n >= 18}
@@ -123,10 +123,10 @@ var declared = sync.OnceValue(func() map[string]map[int]Declaration {
 				}
 			}
 			d.keys = keysOf(d.Parameters)
-			all[name][n] = d
+			declarations[name][n] = d
 		}
 	}
-	return all
+	return declarations
 })
 
 // Lookup returns the declaration of a type in a release, such as "2.21.0". It reports
@@ -167,7 +167,7 @@ func HasKey(name, key string) bool {
 // AuthenticationParameters returns the parameters that a scaler takes from a
 // TriggerAuthentication in any release. It reports whether the scaler takes all, or whether
 // the type is unknown.
-func AuthenticationParameters(name string) (names []string, all bool) {
+func AuthenticationParameters(name string) (names []string, open bool) {
 	k, ok := table()[name]
 	for _, p := range k.Parameters {
 		if strings.Contains(p.From, "a") {

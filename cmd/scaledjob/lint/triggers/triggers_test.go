@@ -64,7 +64,7 @@ func kinds(name, release string, in Input) map[string]Kind {
 }
 
 func TestCheck(t *testing.T) {
-	given := func(string) Value { return Value{State: Given} }
+	given := func(string) Value { return Value{State: Hidden} }
 	for _, tt := range []struct {
 		name, release string
 		in            Input
