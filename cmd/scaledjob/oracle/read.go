@@ -62,7 +62,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*number) Expected() string { return `a number, "NaN", "+Inf" or "-Inf"` }
+func (*number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
 
 // UnmarshalJSON reads a number or a text.
 func (d *decimal) UnmarshalJSON(data []byte) error {
@@ -76,7 +76,7 @@ func (d *decimal) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*decimal) Expected() string { return `a number, or one as a text, such as "0.5"` }
+func (*decimal) Wanted() string { return `a number, or one as a text, such as "0.5"` }
 
 // UnmarshalJSON reads true, false or a text, of which "" is false.
 func (f *failure) UnmarshalJSON(data []byte) error {
@@ -89,7 +89,7 @@ func (f *failure) UnmarshalJSON(data []byte) error {
 }
 
 // Wanted describes the values for an error.
-func (*failure) Expected() string { return "true, false, or a text" }
+func (*failure) Wanted() string { return "true, false, or a text" }
 
 // UnmarshalText reads the type of a condition that is true.
 func (c *condition) UnmarshalText(text []byte) error {
