@@ -21,7 +21,7 @@ type diffCommand struct {
 	cluster.ClusterFlags
 	from, target        input.Releases
 	verbose, everywhere bool
-	output          input.Choice
+	output              input.Choice
 }
 
 func newDiff() *cobra.Command {

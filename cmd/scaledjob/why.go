@@ -24,12 +24,12 @@ type whyCommand struct {
 	input.ManifestFlags
 	cluster.ClusterFlags
 	logs    []string
-	ranked     bool
+	ranked  bool
 	name    string
 	release string
-	moment      string
+	moment  string
 	bundle  string
-	span   time.Duration
+	span    time.Duration
 	past    string
 	output  input.Choice
 }

@@ -64,7 +64,7 @@ func (s spec) steps(path string) []any {
 }
 
 func (s spec) text(path string) string { return s.document.text(s.steps(path)...) }
-func (s spec) exists(path string) bool    { return s.node(s.steps(path)...) != nil }
+func (s spec) exists(path string) bool { return s.node(s.steps(path)...) != nil }
 
 func (c *collector) excluded(d *document) {
 	s := spec{d}

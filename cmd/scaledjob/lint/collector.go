@@ -38,7 +38,7 @@ const mostCompared = 1_000_000_000
 // An effect is a consequence in the releases that meet a condition.
 type effect struct {
 	affected condition // nil is every release
-	text string
+	text     string
 	// fatal makes the finding an error if the caller named the releases and a release
 	// among them has this effect.
 	fatal bool

@@ -85,10 +85,10 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 
 // sources are the documents of a container's envFrom.
 type sources struct {
-	documents      map[string]map[*document]int // the last place in envFrom, by the prefix
-	lengths map[int]bool                 // of the prefixes
-	absent  int                          // the last place of a document that is not given; -1 if all are
-	names   string                       // of the objects, with their prefixes
+	documents map[string]map[*document]int // the last place in envFrom, by the prefix
+	lengths   map[int]bool                 // of the prefixes
+	absent    int                          // the last place of a document that is not given; -1 if all are
+	names     string                       // of the objects, with their prefixes
 }
 
 // findSources returns the sources of the container that KEDA reads.

@@ -25,7 +25,7 @@ type job struct {
 	model    *keda.ScaledJob  // the same, as package keda reads it
 	config   manifest.Config
 	problems []*field.Error // of config
-	objects      *index
+	objects  *index
 	// Found once, when a rule asks.
 	authentications func() []authentication
 	references      func() []reference

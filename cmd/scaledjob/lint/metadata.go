@@ -11,10 +11,10 @@ import (
 // A metadataProblem is a problem of a trigger's metadata, with the releases that have it.
 type metadataProblem struct {
 	triggers.Problem
-	trigger int
-	minors  map[string]bool
-	newest  bool // the newest release in question has the problem
-	elsewhere   bool // an unknown key that another release has
+	trigger   int
+	minors    map[string]bool
+	newest    bool // the newest release in question has the problem
+	elsewhere bool // an unknown key that another release has
 }
 
 // minor cuts the patch: 2.21 of 2.21.0.

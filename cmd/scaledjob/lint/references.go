@@ -17,10 +17,10 @@ import (
 // A reference is the use of an object in another. key is "" if the whole object is used.
 type reference struct {
 	lookup
-	key       string
+	key             string
 	position, keyAt place
-	effect    string // of a document that is missing
-	location     string // the namespace in words
+	effect          string // of a document that is missing
+	location        string // the namespace in words
 }
 
 // referring are the fields that refer to an object, with its kind and the field with its name.
@@ -221,7 +221,7 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 // A variable is a reference to a variable of a container: the one that KEDA reads, or the one with a name.
 type variable struct {
 	container, name string
-	place              func() place
+	place           func() place
 }
 
 // wanted holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.

@@ -127,7 +127,9 @@ func (r *reader) released(object *crd.Field, t reflect.Type, name string, path t
 
 // lacks is met by the releases that have an object and not one of its fields.
 func (r *reader) lacks(object, f *crd.Field) condition {
-	return func(p keda.Profile) bool { return object.In(p.Release()) && !object.Open(p.Release()) && !f.In(p.Release()) }
+	return func(p keda.Profile) bool {
+		return object.In(p.Release()) && !object.Open(p.Release()) && !f.In(p.Release())
+	}
 }
 
 // ownRules are required fields with rules of their own.
@@ -211,8 +213,8 @@ var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleRep
 
 // homes lists the objects of a ScaledJob to which a misplaced field may belong.
 var homes = []struct {
-	path string
-	goType   reflect.Type
+	path   string
+	goType reflect.Type
 }{
 	{"spec", reflect.TypeFor[manifest.Spec]()},
 	{"spec.scalingStrategy", reflect.TypeFor[manifest.ScalingStrategy]()},

@@ -70,7 +70,7 @@ func (f *ClusterFlags) Chosen() bool { return f.kubeconfig+f.context+f.Namespace
 
 // A Client reads a namespace of a cluster. It sends GET requests only.
 type Client struct {
-	requests      *rest.RESTClient
+	requests  *rest.RESTClient
 	Namespace string
 	host      string
 	timeout   time.Duration

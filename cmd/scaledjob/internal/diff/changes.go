@@ -16,9 +16,9 @@ import (
 
 // A change is a rule of a part before and after.
 type change struct {
-	Part  string `json:"behavior"`
-	From  string `json:"from"`
-	After    string `json:"to"`
+	Part    string `json:"behavior"`
+	From    string `json:"from"`
+	After   string `json:"to"`
 	Release string `json:"since,omitempty"` // the release that brought the newer of the two
 }
 

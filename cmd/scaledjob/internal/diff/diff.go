@@ -32,15 +32,15 @@ func (a answer) String() string {
 // A difference is a cell and its two answers.
 type difference struct {
 	cell
-	From answer `json:"from"`
-	After   answer `json:"to"`
+	From  answer `json:"from"`
+	After answer `json:"to"`
 }
 
 // A comparison is the result of diff for a ScaledJob.
 type comparison struct {
 	Name        string        `json:"name"`
 	From        input.Release `json:"from"`
-	After          input.Release `json:"to"`
+	After       input.Release `json:"to"`
 	Cases       int           `json:"cases"`
 	Differences []difference  `json:"differences"`
 	First       []string      `json:"first,omitempty"`   // the traces of the first difference

@@ -46,17 +46,17 @@ type creation struct {
 
 // A removal is the Jobs that a part of a poll deletes, in this order.
 type removal struct {
-	Jobs    []deletion `json:"jobs"`
-	Rule    string     `json:"rule,omitempty"`    // the reason, if it is the same for all
-	Idle string     `json:"nothing,omitempty"` // the reason why no Job is deleted
-	Panic   bool       `json:"panic,omitempty"`
-	Fault   string     `json:"fault,omitempty"` // at which KEDA stops after these Jobs
+	Jobs  []deletion `json:"jobs"`
+	Rule  string     `json:"rule,omitempty"`    // the reason, if it is the same for all
+	Idle  string     `json:"nothing,omitempty"` // the reason why no Job is deleted
+	Panic bool       `json:"panic,omitempty"`
+	Fault string     `json:"fault,omitempty"` // at which KEDA stops after these Jobs
 }
 
 // A deletion is a Job that is deleted.
 type deletion struct {
 	Name   string `json:"name"`
-	Reason    string `json:"why"`
+	Reason string `json:"why"`
 	Detail string `json:"detail,omitempty"`
 }
 

@@ -206,7 +206,7 @@ func Scalers(triggers []manifest.Trigger, lengths []float64) []keda.Scaler {
 
 // A jobCount is a flag with a number of Jobs.
 type jobCount struct {
-	n     int64
+	n   int64
 	set bool
 }
 

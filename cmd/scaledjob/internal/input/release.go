@@ -104,9 +104,9 @@ func (r Release) Paused(m *ScaledJob) bool {
 
 // Releases is a flag of one or several releases. Its first use replaces the default.
 type Releases struct {
-	List     []Release
+	List    []Release
 	several bool
-	set   bool
+	set     bool
 }
 
 // NewestOnly returns the newest release of KEDA alone.

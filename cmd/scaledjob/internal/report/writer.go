@@ -59,7 +59,7 @@ func visible(r rune, encoded []byte) []byte {
 // The value of JSON stays the same. A Writer keeps the last line until it is complete: call
 // Flush at the end.
 type Writer struct {
-	target      io.Writer
+	target  io.Writer
 	line    []byte
 	err     error
 	columns int // 0 leaves lines whole

@@ -30,8 +30,8 @@ func Resolve(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
 }
 
 type resolver struct {
-	twice []Duplicate
-	budget  int // nodes that it may still copy
+	twice  []Duplicate
+	budget int // nodes that it may still copy
 }
 
 func (r *resolver) resolve(n *yaml.Node, path Path) *yaml.Node {

@@ -18,7 +18,7 @@ type Basis string
 
 // Bases, from the strongest.
 const (
-	Observed     Basis = "seen"     // a line of the log or a field of the cluster says it
+	Observed Basis = "seen"     // a line of the log or a field of the cluster says it
 	Computed Basis = "computed" // from values that were seen, with the rules of the release
 	Inferred Basis = "inferred" // the only or one of several explanations of the lines
 )
@@ -86,8 +86,8 @@ type judge struct {
 	bounds   keda.Replicas
 	name, ns string
 	sure     bool    // the release is given, or the log says it
-	chosen    bool    // it is given
-	rivals      []Cause // of operators that poll at the same time
+	chosen   bool    // it is given
+	rivals   []Cause // of operators that poll at the same time
 }
 
 func newJudge(l *Log, s *Subject, spec *manifest.ScaledJob, profile keda.Profile) *judge {

@@ -15,7 +15,7 @@ type line struct {
 	paste  int    // of the fenced blocks and files, from 0
 	source string // the operator's pod, if the line names it
 	others bool   // of another component of KEDA, or of another pod
-	time     time.Time
+	time   time.Time
 	text   string
 	fields map[string]string
 }

@@ -27,15 +27,15 @@ type Subject struct {
 
 // A Log is the content of a log, by ScaledJob.
 type Log struct {
-	Subjects []*Subject
-	Operator []Event // of starts, stops and leases
-	Lines    int
-	Recognized    int // lines with a known message
-	Short    int // lines whose number or name was cut off
-	Reversed bool
-	Undated  bool // no line has a time
-	Version  string
-	From, End time.Time
+	Subjects   []*Subject
+	Operator   []Event // of starts, stops and leases
+	Lines      int
+	Recognized int // lines with a known message
+	Short      int // lines whose number or name was cut off
+	Reversed   bool
+	Undated    bool // no line has a time
+	Version    string
+	From, End  time.Time
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last string
 	stopped     *Event         // why the operator does not poll at the end of the log
@@ -47,7 +47,7 @@ type Log struct {
 
 // A moment is the time of a line and its subject.
 type moment struct {
-	time      time.Time
+	time    time.Time
 	run     int
 	subject *Subject // nil is the operator
 }

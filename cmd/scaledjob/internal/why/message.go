@@ -20,7 +20,7 @@ const (
 	percentage
 	active   // level 1
 	inactive // level 1
-	unneeded  // no need to create Jobs; since 2.14.1
+	unneeded // no need to create Jobs; since 2.14.1
 	effective
 	requested
 	refused // a create failed

@@ -32,9 +32,9 @@ type sample struct {
 	name, namespace string // of the ScaledJob
 	metric          string // metrics_value, active, errors or detail_errors_total
 	trigger         int
-	series              string // name of the trigger's metric
+	series          string // name of the trigger's metric
 	labels          string // all of them
-	time              time.Time
+	time            time.Time
 	value           float64
 }
 

@@ -11,10 +11,10 @@ import (
 
 // A Poll is a poll of a ScaledJob as the log shows it. A pointer is nil if its line is missing.
 type Poll struct {
-	Time    time.Time // the first line's
-	Line  int       // the first line's number
-	Run   int       // the run of the operator, or the paste, from 0
-	Cut   bool
+	Time         time.Time // the first line's
+	Line         int       // the first line's number
+	Run          int       // the run of the operator, or the paste, from 0
+	Cut          bool
 	HasBeginning bool // lines before the count of running Jobs are known
 
 	Triggers  []Trigger
@@ -25,16 +25,16 @@ type Poll struct {
 	Pending   *int64   // P
 	Strategy  string   // the selected strategy
 	Effective *int64   // the strategy's answer, at least 0
-	Requested    *int64
+	Requested *int64
 	Created   *int64
 	Refused   []string // errors of creates
 	Pruned    int
 	Measured  bool // Triggers are of Prometheus
 
-	source string    // the operator's pod
-	until  time.Time // the last line's
-	stage  int
-	followed  bool // a later line shows that nothing is missing
+	source   string    // the operator's pod
+	until    time.Time // the last line's
+	stage    int
+	followed bool // a later line shows that nothing is missing
 }
 
 // A Trigger is the value of a trigger in the log.

@@ -21,14 +21,14 @@ type Question struct {
 	Release         string           // "" is found in the log
 	Live            map[string]*Live // of the cluster, by name
 	Past            Metrics          // of Prometheus
-	Moment              time.Time        // the moment asked about; the zero value is the end of the log
+	Moment          time.Time        // the moment asked about; the zero value is the end of the log
 }
 
 // A Report explains the ScaledJobs of a log.
 type Report struct {
 	Release  string     `json:"release"`
 	Basis    Basis      `json:"releaseBasis"`
-	Reason      string     `json:"releaseWhy,omitempty"`
+	Reason   string     `json:"releaseWhy,omitempty"`
 	Notes    []string   `json:"notes,omitempty"`
 	Subjects []*Account `json:"scaledJobs"`
 }
@@ -55,7 +55,7 @@ type Account struct {
 // A Group is a line of the timeline: polls that are alike, or an event.
 type Group struct {
 	From  time.Time `json:"from,omitzero"`
-	End    time.Time `json:"to,omitzero"`
+	End   time.Time `json:"to,omitzero"`
 	Line  int       `json:"line"`
 	Run   int       `json:"run"`
 	Polls int       `json:"polls,omitempty"` // 0 is an event

@@ -62,7 +62,7 @@ type checker struct {
 	d             Declaration
 	in            Input
 	problems      []Problem
-	reported          map[Problem]bool // these
+	reported      map[Problem]bool // these
 	secret        bool             // the problem that is looked for depends on a Secret
 }
 

@@ -21,7 +21,7 @@ type State uint8
 const (
 	Absent State = iota // KEDA finds no value
 	Maybe               // KEDA may find a value: a document is not given
-	Hidden               // there is a value; its text is not in a manifest
+	Hidden              // there is a value; its text is not in a manifest
 	Visible
 )
 
