@@ -1,20 +1,49 @@
 package apportion
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 )
 
 // Webster divides the seats. It returns each party's share, without the seats it
 // held before, and the seats that no party could take. Negative seats are none.
-func Webster(seats int32, parties []Party) (shares []int32, left int32) {
+func Webster(seats int32, parties []Party) (shares []int32, unplaced int32) {
 	shares = make([]int32, len(parties))
-	rest := int64(max(0, seats)) - begin(shares, int64(seats), parties)
-	for s := after(shares, parties); rest > 0 && !s.Full(); rest-- {
-		party, _ := s.Next(nil)
+	remaining := max(0, seats) - int32(begin(shares, int64(seats), parties))
+	for ; remaining > 0; remaining-- {
+		party := firstTicket(parties, shares)
+		if party < 0 {
+			break
+		}
 		shares[party]++
 	}
-	return shares, int32(rest)
+	return shares, remaining
+}
+
+// firstTicket returns the party with the first ticket after those of the shares, or -1 if no
+// party may take another seat.
+func firstTicket(parties []Party, shares []int32) int {
+	first := -1
+	for i := range parties {
+		if parties[i].room() <= int64(shares[i]) {
+			continue
+		}
+		if first < 0 || compareTickets(parties, shares, i, first) < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+// compareTickets compares the next tickets of parties i and j. The products are exact: a
+// weight is below 2^31, and the seats of a party, held and given, are below 2^32.
+func compareTickets(parties []Party, shares []int32, i, j int) int {
+	p, q := &parties[i], &parties[j]
+	seats, other := uint64(p.held())+uint64(shares[i]), uint64(q.held())+uint64(shares[j])
+	return cmp.Or(
+		cmp.Compare(uint64(q.Weight)*(2*seats+1), uint64(p.Weight)*(2*other+1)),
+		cmp.Compare(seats, other), cmp.Compare(p.Rank, q.Rank), cmp.Compare(i, j))
 }
 
 // begin gives seats that are among the first n tickets, at most about two for each party
@@ -54,6 +83,7 @@ type Party struct {
 	Cap    int32  // with Capped, the most seats it may have, including Held; below 0 it counts as 0
 	Capped bool   // otherwise Cap means nothing
 	Rank   uint64 // of two that are equal in all else, the lower comes first
+	Credit int64  // of a RoundRobin, which changes it; Webster ignores it
 }
 
 func (p *Party) held() int64 { return int64(max(0, p.Held)) }

@@ -78,37 +78,31 @@ func (f *fleet) duplicates() []int32 {
 // mark marks the Jobs of a chain that another Job of the chain makes superfluous.
 //
 //	preferFailover          Jobs older than the newest that runs; pending ones older than
-//	                        the newest replacement that has succeeded
-//	preferSource            Jobs newer than the oldest that runs
+//	                        the newest that has succeeded
+//	preferSource            Jobs newer than the oldest that runs; pending ones newer than
+//	                        the oldest that has succeeded
 //	immediateSourceCleanup  Jobs older than the newest that exists or has succeeded
-//
-// A replacement that has succeeded has run, also if no poll saw it run.
 func (f *fleet) mark(jobs []int32) {
-	newest := func(is func(*job) bool) int {
-		for i, k := range slices.Backward(jobs) {
-			if is(&f.jobs[k]) {
-				return i
-			}
-		}
-		return 0
+	if f.Failover.Duplication != PreferSource {
+		jobs = slices.Clone(jobs)
+		slices.Reverse(jobs)
 	}
-	succeeded := func(j *job) bool { return j.Phase == Succeeded }
-	var surplus []int32
 	switch f.Failover.Duplication {
-	case PreferFailover:
-		runs := newest(f.runs)
-		for at, i := range jobs[:max(runs, newest(succeeded))] {
-			f.jobs[i].surplus = at < runs || f.jobs[i].Phase == Pending
-		}
-	case PreferSource:
-		if i := slices.IndexFunc(jobs, func(i int32) bool { return f.runs(&f.jobs[i]) }); i >= 0 {
-			surplus = jobs[i+1:]
-		}
+	case PreferFailover, PreferSource:
+		f.markAfter(jobs, f.runs)
 	case ImmediateSourceCleanup:
-		surplus = jobs[:newest(func(j *job) bool { return succeeded(j) || j.stays() && !j.Unconfirmed })]
+		f.markAfter(jobs, func(j *job) bool { return j.Phase == Succeeded || (j.stays() && !j.Unconfirmed) })
 	}
-	for _, i := range surplus {
-		f.jobs[i].surplus = true
+}
+
+// markAfter marks the Jobs after the first that is preferred, and the pending Jobs after the
+// first that has succeeded.
+func (f *fleet) markAfter(jobs []int32, preferred func(*job) bool) {
+	preferredBefore, succeededBefore := false, false
+	for _, i := range jobs {
+		j := &f.jobs[i]
+		j.surplus = preferredBefore || (succeededBefore && j.Phase == Pending)
+		preferredBefore, succeededBefore = preferredBefore || preferred(j), succeededBefore || j.Phase == Succeeded
 	}
 }
 

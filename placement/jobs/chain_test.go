@@ -57,7 +57,7 @@ func superfluous(policy jobs.Duplication, j, other *link, newer bool) bool {
 	case jobs.PreferFailover:
 		return newer && (runs || other.Phase == jobs.Succeeded && j.Phase == jobs.Pending)
 	case jobs.PreferSource:
-		return !newer && runs
+		return !newer && (runs || other.Phase == jobs.Succeeded && j.Phase == jobs.Pending)
 	case jobs.ImmediateSourceCleanup:
 		return newer && (other.Phase == jobs.Succeeded || other.stays && !other.Unconfirmed)
 	}

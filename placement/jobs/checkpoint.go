@@ -12,8 +12,8 @@ import (
 // A Checkpoint is the state that must survive from one decision to the next. Store it
 // as JSON before the first create of its decision. The zero value is for a new owner.
 //
-// It has this owner's taints and backoffs, and the number of unfinished Jobs of each
-// cluster, including the Jobs to create. Its size grows with the number of clusters and of
+// It has this owner's taints and backoffs, the turns of the members, and the number of
+// unfinished Jobs of each cluster, including the Jobs to create. Its size grows with the number of clusters and of
 // his taints against workloads, not with the Jobs or with the owners of his namespace.
 type Checkpoint struct {
 	clusters  map[string]clusterCheckpoint
@@ -28,6 +28,9 @@ type clusterCheckpoint struct {
 	Running     int64 `json:"running,omitempty"`
 	Pending     int64 `json:"pending,omitempty"` // the part of Running
 	Terminating int64 `json:"terminating,omitempty"`
+	// Of a member that was in a round: its weight, and its credit at that weight.
+	Weight int32 `json:"weight,omitempty"`
+	Credit int64 `json:"credit,omitempty"`
 }
 
 // sane returns c without negative numbers.
@@ -211,6 +214,9 @@ func (f *fleet) store(d *Decision) {
 			Taint: m.own, Starts: m.starts,
 			Running: plus(plus(m.counts.Running, m.gone), n), Pending: plus(m.counts.Pending, n),
 			Terminating: plus(m.counts.Terminating, max(0, m.Late)),
+		}
+		if inRound := m.listed && m.Weight > 0; inRound && (f.credited || len(d.Create) > 0) {
+			after.Weight, after.Credit = m.Weight, m.credit
 		}
 		if after != (clusterCheckpoint{}) {
 			d.Checkpoint.clusters[m.name()] = after

@@ -9,16 +9,52 @@
 //
 // # Members
 //
-// Each new Job goes to the member with the fewest Jobs for its weight ([Scheduling],
-// package apportion). Ties go to the member with fewer Jobs, then by [Policy].Seed, then by
-// name.
+// The members take turns by weight ([Scheduling], [apportion.RoundRobin]): the Jobs that are
+// created follow the weights, also if one is wanted at a time, and no member has more than
+// its share of the unfinished Jobs, rounded up. If Jobs take longer on some members, the
+// unfinished Jobs follow the weights, and not those created. The turns are in the
+// [Checkpoint]. Without it, and after weights were edited, they begin at a position that
+// depends on [Policy].Seed. A member that was excluded does not catch up.
 //
 // # Stuck Jobs
 //
 // A Job that has been pending for the grace period is stuck. Under strategy.PendingAware it
 // is replaced on another cluster. A Job and its replacements are a chain, and [Duplication]
-// decides which of them are deleted. A replacement that has succeeded has run, even if no
-// poll saw it run.
+// decides which of them are deleted. Of two Jobs of a chain, the older is the source S and
+// the newer the replacement R. The table has the one to delete, or - if both stay:
+//
+//	preferFailover          pending  unconfirmed  running  pending-away  running-away  succeeded  failed
+//	pending                 -        -            S        -             -             S          -
+//	running                 -        -            S        -             -             -          -
+//	pending-away            -        -            S        -             -             S          -
+//	running-away            -        -            S        -             -             -          -
+//	succeeded               -        -            -        -             -             -          -
+//	failed                  -        -            -        -             -             -          -
+//	gone                    -        -            -        -             -             -          -
+//
+//	preferSource            pending  unconfirmed  running  pending-away  running-away  succeeded  failed
+//	pending                 -        -            -        -             -             -          -
+//	running                 R        R            R        R             R             -          -
+//	pending-away            -        -            -        -             -             -          -
+//	running-away            -        -            -        -             -             -          -
+//	succeeded               R        R            -        R             -             -          -
+//	failed                  -        -            -        -             -             -          -
+//	gone                    -        -            -        -             -             -          -
+//
+//	immediateSourceCleanup  pending  unconfirmed  running  pending-away  running-away  succeeded  failed
+//	pending                 S        -            S        S             S             S          -
+//	running                 S        -            S        S             S             S          -
+//	pending-away            S        -            S        S             S             S          -
+//	running-away            S        -            S        S             S             S          -
+//	succeeded               -        -            -        -             -             -          -
+//	failed                  -        -            -        -             -             -          -
+//	gone                    -        -            -        -             -             -          -
+//
+// Rows are states of the source, columns of the replacement. A Job is away if its member is
+// not reachable; what was last observed counts, and its deletion is deferred. The create of
+// an unconfirmed Job was not answered. A terminating Job is gone. A Job of a longer chain is
+// deleted if the table deletes it beside any other Job of the chain. A replacement that has
+// succeeded has run, even if no poll saw it run. With keepAll all stay.
 //
 // # Scope of evidence
 //
@@ -69,6 +105,8 @@
 // # Tests
 //
 //	an oracle finds the same places, replacements and maximum       TestPlaces
+//	Jobs created and unfinished for weights and loads               TestSharesOfLoads
+//	the table of duplicates                                         TestTableOfDuplicates
 //	duplicates are deleted by the rule, and never the last of a chain TestChains
 //	a replacement that finishes between two polls removes its source, and stays until then TestChains
 //	the order of members, clusters and Jobs does not matter         TestOrder

@@ -110,15 +110,15 @@ func TestJobsRemembered(t *testing.T) {
 	f.cluster("b").Jobs[1].Deleting = true
 	f.demand(5)
 	d := f.plan()
-	require.Equal(t, map[string]int32{"a": 3, "b": 1}, f.created(d), "%s", d)
-	require.Equal(t, storedCluster{Running: 2, Pending: 1, Terminating: 1}, open(d.Checkpoint).Clusters["b"])
+	require.Equal(t, map[string]int32{"a": 2, "b": 2}, f.created(d), "%s", d)
+	require.Equal(t, storedCluster{Running: 3, Pending: 2, Terminating: 1, Weight: 1}, open(d.Checkpoint).Clusters["b"])
 	f = f.apply(d)
 	*f.cluster("b") = jobs.Cluster{Name: "b", Since: at(0)}
 	f.Checkpoint = f.plan().Checkpoint
 	f.Now = at(60)
 	d = f.plan()
 	require.Empty(t, d.Create, "%s", d)
-	require.Equal(t, scaling.JobCounts{Running: 2, Pending: 1, Terminating: 1}, d.Members[1].Jobs)
+	require.Equal(t, scaling.JobCounts{Running: 3, Pending: 2, Terminating: 1}, d.Members[1].Jobs)
 }
 
 // The target is that of the bounds, also without an active metric.

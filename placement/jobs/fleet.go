@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/placement/apportion"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -21,6 +20,7 @@ type fleet struct {
 	jobs      []job     // by member
 	chains    []chain   // from 1
 	workloads taint.Set // against his workloads, and those of other owners
+	credited  bool      // the credits are those of the checkpoint
 	again     int64     // Jobs to create that late creates leave room for on their clusters only
 	change    horizon   // when the decision can change
 }
@@ -28,8 +28,8 @@ type fleet struct {
 type member struct {
 	Member
 	Cluster
-	rank       uint64
-	listed     bool // otherwise it is a cluster that has Jobs and is no member
+	credit     int64 // in the round of its tier: see apportion.RoundRobin
+	listed     bool  // otherwise it is a cluster that has Jobs and is no member
 	registered bool
 	before     clusterCheckpoint
 	counts     scaling.JobCounts
@@ -89,7 +89,7 @@ func newFleet(p *Policy, s *State) *fleet {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m := all[name]
-		m.Member.Name, m.before, m.rank = name, s.Checkpoint.clusters[name].sane(), apportion.Rank(p.Seed, name)
+		m.Member.Name, m.before = name, s.Checkpoint.clusters[name].sane()
 		f.lose(&m)
 		if m.listed || len(m.Cluster.Jobs) > 0 || m.Reach == NeverReached && m.before.total() > 0 {
 			f.members = append(f.members, m)

@@ -187,6 +187,8 @@ type storedCluster struct {
 	Running     int64       `json:"running,omitempty"`
 	Pending     int64       `json:"pending,omitempty"`
 	Terminating int64       `json:"terminating,omitempty"`
+	Weight      int32       `json:"weight,omitempty"`
+	Credit      int64       `json:"credit,omitempty"`
 }
 
 // restore makes the checkpoint of its JSON.

@@ -1,7 +1,7 @@
 package jobs
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -9,11 +9,45 @@ import (
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
 
-// judge sets why each member gets no new Job.
+// judge sets why each member gets no new Job. A member that gets none keeps no credit, so that
+// it does not catch up.
 func (f *fleet) judge() {
+	f.restoreCredits()
 	for i := range f.members {
 		m := &f.members[i]
 		m.reason = m.judge(f.Scheduling == PriorityFailover && f.workloads.Excludes(f.Workload, m.path(), f.Now))
+		if m.reason != "" {
+			m.credit = min(0, m.credit)
+		}
+	}
+}
+
+// restoreCredits sets the credits: those of the checkpoint, or if the weights were edited since,
+// those of the position of Seed in the cycle.
+func (f *fleet) restoreCredits() {
+	same, weighted := true, 0
+	for i := range f.members {
+		m := &f.members[i]
+		m.credit = m.before.Credit
+		if m.listed && m.Weight > 0 {
+			weighted++
+			same = same && m.before.Weight == m.Weight
+		}
+	}
+	for _, c := range f.Checkpoint.clusters {
+		if c.Weight > 0 {
+			weighted--
+		}
+	}
+	if f.credited = same && weighted == 0; f.credited {
+		return
+	}
+	for _, members := range f.tiers(func(m *member) bool { return m.listed && m.Weight > 0 }) {
+		turns := apportion.RoundRobin(f.parties(members))
+		turns.Start(f.Seed)
+		for at, i := range members {
+			f.members[i].credit = turns[at].Credit
+		}
 	}
 }
 
@@ -50,52 +84,59 @@ func (m *member) judge(tainted bool) Reason {
 }
 
 // A placer assigns new Jobs to members. Each goes to the first tier that has a place,
-// and in the tier to the member with the best ticket.
+// and in the tier to the member whose turn it is.
 type placer struct {
 	*fleet
-	tiers  [][]int32 // members that are not excluded, by priority, the highest first
+	tiers  []tier
 	placed []Placement
+}
+
+// A tier has the members of a priority, which take turns.
+type tier struct {
+	members []int32
+	turns   apportion.RoundRobin
 }
 
 func (f *fleet) placer() *placer {
 	p := &placer{fleet: f, placed: make([]Placement, len(f.members))}
-	var order []int32
-	for i := range f.members {
-		if f.members[i].reason == "" {
-			order = append(order, int32(i))
-		}
-	}
-	priority := func(i int32) int32 {
-		if f.Scheduling != PriorityFailover {
-			return lowest
-		}
-		return f.members[i].priority()
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(priority(b), priority(a)) })
-	for at, i := range order {
-		if at == 0 || priority(i) != priority(order[at-1]) {
-			p.tiers = append(p.tiers, nil)
-		}
-		last := &p.tiers[len(p.tiers)-1]
-		*last = append(*last, i)
+	for _, members := range f.tiers(func(m *member) bool { return m.reason == "" }) {
+		p.tiers = append(p.tiers, tier{members, f.parties(members)})
 	}
 	return p
 }
 
-// parties returns the members of a tier as parties.
-func (p *placer) parties(tier []int32) []apportion.Party {
-	all := make([]apportion.Party, len(tier))
-	for at, i := range tier {
-		m := &p.members[i]
-		all[at] = apportion.Party{
-			Weight: m.Weight, Held: clip(plus(m.counts.Running, p.placed[i].Jobs())), Rank: m.rank,
+// tiers returns the members that satisfy include by priority, the highest first.
+func (f *fleet) tiers(include func(*member) bool) (tiers [][]int32) {
+	byPriority := map[int32][]int32{}
+	for i := range f.members {
+		if m := &f.members[i]; include(m) {
+			priority := int32(lowest)
+			if f.Scheduling == PriorityFailover {
+				priority = m.priority()
+			}
+			byPriority[priority] = append(byPriority[priority], int32(i))
+		}
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
+		tiers = append(tiers, byPriority[priority])
+	}
+	return tiers
+}
+
+// parties returns members as parties with the Jobs that they have.
+func (f *fleet) parties(members []int32) []apportion.Party {
+	parties := make([]apportion.Party, len(members))
+	for at, i := range members {
+		m := &f.members[i]
+		parties[at] = apportion.Party{
+			Weight: m.Weight, Held: clip(m.counts.Running), Credit: m.credit,
 			Capped: true, Cap: clip(m.maxJobs() - m.counts.Terminating),
 		}
 		if m.probes() {
-			all[at].Cap = min(all[at].Cap, clip(plus(m.counts.Running, 1)))
+			parties[at].Cap = min(parties[at].Cap, clip(plus(m.counts.Running, 1)))
 		}
 	}
-	return all
+	return parties
 }
 
 // place creates the Jobs that were decided, replacements first.
@@ -111,42 +152,43 @@ func (f *fleet) place(d *Decision) {
 	replacements := min(additional, int64(len(stuck)))
 	additional -= replacements
 	d.Unplaced = p.replace(stuck, replacements)
-	left := p.add(additional, false) + p.add(f.again, true)
+	remaining := p.add(additional) + p.again(f.again)
+	p.keepCredits()
 	for i, placed := range p.placed {
 		if placed.Jobs() > 0 {
 			placed.Cluster = f.members[i].name()
 			d.Create = append(d.Create, placed)
 		}
 	}
-	if d.Unplaced += left; d.Unplaced > 0 {
-		d.Reason = f.unplaced(left)
+	if d.Unplaced += remaining; d.Unplaced > 0 {
+		d.Reason = f.unplaced(remaining)
 	}
 }
 
 // replace places n replacements, and returns how many found no place. A stuck Job that
 // finds none leaves its turn to the next.
-func (p *placer) replace(stuck []stuckJob, n int64) (left int64) {
-	seats := make([]*apportion.Sequence, len(p.tiers))
-	for i, tier := range p.tiers {
-		seats[i] = apportion.NewSequence(p.parties(tier))
-	}
+func (p *placer) replace(stuck []stuckJob, n int64) (unplaced int64) {
 	holds := make([]int32, len(p.members)) // the last turn whose chain has a Job there
 	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
 		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
-		for i, tier := range p.tiers {
-			if at, ok := seats[i].Next(func(party int) bool { return holds[tier[party]] == turn }); ok {
-				to := &p.placed[tier[at]]
-				if to.Replacements == nil {
-					to.Replacements = make([]Replacement, 0, int(n)/len(tier)+1)
-				}
-				to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
-				n--
-				break
-			}
+		if to := p.next(func(member int32) bool { return holds[member] == turn }); to != nil {
+			to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
+			n--
 		}
 	}
 	return n
+}
+
+// next returns the placement of the member that gets the next Job, or nil if there is none that
+// avoid does not report.
+func (p *placer) next(avoid func(member int32) bool) *Placement {
+	for _, t := range p.tiers {
+		if party, ok := t.turns.Next(func(party int) bool { return avoid(t.members[party]) }); ok {
+			return &p.placed[t.members[party]]
+		}
+	}
+	return nil
 }
 
 // hold marks the members that have a Job of the chain of a stuck Job.
@@ -159,26 +201,58 @@ func (p *placer) hold(holds []int32, j *job, turn int32) {
 	}
 }
 
-// add places n Jobs that replace nothing, and returns how many found no place. Jobs that
-// are created again go to members with late creates, up to their number on each member.
-func (p *placer) add(n int64, again bool) (left int64) {
-	for _, tier := range p.tiers {
-		if n == 0 {
+// maxTurns bounds the Jobs of a decision that are placed one by one. Jobs above it are divided
+// first, so that the cost does not grow with them.
+const maxTurns = 4096
+
+// add places n Jobs that replace nothing, and returns how many found no place.
+func (p *placer) add(n int64) (unplaced int64) {
+	if n > maxTurns {
+		n = maxTurns + p.divide(n-maxTurns, func(t tier) []apportion.Party { return t.turns })
+	}
+	for ; n > 0; n-- {
+		to := p.next(func(int32) bool { return false })
+		if to == nil {
 			break
 		}
-		parties := p.parties(tier)
+		to.Additional++
+	}
+	return n
+}
+
+// again places n Jobs on the members with late creates, up to their number on each member. These
+// were placed before, so that they change no credit.
+func (p *placer) again(n int64) (unplaced int64) {
+	return p.divide(n, func(t tier) []apportion.Party {
+		parties := slices.Clone(t.turns)
 		for at := range parties {
-			if party, late := &parties[at], max(0, p.members[tier[at]].Late); again {
-				party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
-			}
+			party, late := &parties[at], max(0, p.members[t.members[at]].Late)
+			party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
 		}
-		shares, _ := apportion.Webster(clip(n), parties)
+		return parties
+	})
+}
+
+// divide places n Jobs among the parties of each tier, and returns how many found no place.
+func (p *placer) divide(n int64, parties func(tier) []apportion.Party) (unplaced int64) {
+	for _, t := range p.tiers {
+		shares, _ := apportion.Webster(clip(n), parties(t))
 		for at, share := range shares {
-			p.placed[tier[at]].Additional += int64(share)
+			p.placed[t.members[at]].Additional += int64(share)
+			t.turns[at].Held = clip(int64(t.turns[at].Held) + int64(share))
 			n -= int64(share)
 		}
 	}
 	return n
+}
+
+// keepCredits takes the credits over from the tiers.
+func (p *placer) keepCredits() {
+	for _, t := range p.tiers {
+		for at, i := range t.members {
+			p.members[i].credit = t.turns[at].Credit
+		}
+	}
 }
 
 // unplaced returns why Jobs found no place. additional is how many replace nothing.

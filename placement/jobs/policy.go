@@ -27,8 +27,9 @@ type Policy struct {
 	History         history.Limits
 	Rollout         rollout.Policy
 	Revision        rollout.Revision // of new Jobs
-	// Seed breaks ties between members: if it is empty by name, otherwise by a hash. Use
-	// the owner's namespace and name, so that owners prefer different members.
+	// Seed is where the turns of the members begin: if it is empty at the beginning of the
+	// cycle, otherwise at a hash of it. Use the owner's namespace and name, so that the first
+	// Jobs of many owners follow the weights.
 	Seed string
 }
 
@@ -49,8 +50,8 @@ func NewMember(name string) Member { return Member{Name: name, Weight: 1} }
 type Scheduling string
 
 const (
-	// WeightedRoundRobin keeps the unfinished Jobs in proportion to the weights: each new
-	// Job goes to the member with the fewest Jobs for its weight. It ignores priorities.
+	// WeightedRoundRobin gives each member its share of the new Jobs, and at most its share of
+	// the unfinished Jobs. It ignores priorities.
 	WeightedRoundRobin Scheduling = "weightedRoundRobin"
 	// PriorityFailover prefers the members of the highest priority, by weight among
 	// equals. Jobs that find no place there go to the next priority.

@@ -3,7 +3,7 @@ package jobs_test
 import (
 	"cmp"
 	"fmt"
-	"math/big"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -43,7 +43,7 @@ func drawFleet(t *rapid.T) *fleet {
 	f.Workload = taint.Workload{Class: "a", Size: 4}
 	f.Revision, f.Rollout.Strategy = rollout.Revision{Generation: 2}, rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate}).Draw(t, "rollout")
 	f.History = history.Limits{Succeeded: history.Keep(1)}
-	before := stored{Clusters: map[string]storedCluster{}}
+	before, inRound := stored{Clusters: map[string]storedCluster{}}, rapid.Bool().Draw(t, "in a round")
 	for i, name := range names {
 		m, c := &f.Members[i], &f.Clusters[i]
 		m.Weight = rapid.Int32Range(1, 5).Draw(t, "weight")
@@ -72,6 +72,9 @@ func drawFleet(t *rapid.T) *fleet {
 		}
 		if one(t, 6, "tainted") {
 			stored.Taint = taint.State{Level: rapid.SampledFrom([]taint.Level{taint.Soft, taint.Hard}).Draw(t, "level"), Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
+		}
+		if inRound && !one(t, 20, "weight edited") {
+			stored.Weight, stored.Credit = m.Weight, rapid.Int64Range(-9, 9).Draw(t, "credit")
 		}
 		before.Clusters[name] = stored
 		if one(t, 6, "workload") {
@@ -214,34 +217,15 @@ func names(f *fleet) (all []string) {
 
 func oracle(f *fleet, d jobs.Decision) (placed map[string][2]int64, replaced int64) {
 	placed = map[string][2]int64{}
+	turns := f.turns(d)
 	best := func(avoid map[string]bool) string {
-		chosen := -1
-		better := func(i, k int) bool {
-			x, y := f.Members[i], f.Members[k]
-			if f.Scheduling == jobs.PriorityFailover && *x.Priority != *y.Priority {
-				return *x.Priority > *y.Priority
-			}
-			n, m := held(d, placed, i), held(d, placed, k)
-			if c := big.NewRat(int64(x.Weight), 2*n+1).Cmp(big.NewRat(int64(y.Weight), 2*m+1)); c != 0 {
-				return c > 0
-			}
-			if n != m {
-				return n < m
-			}
-			return apportion.Rank(f.Seed, x.Name) < apportion.Rank(f.Seed, y.Name)
-		}
-		for i, m := range f.Members {
-			m.MaxJobs = cmp.Or(m.MaxJobs, f.Clusters[i].MaxJobs)
-			full := m.MaxJobs != nil && held(d, placed, i)+d.Members[i].Jobs.Terminating >= *m.MaxJobs ||
-				open(d.Checkpoint).Clusters[m.Name].Starts.Failed > 0 && held(d, placed, i) > d.Members[i].Jobs.Running
-			if d.Members[i].Excluded == "" && !full && !avoid[m.Name] && (chosen < 0 || better(i, chosen)) {
-				chosen = i
+		for _, priority := range []int32{2, 1, 0} {
+			party, ok := turns[priority].Next(func(i int) bool { return avoid[f.Members[i].Name] })
+			if ok {
+				return f.Members[party].Name
 			}
 		}
-		if chosen < 0 {
-			return ""
-		}
-		return f.Members[chosen].Name
+		return ""
 	}
 	chains := stuckChains(f, d)
 	left := min(d.Scaling.Create, int64(len(chains)))
@@ -261,9 +245,40 @@ func oracle(f *fleet, d jobs.Decision) (placed map[string][2]int64, replaced int
 	return placed, replaced
 }
 
-func held(d jobs.Decision, placed map[string][2]int64, i int) int64 {
-	m := &d.Members[i]
-	return m.Jobs.Running + placed[m.Name][0] + placed[m.Name][1]
+// turns returns the members that may get a Job, by priority, each at its index.
+func (f *fleet) turns(d jobs.Decision) map[int32]apportion.RoundRobin {
+	before, edited := open(f.Checkpoint).Clusters, false
+	turns, starts := map[int32]apportion.RoundRobin{}, map[int32]apportion.RoundRobin{}
+	for i, m := range f.Members {
+		priority := int32(0)
+		if f.Scheduling == jobs.PriorityFailover {
+			priority = *m.Priority
+		}
+		if turns[priority] == nil {
+			turns[priority], starts[priority] = make(apportion.RoundRobin, len(f.Members)), make(apportion.RoundRobin, len(f.Members))
+		}
+		starts[priority][i].Weight = m.Weight
+		if d.Members[i].Excluded == "" {
+			room := int64(math.MaxInt32)
+			if most := cmp.Or(m.MaxJobs, f.Clusters[i].MaxJobs); most != nil {
+				room = *most - d.Members[i].Jobs.Terminating
+			}
+			if open(d.Checkpoint).Clusters[m.Name].Starts.Failed > 0 {
+				room = min(room, d.Members[i].Jobs.Running+1)
+			}
+			turns[priority][i] = apportion.Party{Weight: m.Weight, Held: int32(d.Members[i].Jobs.Running), Capped: true, Cap: int32(room), Credit: before[m.Name].Credit}
+		}
+		edited = edited || before[m.Name].Weight != m.Weight
+	}
+	for priority := range turns {
+		if edited {
+			starts[priority].Start(f.Seed)
+			for i := range turns[priority] {
+				turns[priority][i].Credit = starts[priority][i].Credit
+			}
+		}
+	}
+	return turns
 }
 
 // stuckChains are the clusters of each chain of which all that stays is stuck, in the order
@@ -353,8 +368,10 @@ func propOrder(t *rapid.T, c *premise.Counts) {
 	for i := range f.Clusters {
 		f.Clusters[i].Failures = jobs.Failures{}
 	}
+	turns := f.Checkpoint
 	d = f.plan()
 	f.Checkpoint = d.Checkpoint
+	f.takeTurns(turns)
 	for n := range 8 {
 		f.Now = at(n)
 		if !d.NextCheck.IsZero() && !f.Now.Before(d.NextCheck) {
@@ -365,6 +382,20 @@ func propOrder(t *rapid.T, c *premise.Counts) {
 			t.Fatalf("at %d\n%s\n\nbefore\n%s", n, again, d)
 		}
 	}
+}
+
+// takeTurns takes the turns of another checkpoint over.
+func (f *fleet) takeTurns(from jobs.Checkpoint) {
+	checkpoint, turns := open(f.Checkpoint), open(from).Clusters
+	if checkpoint.Clusters == nil {
+		checkpoint.Clusters = map[string]storedCluster{}
+	}
+	for _, m := range f.Members {
+		c := checkpoint.Clusters[m.Name]
+		c.Weight, c.Credit = turns[m.Name].Weight, turns[m.Name].Credit
+		checkpoint.Clusters[m.Name] = c
+	}
+	f.restore(checkpoint)
 }
 
 func TestOrder(t *testing.T) {
