@@ -35,11 +35,11 @@
 //     on the members that were read are still as many as the total. So a member that
 //     cannot take its share costs no other member a replica.
 //
-//  7. There are at most MaxSurge replicas above Max while replicas move. That bound does not
-//     count replicas that cannot be scaled down: the
-//     replicas of unreachable members, the missing replicas of members after a failed
-//     write, a missing replica of each member without progress, and the replicas that a
-//     member shows above the last write.
+//  7. There are at most MaxSurge replicas above Max while replicas move. Orders count,
+//     whether their replicas exist or not. That bound does not count replicas that cannot be
+//     scaled down: the replicas of unreachable members, the missing replicas of members after
+//     a failed write, a missing replica of each member without progress, and the replicas
+//     that a member shows above the last write.
 //
 // # Cost
 //
@@ -51,6 +51,7 @@
 //	every replica has a place; order does not matter           TestShares
 //	no plan gives up a replica that does not exist elsewhere    TestMoves
 //	a member that fails costs the others nothing               TestFailover
+//	orders stay within the bound over polls                     TestBound
 //	orders that are carried out lead to the shares             TestArrive
 //	nothing changes before NextCheck, something at it          TestNextCheck
 //	hours with failures, restarts, edits and new clusters      TestReplay

@@ -41,18 +41,27 @@ func (f *fleet) growth(lacking int64) (growth int64, atMax bool) {
 	return min(lacking, headroom), lacking > 0 && headroom == 0 && ordered <= f.total
 }
 
-// ordered returns the replicas that count against the maximum, and may take the place of
-// others. If the member failed or is stalled, only existing replicas do.
+// ordered returns the replicas that count against the maximum: those that are ordered, whether
+// they exist or not. Of a member that cannot be written to, only existing replicas count.
+// A member without progress loses its missing replicas above its share in this plan.
 func (m *member) ordered() int64 {
 	switch {
 	case m.stalled():
-		return int64(m.Existing)
-	case !m.Excluded || m.usable && m.Reason != ReasonWriteFailed:
+		return int64(min(m.Current, max(m.Existing, m.Desired)))
+	case !m.Excluded || (m.usable && m.Reason != ReasonWriteFailed):
 		return int64(m.Current)
 	case m.usable:
 		return int64(m.Existing)
 	}
 	return 0
+}
+
+// dependable returns the replicas that may take the place of others.
+func (m *member) dependable() int64 {
+	if m.stalled() {
+		return int64(m.Existing)
+	}
+	return m.ordered()
 }
 
 // shrink takes replicas from members above their shares: as many as the others have
@@ -72,7 +81,7 @@ func (f *fleet) shrink() {
 			proven += has
 			continue
 		}
-		proven += m.ordered()
+		proven += m.dependable()
 		existing[i] = max(0, has-desired)
 		unneeded := int64(m.Current) - max(has, desired) - m.probe()
 		if m.stalled() {

@@ -201,8 +201,12 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 			foreign := max(0, m.Current-max(0, *of.Ordered))
 			before, after = before-foreign, max(0, after-foreign)
 		}
-		if m.Excluded && m.Reason == replicas.ReasonWriteFailed || m.Reason == replicas.ReasonNoProgress {
-			before, after = m.Existing, min(m.Existing, m.Next) // as the package comment says
+		switch { // as the package comment says
+		case m.Excluded && m.Reason == replicas.ReasonWriteFailed:
+			before, after = m.Existing, min(m.Existing, m.Next)
+		case m.Reason == replicas.ReasonNoProgress:
+			before = min(m.Current, max(m.Existing, m.Desired))
+			after = max(before, m.Next-1)
 		}
 		ordered += int64(before)
 		next += int64(max(before, after))
