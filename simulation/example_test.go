@@ -267,11 +267,11 @@ func ExampleRun_outage() {
 	// 0: east  1, west  0
 	//  240: east  8, west  7
 	//  480: east  8, west  7
-	//  720: east  6, west 13
+	//  720: east  6, west 14
 	//  960: east  6, west 15
-	// 1200: east  6, west 23
+	// 1200: east  6, west 22
 	// 1440: east  0, west 15
-	// 1680: east  8, west  7
+	// 1680: east  7, west  8
 	// 180 of 180 items done
 }
 

@@ -116,7 +116,7 @@ func TestCheckpointIsStoredFirst(t *testing.T) {
 			return err
 		}
 		status, err := json.Marshal(stored.(*unstructured.Unstructured).Object["status"].(map[string]any)["checkpoint"])
-		if string(status) != `{"clusters":{"a":{"pending":3,"running":3}},"version":1}` {
+		if string(status) != `{"clusters":{"a":{"pending":3,"running":3,"weight":1}},"version":1}` {
 			return errors.Join(err, fmt.Errorf("stored: %s", status))
 		}
 		return nil

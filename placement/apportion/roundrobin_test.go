@@ -162,12 +162,12 @@ func propHanging(t *rapid.T, c *premise.Counts) {
 	hangs := random.Draw(t, "hangs")
 	for range rapid.IntRange(1, 100).Draw(t, "seats") {
 		party, _ := r.Next(nil)
-		var held int
+		var held, sum float64
 		for i := range r {
-			held += int(r[i].Held)
+			held, sum = held+float64(r[i].Held), sum+float64(weights[i])
 		}
-		if most := math.Ceil(share(weights, party, held) - 1e-9); float64(r[party].Held) > most {
-			t.Fatalf("%v: party %d holds %d of %d", weights, party, r[party].Held, held)
+		if float64(r[party].Held-1)*sum >= float64(weights[party])*held {
+			t.Fatalf("%v: party %d holds %d of %v", weights, party, r[party].Held, held)
 		}
 		if i := random.Draw(t, "gives back"); i != hangs {
 			r[i].Held = 0
