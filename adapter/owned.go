@@ -30,7 +30,8 @@ type owned struct {
 	timed     bool                   // since is known
 	since     pods.Times             // when each pending Job became so, in nanoseconds since 1970, in order
 	ended     bool                   // finished Jobs have changed since it was decided which are deleted
-	expiry    time.Time              // when the next finished Job reaches its age; zero if none does
+	failures  FailureCheckpoint
+	expiry    time.Time // when the next finished Job reaches its age; zero if none does
 
 	// Jobs in the cache, without strays.
 	phases   [InFlight]int32
@@ -262,13 +263,19 @@ func (o *owned) pendingBefore(limit time.Time) int {
 	return o.since.Until(limit)
 }
 
-// describe returns the Jobs, then the Jobs in flight by number.
-func (o *owned) describe() (jobs []Job) {
+// shown returns the Jobs in the cache.
+func (o *owned) shown() (jobs []Job) {
 	for _, j := range o.jobs {
 		if !j.stray {
 			jobs = append(jobs, j.Job)
 		}
 	}
+	return jobs
+}
+
+// describe returns the Jobs, then the Jobs in flight by number.
+func (o *owned) describe() (jobs []Job) {
+	jobs = o.shown()
 	flights := len(jobs)
 	for slot, uid := range o.set.InFlight {
 		j := o.sent[slot].Job

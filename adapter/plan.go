@@ -27,6 +27,8 @@ type Plan struct {
 	Delete []Deletion
 	// NextCheck is when a plan may differ without an event; zero if unknown.
 	NextCheck time.Time
+	// Failures is what Target.FailureBackoff remembers, to be stored.
+	Failures FailureCheckpoint
 	// Expiring is the number of Jobs that have ttlSecondsAfterFinished, such as KEDA's. Jobs of
 	// a Tracker have none. Whoever else deletes finished Jobs may cost a Job above the maximum.
 	Expiring int32
@@ -78,8 +80,9 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 	state.Jobs = &counts
 	plan.Decision = scaling.Decide(t.Policy, state)
 	plan.Create = plan.Decision.Create
-	plan.hold(o.set.Holds(want, now))
 	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
+	o.slowDown(&plan, metrics, now)
+	plan.hold(append(o.set.Holds(want, now), plan.Holds...))
 	if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
 		plan.NextCheck = next
 	}

@@ -64,6 +64,8 @@ type Target struct {
 	PendingPodConditions []string
 	// StuckAfter is the grace period of pending Jobs. At 0 no Job is stuck.
 	StuckAfter time.Duration
+	// FailureBackoff slows down creates while every Job fails; the zero value does not.
+	FailureBackoff FailureBackoff
 
 	jobs build.Jobs // of a tracked target
 }
@@ -102,6 +104,7 @@ func (t *Target) Validate() error {
 	problems.Join("Policy", scaling.Validate(t.Policy))
 	problems.Check(t.Retries >= 0 && (t.Keyed || t.Retries == 0), "Retries", t.Retries, "a number of 0 or more, and 0 without Keyed")
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
+	t.FailureBackoff.validate(&problems)
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
 		"the owner's generation, without which no outdated Job is found, or Rollout.Strategy Gradual")
 	return problems.Err()

@@ -199,9 +199,14 @@ func (t *Tracker) Track(target Target) error {
 		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, err)
 	}
 	tracked := target.tracked(t.options.hub.Place)
+	stored := tracked.FailureBackoff.Checkpoint
+	tracked.FailureBackoff.Checkpoint = FailureCheckpoint{} // which is no edit
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.owner(tracked.Owner.UID)
+	if o.target == nil || stored.Counted.After(o.failures.Counted) {
+		o.failures = stored
+	}
 	switch {
 	case reflect.DeepEqual(o.target, tracked):
 		return nil
