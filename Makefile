@@ -29,10 +29,10 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest imports check race fuzz examples worker worker.out bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
+.PHONY: ci test oldest check race fuzz examples worker worker.out bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
-ci: test oldest imports check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
+ci: test oldest check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
 
 test:
 	go test ./... ./adapter/...
@@ -40,10 +40,6 @@ test:
 # The library with the oldest versions of its requirements: the workspace selects the newest.
 oldest:
 	@set -e; for m in . ./adapter ./adapter/triggers; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
-
-# Imports the library beside each supported controller-runtime: no other version may change.
-imports:
-	go run ./internal/tools/imports $(ARGS)
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }

@@ -94,11 +94,11 @@ func Marshal(v any) ([]byte, error) {
 // Unmarshal reads the result of [Marshal] into the struct that v points to. Fields
 // that the JSON lacks keep their value.
 func Unmarshal(data []byte, v any) error {
-	to := reflect.ValueOf(v).Elem()
-	form := reflect.New(formOf(to.Type())).Elem()
-	assign(form, to)
+	target := reflect.ValueOf(v).Elem()
+	form := reflect.New(formOf(target.Type())).Elem()
+	assign(form, target)
 	err := json.Unmarshal(data, form.Addr().Interface())
-	assign(to, form)
+	assign(target, form)
 	return err
 }
 
@@ -117,8 +117,8 @@ func formOf(t reflect.Type) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-func assign(to, from reflect.Value) {
-	for i := range to.NumField() {
-		to.Field(i).Set(from.Field(i).Convert(to.Field(i).Type()))
+func assign(target, source reflect.Value) {
+	for i := range target.NumField() {
+		target.Field(i).Set(source.Field(i).Convert(target.Field(i).Type()))
 	}
 }

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 // of tests.
 func TestAll(t *testing.T) {
 	const root = "../../.."
-	all, err := All(root)
+	all, err := Read(root)
 	require.NoError(t, err)
 	listed := map[string]Module{}
 	for _, m := range all {
@@ -50,7 +50,7 @@ func TestAll(t *testing.T) {
 		return err
 	}))
 	for dir, m := range listed {
-		require.Equal(t, tested[dir], !m.Has("programs"), "%s has tests and is in a list of tests, or neither", dir)
-		require.Equal(t, m.Alone && tested[dir], m.Has("named"), "%s: outside of the workspace, a module with tests is named in the Makefile", dir)
+		require.Equal(t, tested[dir], !m.HasWord("programs"), "%s has tests and is in a list of tests, or neither", dir)
+		require.Equal(t, m.Alone && tested[dir], m.HasWord("named"), "%s: outside of the workspace, a module with tests is named in the Makefile", dir)
 	}
 }

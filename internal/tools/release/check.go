@@ -42,9 +42,9 @@ func (r *repository) check(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for _, of := range r.released {
-		if err := r.publish(filepath.Join(dir, "proxy"), filepath.Join(dir, "tree", of), of, version); err != nil {
-			return fmt.Errorf("publish %s: %w", of, err)
+	for _, module := range r.released {
+		if err := r.publish(filepath.Join(dir, "proxy"), filepath.Join(dir, "tree", module), module, version); err != nil {
+			return fmt.Errorf("publish %s: %w", module, err)
 		}
 	}
 	fmt.Fprintf(out, "published %s of %d modules to a module proxy\n", version, len(r.released))
@@ -63,8 +63,8 @@ func (r *repository) publish(proxy, tree, dir, version string) error {
 	if err != nil {
 		return err
 	}
-	at := filepath.Join(proxy, filepath.FromSlash(path), "@v")
-	if err := os.MkdirAll(at, 0o755); err != nil {
+	folder := filepath.Join(proxy, filepath.FromSlash(path), "@v")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	mod, err := os.ReadFile(filepath.Join(tree, "go.mod"))
@@ -73,10 +73,10 @@ func (r *repository) publish(proxy, tree, dir, version string) error {
 	}
 	info := fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339))
 	return errors.Join(
-		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
-		os.WriteFile(filepath.Join(at, version+".info"), []byte(info), 0o644),
-		os.WriteFile(filepath.Join(at, version+".mod"), mod, 0o644),
-		createZip(filepath.Join(at, version+".zip"), m, tree),
+		os.WriteFile(filepath.Join(folder, "list"), []byte(version+"\n"), 0o644),
+		os.WriteFile(filepath.Join(folder, version+".info"), []byte(info), 0o644),
+		os.WriteFile(filepath.Join(folder, version+".mod"), mod, 0o644),
+		createZip(filepath.Join(folder, version+".zip"), m, tree),
 	)
 }
 
@@ -192,18 +192,18 @@ func (c *consumer) imports(ctx context.Context) error {
 // library returns the path of the first package of a module that others can import, or "" if
 // it has none or links KEDA.
 func (c *consumer) library(ctx context.Context, module string) (string, error) {
-	all, err := modules.All(c.repository.dir)
+	list, err := modules.Read(c.repository.dir)
 	if err != nil {
 		return "", err
 	}
-	for _, m := range all {
-		if m.Dir == module && m.Has("keda") {
+	for _, m := range list {
+		if m.Dir == module && m.HasWord("keda") {
 			return "", nil
 		}
 	}
-	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}} {{.ImportPath}}", "./...")
-	list.Dir, list.Stderr = filepath.Join(c.repository.dir, module), os.Stderr
-	out, err := list.Output()
+	command := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}} {{.ImportPath}}", "./...")
+	command.Dir, command.Stderr = filepath.Join(c.repository.dir, module), os.Stderr
+	out, err := command.Output()
 	if err != nil {
 		return "", err
 	}
@@ -224,9 +224,9 @@ func (c *consumer) forget(ctx context.Context) {
 		return
 	}
 	for _, dir := range c.released {
-		at := filepath.Join(filepath.FromSlash(path), dir)
-		_ = os.RemoveAll(filepath.Join(strings.TrimSpace(cache), at+"@"+c.version))
-		files, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", at, "@v", c.version+".*"))
+		name := filepath.Join(filepath.FromSlash(path), dir)
+		_ = os.RemoveAll(filepath.Join(strings.TrimSpace(cache), name+"@"+c.version))
+		files, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", name, "@v", c.version+".*"))
 		for _, file := range files {
 			_ = os.Remove(file)
 		}

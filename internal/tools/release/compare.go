@@ -56,15 +56,15 @@ func (r *repository) newest(ctx context.Context) (string, error) {
 
 // incompatible returns the incompatible changes between two directories of a module.
 func incompatible(ctx context.Context, before, after string) (changes []string, err error) {
-	from, err := load(ctx, before)
+	oldModule, err := load(ctx, before)
 	if err != nil {
 		return nil, err
 	}
-	to, err := load(ctx, after)
+	newModule, err := load(ctx, after)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range apidiff.ModuleChanges(from, to).Changes {
+	for _, c := range apidiff.ModuleChanges(oldModule, newModule).Changes {
 		if !c.Compatible {
 			changes = append(changes, strings.TrimPrefix(c.Message, "./"))
 		}
@@ -74,14 +74,14 @@ func incompatible(ctx context.Context, before, after string) (changes []string, 
 
 // load returns the packages that another module can import.
 func load(ctx context.Context, dir string) (*apidiff.Module, error) {
-	all, err := packages.Load(&packages.Config{
+	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Env: append(os.Environ(), "GOWORK=off"), Dir: dir, Mode: packages.NeedName | packages.NeedModule | packages.NeedTypes | packages.NeedImports,
 	}, "./...")
 	if err != nil {
 		return nil, err
 	}
 	var m apidiff.Module
-	for _, p := range all {
+	for _, p := range loaded {
 		for _, e := range p.Errors {
 			err = errors.Join(err, e)
 		}

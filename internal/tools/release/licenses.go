@@ -33,11 +33,11 @@ func (r *repository) licenses(ctx context.Context, out io.Writer) error {
 	dirs := map[string]string{} // of the modules
 	for _, module := range r.released {
 		config := &packages.Config{Context: ctx, Env: append(os.Environ(), "GOWORK=off"), Dir: filepath.Join(r.dir, module), Mode: packages.NeedName | packages.NeedModule | packages.NeedImports | packages.NeedDeps}
-		all, err := packages.Load(config, "./...")
+		loaded, err := packages.Load(config, "./...")
 		if err != nil {
 			return err
 		}
-		packages.Visit(all, nil, func(p *packages.Package) {
+		packages.Visit(loaded, nil, func(p *packages.Package) {
 			if m := p.Module; m != nil && m.Path != r.root && !strings.HasPrefix(m.Path, r.root+"/") {
 				dirs[m.Path+" "+m.Version] = m.Dir
 			}
@@ -71,9 +71,7 @@ func license(dir string) (found []string, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		name := strings.ToUpper(file.Name())
-		if file.IsDir() || filepath.Ext(name) == ".CSV" || // a list of the licenses of other modules
-			!strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") && !strings.HasPrefix(name, "COPYING") {
+		if file.IsDir() || !isLicense(strings.ToUpper(file.Name())) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, file.Name()))
@@ -94,4 +92,15 @@ func license(dir string) (found []string, err error) {
 		return nil, errors.New("no license file; use another module")
 	}
 	return found, nil
+}
+
+// isLicense reports whether a file of this name, in capitals, holds a license. A table in CSV lists
+// the licenses of other modules.
+func isLicense(name string) bool {
+	for _, prefix := range []string{"LICENSE", "LICENCE", "COPYING"} {
+		if strings.HasPrefix(name, prefix) {
+			return filepath.Ext(name) != ".CSV"
+		}
+	}
+	return false
 }

@@ -41,9 +41,9 @@ func open(ctx context.Context, dir string) (*repository, error) {
 		return nil, err
 	}
 	r.root = modfile.ModulePath(data)
-	all, err := modules.All(r.dir)
-	for _, m := range all {
-		if m.Has("released") {
+	list, err := modules.Read(r.dir)
+	for _, m := range list {
+		if m.HasWord("released") {
 			r.released = append(r.released, m.Dir)
 		}
 	}
@@ -229,8 +229,8 @@ func (r *repository) addSums(data []byte, sums map[string][]string) []byte {
 		return data
 	}
 	var lines []string
-	for _, of := range sums {
-		lines = append(lines, of...)
+	for _, moduleSums := range sums {
+		lines = append(lines, moduleSums...)
 	}
 	for line := range strings.Lines(string(data)) {
 		path, _, _ := strings.Cut(line, " ")
