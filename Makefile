@@ -180,9 +180,9 @@ vulnerabilities:
 	@VULNDB='$(VULNDB)' GOVULNCHECK='$(GOVULNCHECK)' KEDA='$(call with,keda)' ALONE='$(ALONE)' \
 	internal/tools/vulnerabilities.sh $(filter-out $(call with,programs),$(USED) $(ALONE))
 
-# The library beside KEDA's executor and Karmada's division; ARGS='-kubeconfig FILE' creates Jobs too.
+# The library beside KEDA's executor and Karmada's division of replicas: the table of docs/benchmarks.md.
 peers:
-	cd test/conformance/bench && GOWORK=off go run . $(ARGS)
+	cd test/conformance && go test -count=1 -run 'TestPeers$$' . -peers
 
 # Builds the archives of a release for all platforms, without publishing them.
 snapshot:

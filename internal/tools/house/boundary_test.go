@@ -115,7 +115,7 @@ func TestProgramsAreIgnored(t *testing.T) {
 		t.Skip("not a clone of the repository")
 	}
 	require.Empty(t, tracked)
-	programs := []string{"fleet", "test/conformance/bench/bench", "controllers/scheduled/scheduled", "controllers/multicluster/local/local", "internal/tools/release/release"}
+	programs := []string{"fleet", "controllers/scheduled/scheduled", "controllers/multicluster/local/local", "internal/tools/release/release"}
 	ignored, err := command(t, "git", append([]string{"check-ignore", "--no-index"}, programs...)...)
 	require.NoError(t, err)
 	require.Equal(t, programs, strings.Fields(ignored))
