@@ -1,3 +1,5 @@
+// The programs to install: they need prometheus, logr and, for redis-operator, a Redis client, which no importer
+// of adapter should get.
 module github.com/scaledjob/scaledjob/controllers
 
 go 1.26.0

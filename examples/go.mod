@@ -1,3 +1,5 @@
+// Programs to copy. A module of its own, because they need the typed clients of client-go, which the library
+// does not.
 module github.com/scaledjob/scaledjob/examples
 
 go 1.26.0

@@ -1,3 +1,5 @@
+// The tools of this repository need golang.org/x/tools and a license checker, which no user of the library
+// should get.
 module github.com/scaledjob/scaledjob/internal/tools
 
 go 1.26.0

@@ -1,3 +1,5 @@
+// KEDA's executor and Karmada's division beside the library: they need the versions of Kubernetes that KEDA
+// requires.
 module github.com/scaledjob/scaledjob/test/conformance
 
 go 1.26.0

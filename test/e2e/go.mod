@@ -1,3 +1,4 @@
+// A real control plane, and what tests need to start and watch it.
 module github.com/scaledjob/scaledjob/test/e2e
 
 go 1.26.0

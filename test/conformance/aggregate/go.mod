@@ -1,3 +1,4 @@
+// KEDA 2.7 and older, which cannot be linked with the Kubernetes of newer releases.
 module github.com/scaledjob/scaledjob/test/conformance/aggregate
 
 go 1.26.0

@@ -1,3 +1,4 @@
+// The HPA's own code, k8s.io/kubernetes, whose staging modules must all have its version.
 module github.com/scaledjob/scaledjob/test/conformance/horizontal
 
 go 1.26.0

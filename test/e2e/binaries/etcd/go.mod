@@ -1,3 +1,4 @@
+// The version of etcd that is built: it cannot share requirements with the API server.
 module github.com/scaledjob/scaledjob/test/e2e/binaries/etcd
 
 go 1.26.0

@@ -1,3 +1,4 @@
+// The version of KEDA whose operator and metrics server are built.
 module github.com/scaledjob/scaledjob/test/e2e/binaries/keda
 
 go 1.26.0

@@ -1,3 +1,4 @@
+// The oldest version of Kubernetes that the adapter is tested on.
 module github.com/scaledjob/scaledjob/test/e2e/binaries/kubernetes-1.31
 
 go 1.26.0

@@ -1,3 +1,4 @@
+// The version of Kubernetes that is built: its staging modules must all have its version.
 module github.com/scaledjob/scaledjob/test/e2e/binaries/kubernetes
 
 go 1.26.0
