@@ -45,9 +45,7 @@ check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	@set -e; for m in $(USED); do echo "check $$m"; \
 	(cd $$m && go mod tidy -diff && go vet ./... && $(STATICCHECK) ./...); done
-	@echo "check what is generated"; cd controllers/redis-operator; \
-	sums() { find api config -type f | sort | xargs sha256sum; }; before="$$(sums)"; \
-	go generate ./... && test "$$before" = "$$(sums)"
+	@echo "check what is generated"; before="$$(git diff | sha256sum)"; go generate ./... && test "$$before" = "$$(git diff | sha256sum)"
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 	$(ACTIONLINT)
 

@@ -33,3 +33,6 @@
 //
 //	each package imports only the packages named for it   TestImports
 package scaledjob
+
+//go:generate go run ./internal/tools/generate
+//go:generate go generate -C controllers ./...
