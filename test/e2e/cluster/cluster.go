@@ -170,17 +170,22 @@ func (c *Cluster) start(ctx context.Context, bin string, o options) error {
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement", // as some clusters do
 		"--audit-policy-file", c.file("audit-policy.yaml"), "--audit-log-path", c.file(auditLog),
-		"--audit-log-mode=blocking", "--audit-log-maxsize=0")...) // 0: a single file
+		"--audit-log-mode=blocking", "--audit-log-maxsize=0", // 0: a single file
+		// Another API server, such as KEDA's metrics server, believes whoever has this certificate.
+		"--requestheader-client-ca-file", c.file("proxy/ca.crt"), "--requestheader-allowed-names="+proxyUser,
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file", c.file("proxy/tls.crt"), "--proxy-client-key-file", c.file("proxy/tls.key"))...)
 	if err := c.startServer(ctx); err != nil {
 		return err
 	}
 	if err := c.bind(ctx); err != nil {
 		return err
 	}
-	c.manager = c.process(bin, "kube-controller-manager", "--kubeconfig", c.file("manager.kubeconfig"), "--leader-elect=false",
+	c.manager = c.process(bin, "kube-controller-manager", append(o.manager, "--kubeconfig", c.file("manager.kubeconfig"), "--leader-elect=false",
 		"--controllers="+strings.Join(o.controllers, ","),
 		"--service-account-private-key-file", c.file("key"), fmt.Sprintf("--secure-port=%d", ports[3]), "--bind-address=127.0.0.1",
-		"--cert-dir", c.file("certificates"), "--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-job-syncs=20")
+		"--cert-dir", c.file("certificates"), "--kube-api-qps=1000", "--kube-api-burst=2000", "--concurrent-job-syncs=20")...)
 	c.health = fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[3])
 	return c.startManager(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/scaledjob/scaledjob/test/e2e/internal/certificate"
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
 )
 
@@ -28,6 +29,7 @@ const (
 	managerUser = "system:kube-controller-manager"
 	kubeletUser = "kubelet-stand-in"
 	selfGroup   = "cluster-itself"
+	proxyUser   = "front-proxy" // as which kube-apiserver speaks to other API servers
 )
 
 type tokens struct{ admin, manager, kubelet string }
@@ -100,6 +102,8 @@ func (c *Cluster) prepare(port int) error {
 		c.tokens.manager + "," + managerUser + ",2," + selfGroup + "\n" +
 		c.tokens.kubelet + "," + kubeletUser + ",3," + selfGroup + "\n"
 	return errors.Join(
+		os.Mkdir(c.file("proxy"), 0o700),
+		certificate.Write(c.file("proxy"), proxyUser),
 		os.WriteFile(c.file("key"), block, 0o600),
 		os.WriteFile(c.file("tokens"), []byte(users), 0o600),
 		os.WriteFile(c.file("audit-policy.yaml"), []byte(auditPolicy), 0o600),
