@@ -11,7 +11,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
-	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -28,7 +27,7 @@ const (
 )
 
 // conditionTypes are the conditions of both resources. Others are of another release.
-var conditionTypes = []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused, "Fallback", "AbleToScale", "ScalingActive", "ScalingLimited"}
+var conditionTypes = slices.Concat([]string{scaledjob.ConditionReady, scaledjob.ConditionPaused}, scaledObjectConditions, autoscalerConditions)
 
 // conditions returns the previous conditions, replaced by new conditions of the same type. Each has
 // the generation, and the time at which its status last changed.
@@ -118,8 +117,8 @@ func (out *objectOutcome) ready() metav1.Condition {
 		return notReady(string(out.plan.Reason), "All members are excluded")
 	case err != nil:
 		return notReady(reasonScaleFailed, err.Error())
-	case out.unread != nil:
-		return unread(out.demand, out.unread)
+	case out.keda.problem != nil:
+		return *out.keda.problem
 	case out.plan.Reason == replicas.ReasonAtMax:
 		return unknown(string(out.plan.Reason), fmt.Sprintf("%d replicas stay where they are, because maxSurge is 0 and there are maxReplicaCount replicas", out.plan.Remaining))
 	}
@@ -132,7 +131,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 	if len(away) > 0 {
 		return unknown(reasonUnreachable, membersAway(away, len(out.plan.Shares)))
 	}
-	return ready("The DistributedScaledObject is valid, and its triggers can be read")
+	return ready("The DistributedScaledObject is valid, and KEDA scales it")
 }
 
 // excluded words which members get no Jobs, and why, if there are some.
@@ -178,15 +177,6 @@ func active(d scaling.Demand) metav1.Condition {
 		}
 	}
 	return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionFalse, Reason: scaledjob.ReasonInactive, Message: "No trigger is active"}
-}
-
-// active is as the triggers are, or as KEDA's rules make of them.
-func (out *objectOutcome) active(d *scaledobject.Decision) metav1.Condition {
-	c := active(out.demand)
-	if out.invalid == nil && d.Active && c.Status != metav1.ConditionTrue {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, scaledjob.ReasonActive, "A fallback, a formula or an annotation makes it active"
-	}
-	return c
 }
 
 func paused(is bool) metav1.Condition {

@@ -114,9 +114,6 @@ func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
 
 func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
 	told := transitions(before.Conditions, after.Conditions)
-	if out.rescaled {
-		told = append(told, normal("SuccessfulRescale", "New size of all members: %d; rule: %s", *after.Scaling.DesiredReplicas, after.Scaling.Rule))
-	}
 	for _, r := range out.reports {
 		if r.Err == nil {
 			told = append(told, normal("Scaled", "Scaled to %d replicas on member %s", r.Replicas, r.Cluster))

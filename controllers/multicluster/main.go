@@ -110,7 +110,9 @@ type options struct {
 	timeout       time.Duration
 	probe         time.Duration
 	syncPeriod    time.Duration
-	taints        taint.Durations
+	// clusterAuthentication allows ClusterTriggerAuthentications.
+	clusterAuthentication bool
+	taints                taint.Durations
 }
 
 func newOptions() *options {
@@ -129,7 +131,8 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	all := taint.DefaultDurations()
 	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
 	flags.DurationVar(&o.taints.Hard, "hard-taint", all.Hard, "`time` for which a member that failed twice gets no Jobs")
-	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two decisions about the replicas of a DistributedScaledObject")
+	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two looks at the replicas of a DistributedScaledObject on its members")
+	flags.BoolVar(&o.clusterAuthentication, "allow-cluster-authentication", false, "let triggers use ClusterTriggerAuthentications, whose credentials KEDA gives to every namespace, towards any host")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
 }
 

@@ -13,19 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/replicas"
-	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // An object is a DistributedScaledObject that is polled.
 type object struct {
 	*poller
-	autoscaler
 	config     api.ObjectConfig
 	invalid    error
-	owner      triggers.Owner
 	checkpoint replicas.Checkpoint
 	unusable   error // why the checkpoint in the status cannot be used
 	reports    []member.ScaleReport
@@ -36,8 +32,6 @@ type object struct {
 type objectStatus struct {
 	api.ObjectStatus `json:",inline"`
 	Print            objectPrint         `json:"print,omitzero"`
-	Scaling          *api.ObjectScaling  `json:"scaling,omitempty"`
-	Autoscaler       json.RawMessage     `json:"autoscaler,omitempty"`            // a scaledobject.State
 	Original         map[string]original `json:"originalReplicaCounts,omitempty"` // by member
 	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
 	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
@@ -83,7 +77,6 @@ func newObject(p *poller) subject {
 	o := &object{poller: p}
 	p.restore(&o.status)
 	o.unusable = unusable(o.status.Checkpoint, &o.checkpoint)
-	o.resume(&o.status, time.Now())
 	return o
 }
 
@@ -94,31 +87,27 @@ func (o *object) read() {
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
 	}
+	if o.invalid == nil && !o.clusterAuthentication {
+		o.invalid = api.RefuseClusterAuthentications("spec.scaledObjectSpec", object.Spec.ScaledObjectSpec.Triggers)
+	}
 	if !reflect.DeepEqual(o.config.Workload, before) {
 		o.reports = nil
 	}
-	o.owner = o.ownerOf(o.config.Source)
-	o.owner.Triggers = slices.Clone(o.owner.Triggers)
-	for i := range o.owner.Triggers {
-		o.owner.Triggers[i].MetricType = "" // the target is the same number, as an average value
-	}
-	o.nextRead, o.nextSync = time.Time{}, time.Time{}
 }
 
-func (o *object) close() { o.reader.Forget(o.uid) }
+func (o *object) close() {}
 
 // An objectOutcome is the result of a poll.
 type objectOutcome struct {
 	invalid  error
 	unusable error // why the checkpoint cannot be used
-	unread   error // why metrics could not be read
 	unstored error // why the checkpoint was not stored
 	cutOff   error // why no member answers
-	demand   scaling.Demand
+	clusters []replicas.Cluster
 	plan     replicas.Plan
 	unseen   map[string]error // why members could not be read
 	reports  []member.ScaleReport
-	rescaled bool // the number was changed
+	keda     kedaReport
 }
 
 func (o *object) poll(ctx context.Context) time.Time {
@@ -142,11 +131,11 @@ func (o *object) poll(ctx context.Context) time.Time {
 	o.tell(&out)
 	before := o.status
 	o.status = o.after(&out, time.Now())
-	o.report(ctx, o.status, append(o.warnings(o.config.Warnings), out.events(before, o.status)...))
+	o.report(ctx, o.status, out.events(before, o.status))
 	if !out.planned() {
-		return begin.Add(max(time.Second, o.config.PollingInterval))
+		return begin.Add(o.syncPeriod)
 	}
-	return earliest(earliest(o.nextRead, o.nextSync), out.plan.NextCheck)
+	return earliest(begin.Add(o.syncPeriod), out.plan.NextCheck)
 }
 
 // refusal returns why the object may scale nothing: its spec is invalid, or names a namespace
@@ -165,7 +154,7 @@ func (o *object) refusal() error {
 // planned reports whether there is a plan.
 func (out *objectOutcome) planned() bool { return out.invalid == nil && out.unusable == nil }
 
-// act reads the queues and the replicas, plans, and writes.
+// act reads the members' replicas, divides the number among them, and has KEDA decide on the number.
 func (o *object) act(ctx context.Context, out *objectOutcome) {
 	clusters, unseen := o.members.ObserveReplicas(ctx, o.config.Workload, member.ReplicasPoll{
 		Members: o.config.Policy.Members, Checkpoint: o.checkpoint, Reports: o.reports,
@@ -176,54 +165,56 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	if out.invalid = o.refusal(); out.invalid != nil {
 		return // a member has been registered since
 	}
-	out.unseen, out.cutOff = unseen, o.members.CutOff()
+	out.clusters, out.unseen, out.cutOff = clusters, unseen, o.members.CutOff()
 	originals, added := o.originals(clusters)
-	now, before := time.Now(), o.autoscaler
-	before.state.Autoscaler = clone(before.state.Autoscaler)
-	o.decide(ctx, clusters, now)
-	if ctx.Err() != nil {
+	observed := replicas.State{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
+	if !o.config.Frozen {
+		observed.Replicas = o.config.Replicas
+	}
+	out.plan = replicas.NewPlan(o.config.Policy, observed)
+	if out.unstored = o.store(ctx, out, originals, added); out.unstored != nil {
 		return
 	}
-	out.unread, out.demand = o.unread, scaling.Aggregate(scaling.Max, o.metrics, false)
-	out.plan = replicas.NewPlan(o.config.Policy, replicas.State{
-		Replicas: o.config.Held(o.number), Clusters: clusters, Checkpoint: o.checkpoint, Now: now,
-	})
-	rescaled := o.number != nil && (before.number == nil || *before.number != *o.number)
-	if out.unstored = o.store(ctx, out.plan.Checkpoint, originals, added || rescaled); out.unstored != nil {
-		o.undo(before, now)
-		return
-	}
-	o.delay = 0
-	out.rescaled = rescaled
 	out.reports = o.members.Scale(ctx, o.config.Workload, out.plan)
 	o.reports = out.reports
 	out.write()
+	out.keda = o.scaleByKEDA(ctx, &out.plan)
 }
 
-// store keeps the checkpoint and the original counts. They are written before the first
-// replica goes to a member, so that a member that leaves the list after a restart is known
-// to have replicas, and if now: when a count has been added, or the number has changed,
-// which is the autoscaler's write. The status is as before if it is not written.
-func (o *object) store(ctx context.Context, c replicas.Checkpoint, originals map[string]original, now bool) error {
-	first := slices.ContainsFunc(slices.Collect(maps.Keys(c.Members)), func(name string) bool {
+// store keeps the checkpoint and the original counts. They are written before the first replica goes to a member, so that
+// a member that leaves the list after a restart is known to have replicas, and before an original count is overwritten. So
+// is the selector, which KEDA's HorizontalPodAutoscaler needs. The status is as before if it is not written.
+func (o *object) store(ctx context.Context, out *objectOutcome, originals map[string]original, added bool) error {
+	first := slices.ContainsFunc(slices.Collect(maps.Keys(out.plan.Checkpoint.Members)), func(name string) bool {
 		_, known := o.checkpoint.Members[name]
 		return !known
 	})
-	data, err := json.Marshal(c)
+	data, err := json.Marshal(out.plan.Checkpoint)
 	if err != nil {
 		return err
 	}
 	s := o.status
 	s.Checkpoint, s.Original = data, originals
-	if first || now {
-		s.Scaling, _ = o.scalingStatus()
-		s.Autoscaler, _ = json.Marshal(o.state)
+	if first || added || s.Selector == "" {
+		s.ObjectStatus = o.describe(out, time.Now())
 		if err := o.poller.write(ctx, s); err != nil {
 			return err
 		}
 	}
-	o.status, o.checkpoint = s, c
+	o.status, o.checkpoint = s, out.plan.Checkpoint
 	return nil
+}
+
+// describe returns the status of the members.
+func (o *object) describe(out *objectOutcome, now time.Time) api.ObjectStatus {
+	s := api.NewObjectStatus(o.seen.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
+	ids := o.members.places()
+	for name, m := range s.MemberClusterStatuses {
+		m.ID = ids[name]
+		m.Description += o.causes.of(name, m.State, out.unseen[name])
+		s.MemberClusterStatuses[name] = m
+	}
+	return s
 }
 
 // write notes the numbers that have been written: they are the current numbers.
@@ -241,28 +232,12 @@ func (out *objectOutcome) write() {
 // change the conditions only.
 func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 	s := o.status
-	stored := out.planned() && out.unstored == nil
-	if stored {
-		s.ObjectStatus = api.NewObjectStatus(o.seen.GetName(), out.plan, s.ObjectStatus, now)
-		ids := o.members.places()
-		for name, m := range s.MemberClusterStatuses {
-			m.ID = ids[name]
-			m.Description += o.causes.of(name, m.State, out.unseen[name])
-			s.MemberClusterStatuses[name] = m
-		}
+	if out.planned() && out.unstored == nil {
+		s.ObjectStatus = o.describe(out, now)
 		s.Print = out.columns()
 		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}
-	var autoscaler []metav1.Condition
-	if stored {
-		s.Scaling, autoscaler = o.scalingStatus()
-		if changed(s.Autoscaler, o.state) || !now.Before(o.stored.Add(storeInterval)) {
-			s.Autoscaler, _ = json.Marshal(o.state)
-			o.stored = now
-		}
-	}
-	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(autoscaler,
-		out.ready(), out.active(&o.decision), paused(o.config.Paused))...)
+	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(out.keda.conditions, out.ready(), paused(o.config.Paused))...)
 	return s
 }
 
@@ -276,7 +251,7 @@ func (o *object) tell(out *objectOutcome) {
 	o.problems.Warn("invalid", out.invalid)
 	o.problems.Warn("checkpoint of another version: nothing is scaled", out.unusable)
 	o.problems.Warn("checkpoint not stored: nothing is scaled", out.unstored)
-	o.problems.Warn("unread", out.unread)
+	o.problems.Warn("not scaled by KEDA", out.keda.err())
 	o.problems.Warn("failed", out.applied())
 	o.log.Debug("planned", "plan", out.plan)
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,15 +30,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
-	"github.com/scaledjob/scaledjob/horizontal"
-	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // A workload is a Deployment on a member; all of its replicas are ready.
@@ -69,74 +64,32 @@ func (w *workload) Patch(_ context.Context, _ schema.GroupVersionResource, name 
 	return &patch, nil
 }
 
-// Values are read from triggers, by name, for a target of 1. A trigger without a value
-// fails. The formula is the sum.
-type values struct {
-	of    map[string]float64
-	reads map[string]int
-	owner triggers.Owner
-}
-
-func (v *values) Read(_ context.Context, o triggers.Owner) (all []scaling.Metric, err error) {
-	v.owner = o
-	for i, name := range manifest.TriggerNames(o.Triggers) {
-		if o.Skip[i] {
-			continue
-		}
-		v.reads[name]++
-		x, ok := v.of[name]
-		if !ok {
-			err = errors.New("no value")
-		}
-		all = append(all, scaling.Metric{Name: name, Value: x, Target: 1, Failed: !ok})
-	}
-	return all, err
-}
-
-func (v *values) Formula(_ context.Context, _ triggers.Owner, text string, values map[string]*float64) (*float64, error) {
-	sum := 0.
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		text = strings.ReplaceAll(text, name, fmt.Sprint(*values[name]))
-		sum += *values[name]
-	}
-	if strings.Contains(text, "loop") {
-		return nil, errors.New("the formula did not end in time")
-	}
-	return &sum, nil
-}
-
-func (v *values) Forget(types.UID) {}
-
-// A scene is the poller of a DistributedScaledObject with members a and b.
-type scene struct {
+// A fixture is the poller of a DistributedScaledObject with members a and b. A test acts as KEDA.
+type fixture struct {
 	*object
 	home *fake.FakeDynamicClient
+	hub  *kube.Clientset
 	on   map[string]*workload
-	*values
 	kind *kind
 }
 
-// newScene runs test in a bubble of time. spec is in scaledObjectSpec.
-func newScene(t *testing.T, annotations, spec string, test func(*testing.T, *scene)) {
+// testObject runs test in a bubble of time. spec is in scaledObjectSpec.
+func testObject(t *testing.T, annotations, spec string, test func(*testing.T, *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		u := &unstructured.Unstructured{}
 		require.NoError(t, yaml.Unmarshal([]byte(`
 apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
-metadata: {name: web, namespace: shop, uid: u1, finalizers: [`+finalizerObject+`], annotations: {`+annotations+`}, creationTimestamp: "2000-01-01T00:00:00Z"}
+metadata: {name: web, namespace: shop, uid: u1, resourceVersion: "1", finalizers: [`+finalizerObject+`], annotations: {`+annotations+`}}
 spec:
   scaledObjectSpec:
-    scaleTargetRef: {name: web, envSourceContainerName: main}
+    scaleTargetRef: {name: web}
 `+spec), &u.Object))
-		u.SetGeneration(7)
-		template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "shop"}}}
-		container := map[string]any{"name": "main", "env": []any{map[string]any{"name": "HOST", "value": "redis"}}}
-		require.NoError(t, unstructured.SetNestedSlice(template.Object, []any{container}, "spec", "template", "spec", "containers"))
-		f := &scene{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u, template), on: map[string]*workload{}, values: &values{of: map[string]float64{}, reads: map[string]int{}}}
+		f := &fixture{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), hub: kube.NewClientset(), on: map[string]*workload{}}
 		log := slog.New(slog.DiscardHandler)
-		c := &controller{options: newOptions(), log: log, home: "home", reader: f.values, recorder: events.NewFakeRecorder(1000)}
-		c.syncPeriod, c.dynamic = 15*time.Second, f.home
+		c := &controller{options: newOptions(), log: log, home: "home", recorder: events.NewFakeRecorder(1000)}
+		c.syncPeriod, c.clients.client, c.dynamic = 15*time.Second, f.hub, f.home
 		c.members = &members{controller: c}
 		mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion})
 		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
@@ -156,22 +109,89 @@ spec:
 	})
 }
 
-// restart starts a poller with what is stored.
-func (f *scene) restart(t *testing.T) {
+// stored returns the object as the hub has it.
+func (f *fixture) stored(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u, err := f.home.Resource(api.Objects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err)
-	p := &poller{kind: f.kind, uid: "u1", seen: u, log: f.kind.log, problems: poll.Warnings{Log: f.kind.log}, causes: causes{}}
+	return u
+}
+
+// restart starts a poller with what is stored.
+func (f *fixture) restart(t *testing.T) {
+	t.Helper()
+	p := &poller{kind: f.kind, uid: "u1", seen: f.stored(t), log: f.kind.log, problems: poll.Warnings{Log: f.kind.log}, causes: causes{}}
 	f.object = newObject(p).(*object)
 	f.object.read()
 	require.NoError(t, f.invalid)
 }
 
+// edit changes the stored object, as a user or a HorizontalPodAutoscaler does.
+func (f *fixture) edit(t *testing.T, value any, path ...string) {
+	t.Helper()
+	u := f.stored(t)
+	require.NoError(t, unstructured.SetNestedField(u.Object, value, path...))
+	_, err := f.home.Resource(api.Objects).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	f.observe(t)
+}
+
+// scale is what the HorizontalPodAutoscaler does.
+func (f *fixture) scale(t *testing.T, n int64) { f.edit(t, n, "spec", "replicas") }
+
+// observe is what the informer does. It reports whether the object has changed.
+func (f *fixture) observe(t *testing.T) bool {
+	t.Helper()
+	u := f.stored(t)
+	changed := !reflect.DeepEqual(u.Object["spec"], f.seen.Object["spec"]) || !maps.Equal(u.GetAnnotations(), f.seen.GetAnnotations())
+	if changed {
+		f.seen = u
+		f.object.read()
+	}
+	return changed
+}
+
+// scaledObject returns KEDA's ScaledObject.
+func (f *fixture) scaledObject(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	u, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	return u
+}
+
+// report is what KEDA's operator does: the ScaledObject has the conditions, "Type Status Reason" each.
+func (f *fixture) report(t *testing.T, conditions ...string) {
+	t.Helper()
+	u := f.scaledObject(t)
+	var reported []any
+	for _, c := range conditions {
+		fields := strings.Fields(c)
+		reported = append(reported, map[string]any{"type": fields[0], "status": fields[1], "reason": fields[2], "message": "secret"})
+	}
+	u.Object["status"] = map[string]any{"conditions": reported, "hpaName": "keda-hpa-web"}
+	_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// decide is what the controller of HorizontalPodAutoscalers does.
+func (f *fixture) decide(t *testing.T, conditions ...autoscalingv2.HorizontalPodAutoscalerCondition) {
+	t.Helper()
+	autoscalers := f.hub.AutoscalingV2().HorizontalPodAutoscalers("shop")
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "keda-hpa-web"}, Status: autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: conditions}}
+	if _, err := autoscalers.Create(t.Context(), hpa, metav1.CreateOptions{}); err != nil {
+		_, err = autoscalers.Update(t.Context(), hpa, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+}
+
 // after polls for a time, whenever the poller wants to, and returns all replicas.
-func (f *scene) after(t *testing.T, d time.Duration) int {
-	end := time.Now().Add(d)
-	for {
+func (f *fixture) after(t *testing.T, d time.Duration) int {
+	t.Helper()
+	for end := time.Now().Add(d); ; {
 		next := f.poll(t.Context())
+		if f.observe(t) {
+			next = time.Now()
+		}
 		if next.After(end) {
 			time.Sleep(time.Until(end))
 			return int(f.on["a"].replicas + f.on["b"].replicas)
@@ -180,7 +200,7 @@ func (f *scene) after(t *testing.T, d time.Duration) int {
 	}
 }
 
-func (f *scene) condition(kind string) string {
+func (f *fixture) condition(kind string) string {
 	c := meta.FindStatusCondition(f.status.Conditions, kind)
 	if c == nil {
 		return ""
@@ -191,164 +211,174 @@ func (f *scene) condition(kind string) string {
 const oneQueue = `    triggers: [{type: redis, name: queue}]
 `
 
-// The number of all members follows the steps of KEDA and the HPA, and is shared.
-func TestObjectSteps(t *testing.T) {
-	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
-		f.of["queue"] = 20
-		require.Equal(t, 1, f.after(t, time.Second), "activated")
-		require.Equal(t, "activated", f.status.Scaling.Rule)
-		var counts []int
-		for range 4 {
-			counts = append(counts, f.after(t, 15*time.Second))
-		}
-		require.Equal(t, []int{4, 8, 16, 20}, counts, "twice, or 4, every 15 seconds")
-		require.EqualValues(t, 10, f.on["a"].replicas)
-		require.Equal(t, []string{"True ReadyForNewScale", "True ValidMetricFound", "False DesiredWithinRange", "False NoFallbackFound", "True KEDAScalerActive"},
-			[]string{f.condition("AbleToScale"), f.condition("ScalingActive"), f.condition("ScalingLimited"), f.condition("Fallback"), strings.Replace(f.condition("Active"), " ", " KEDA", 1)})
-		require.Equal(t, []horizontal.Proposal{{Metric: "queue", Replicas: 20}}, f.status.Scaling.Proposals)
-		f.of["queue"] = 10
-		require.Equal(t, 20, f.after(t, 299*time.Second), "the window")
-		require.Equal(t, "ScaleDownStabilized", f.status.Scaling.Limit)
-		f.restart(t)
-		require.Equal(t, 20, f.after(t, time.Second), "not forgotten, not delayed by much")
-		require.Equal(t, 10, f.after(t, time.Minute))
-	})
-}
-
-// A demand that alternates between 20 and 0 writes as often as the autoscaler alone.
-func TestObjectAlternates(t *testing.T) {
+// The first number is the sum of the members' replicas. Then KEDA has a ScaledObject that targets the object, the
+// HorizontalPodAutoscaler writes the number, and the number is shared.
+func TestObjectIsScaledByKEDA(t *testing.T) {
 	spec := oneQueue + `    minReplicaCount: 1
-    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 60}}}}
+    advanced: {restoreToOriginalReplicaCount: true, scalingModifiers: {formula: queue, target: "1"}}
 `
-	newScene(t, "", spec, func(t *testing.T, f *scene) {
-		p := horizontal.DefaultPolicy(100)
-		behavior := horizontal.DefaultBehavior()
-		behavior.Down.Window = time.Minute
-		p.Behavior = &behavior
-		var state horizontal.State
-		replicas, want, writes, last := int32(0), 0, 0, int32(0)
-		for i := range 240 {
-			f.of["queue"] = float64(20 * (i / 7 % 2))
-			f.after(t, 15*time.Second)
-			if now := *f.status.Scaling.DesiredReplicas; now != last {
-				writes, last = writes+1, now
-			}
-			if i == 0 {
-				replicas, want = 1, 1 // KEDA's own step
-				continue
-			}
-			d := horizontal.Decide(p, state, horizontal.Observation{Now: time.Now(), Replicas: replicas, StatusReplicas: replicas,
-				Metrics: []horizontal.Metric{{Target: horizontal.AverageValue, Amount: 1000, Values: []int64{int64(f.of["queue"] * 1000)}}}})
-			state.Record(p, d)
-			if d.Replicas != replicas {
-				state.Wrote(p, d)
-				replicas, want = d.Replicas, want+1
+	testObject(t, `autoscaling.keda.sh/force-activation: "true", team: shop`, spec, func(t *testing.T, f *fixture) {
+		f.on["a"].replicas, f.on["b"].replicas = 5, 2
+		require.Equal(t, 7, f.after(t, 40*time.Second))
+		require.EqualValues(t, 7, f.seen.Object["spec"].(map[string]any)["replicas"])
+		require.Equal(t, "Unknown WaitingForKEDA", f.condition("Ready"))
+		require.EqualValues(t, 7, f.status.Replicas)
+		require.Equal(t, "kedify-agent-distributedscaledobject=web", f.status.Selector)
+		scaled := f.scaledObject(t)
+		require.True(t, metav1.IsControlledBy(scaled, f.seen))
+		require.Equal(t, map[string]string{"autoscaling.keda.sh/force-activation": "true"}, scaled.GetAnnotations())
+		require.Equal(t, map[string]any{
+			"scaleTargetRef":  map[string]any{"apiVersion": "keda.kedify.io/v1alpha1", "kind": "DistributedScaledObject", "name": "web"},
+			"minReplicaCount": int64(1),
+			"advanced":        map[string]any{"scalingModifiers": map[string]any{"formula": "queue", "target": "1"}},
+			"triggers":        []any{map[string]any{"type": "redis", "name": "queue"}},
+		}, scaled.Object["spec"])
+
+		f.report(t, "Ready True ScaledObjectReady", "Active True ScalerActive", "Fallback False NoFallbackFound")
+		f.decide(t, autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingActive", Status: "True", Reason: "ValidMetricFound"},
+			autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingLimited", Status: "False", Reason: "DesiredWithinRange"})
+		f.scale(t, 20)
+		require.Equal(t, 20, f.after(t, time.Minute))
+		require.EqualValues(t, 10, f.on["a"].replicas)
+		require.EqualValues(t, 20, f.status.Replicas)
+		require.Equal(t, []string{"True Ready", "True ScalerActive", "False NoFallbackFound", "Unknown UnknownState", "True ValidMetricFound", "False DesiredWithinRange", "False NotPaused"},
+			[]string{f.condition("Ready"), f.condition("Active"), f.condition("Fallback"), f.condition("AbleToScale"), f.condition("ScalingActive"), f.condition("ScalingLimited"), f.condition("Paused")})
+		f.scale(t, 0)
+		require.Zero(t, f.after(t, 6*time.Minute))
+		f.restart(t)
+		require.Zero(t, f.after(t, time.Minute))
+	})
+}
+
+// An edit of the object is an edit of the ScaledObject. What others add to the ScaledObject stays.
+func TestObjectEdits(t *testing.T) {
+	testObject(t, `autoscaling.keda.sh/force-activation: "true"`, oneQueue, func(t *testing.T, f *fixture) {
+		f.after(t, 20*time.Second)
+		scaled := f.scaledObject(t)
+		scaled.SetAnnotations(map[string]string{"autoscaling.keda.sh/force-activation": "true", "others": "stay"})
+		scaled.SetFinalizers([]string{"finalizer.keda.sh"})
+		_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Update(t.Context(), scaled, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		f.edit(t, map[string]any{"autoscaling.keda.sh/paused-scale-in": "true"}, "metadata", "annotations")
+		f.edit(t, int64(60), "spec", "scaledObjectSpec", "cooldownPeriod")
+		f.after(t, 20*time.Second)
+		scaled = f.scaledObject(t)
+		require.Equal(t, map[string]string{"autoscaling.keda.sh/paused-scale-in": "true", "others": "stay"}, scaled.GetAnnotations())
+		require.Equal(t, []string{"finalizer.keda.sh"}, scaled.GetFinalizers())
+		require.EqualValues(t, 60, scaled.Object["spec"].(map[string]any)["cooldownPeriod"])
+		f.home.ClearActions()
+		f.after(t, 10*time.Minute)
+		for _, a := range f.home.Actions() {
+			require.Equal(t, "get", a.GetVerb(), "at rest")
+		}
+	})
+}
+
+// Where KEDA is missing, away, or at a loss, and where the ScaledObject is another's, Ready says so without KEDA's own
+// words, and the number is shared on.
+func TestObjectWithoutKEDA(t *testing.T) {
+	notServed := apierrors.NewGenericServerResponse(404, "get", api.ScaledObjects.GroupResource(), "web", "404 page not found", 0, true)
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		ready := func(want, message string) {
+			t.Helper()
+			f.after(t, 20*time.Second)
+			require.Equal(t, want, f.condition("Ready"))
+			require.Contains(t, meta.FindStatusCondition(f.status.Conditions, "Ready").Message, message)
+			for _, c := range f.status.Conditions {
+				require.NotContains(t, c.Message, "secret")
 			}
 		}
-		require.Equal(t, want, writes)
-		require.Less(t, writes, 100)
-		require.Greater(t, writes, 10)
-	})
-}
-
-func TestObjectCooldown(t *testing.T) {
-	newScene(t, "", oneQueue+"    cooldownPeriod: 60\n", func(t *testing.T, f *scene) {
-		f.of["queue"] = 3
-		require.Equal(t, 3, f.after(t, 31*time.Second))
-		f.of["queue"] = 0
-		require.Equal(t, 3, f.after(t, 20*time.Second))
-		f.restart(t)
-		require.Equal(t, 3, f.after(t, 25*time.Second), "since the last activity, also after a restart")
-		require.Zero(t, f.after(t, 2*time.Minute))
-		require.Equal(t, "deactivated", strings.Replace(f.status.Scaling.Rule, "disabled", "deactivated", 1))
-		require.Equal(t, "False ScalingDisabled", f.condition("ScalingActive"))
-	})
-}
-
-// An idle count, which is below the minimum.
-func TestObjectIdle(t *testing.T) {
-	newScene(t, "", oneQueue+"    minReplicaCount: 4\n    idleReplicaCount: 2\n    cooldownPeriod: 30\n", func(t *testing.T, f *scene) {
-		f.of["queue"] = 1
+		failure := error(notServed)
+		f.home.PrependReactor("*", "scaledobjects", func(k8stesting.Action) (bool, runtime.Object, error) { return failure != nil, nil, failure })
+		f.scale(t, 4)
+		ready("False KEDAMissing", "install KEDA")
 		require.Equal(t, 4, f.after(t, time.Minute))
-		f.of["queue"] = 0
-		require.Equal(t, 2, f.after(t, 2*time.Minute))
-		require.Equal(t, "idle", f.status.Scaling.Rule)
-		f.of["queue"] = 1
-		require.Equal(t, 4, f.after(t, 31*time.Second))
+		failure = errors.New("not now")
+		ready("False ScaledObjectNotWritten", "not now")
+		failure = nil
+		ready("Unknown WaitingForKEDA", "KEDA's operator has not reported")
+		f.report(t, "Ready False ScaledObjectCheckFailed")
+		ready("False ScaledObjectCheckFailed", "kubectl describe scaledobject web")
+		f.report(t, "Ready True ScaledObjectReady")
+		f.decide(t, autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingActive", Status: "False", Reason: "FailedGetExternalMetric", Message: "secret"})
+		ready("Unknown FailedGetExternalMetric", "kubectl describe hpa keda-hpa-web")
+		f.decide(t, autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingActive", Status: "False", Reason: "ScalingDisabled"})
+		ready("True Ready", "")
+		scaled := f.scaledObject(t)
+		scaled.SetOwnerReferences(nil)
+		_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Update(t.Context(), scaled, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		ready("False ScaledObjectNotOurs", "belongs to somebody else")
 	})
 }
 
-func TestObjectFallback(t *testing.T) {
-	newScene(t, "", oneQueue+"    fallback: {failureThreshold: 2, replicas: 6}\n", func(t *testing.T, f *scene) {
-		f.of["queue"] = 3
-		require.Equal(t, 3, f.after(t, 31*time.Second))
-		delete(f.of, "queue")
-		require.Equal(t, 3, f.after(t, 35*time.Second), "two failures")
-		require.Equal(t, "False TriggerError", f.condition("Ready"))
-		require.Equal(t, 6, f.after(t, 15*time.Second), "reads by the autoscaler count")
-		require.Equal(t, "True FallbackExists", f.condition("Fallback"))
-	})
-}
-
-// Triggers with useCachedMetrics are read each polling interval only. Others are read for
-// each decision as well. All get the environment of the hub's workload.
-func TestObjectReads(t *testing.T) {
-	newScene(t, "", "    pollingInterval: 60\n    minReplicaCount: 1\n    triggers: [{type: redis, name: cached, useCachedMetrics: true}, {type: redis, name: plain}]\n", func(t *testing.T, f *scene) {
-		f.of["cached"], f.of["plain"] = 1, 1
-		f.after(t, 119*time.Second)
-		require.Equal(t, map[string]int{"cached": 2, "plain": 8}, f.reads)
-		require.Equal(t, "main", f.values.owner.Container)
-		require.Zero(t, f.values.owner.Generation, "the workload is edited without the object")
-		require.Equal(t, []corev1.EnvVar{{Name: "HOST", Value: "redis"}}, f.values.owner.Pod.Containers[0].Env)
-		delete(f.of, "cached")
+// The first number waits for a member that does not answer, until its grace period is over.
+func TestObjectAdopts(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.on["a"].replicas = 3
+		f.on["b"].replicas, f.on["b"].away = 4, errors.New("no answer")
 		f.after(t, 20*time.Second)
-		require.Equal(t, "Unknown PartialTriggerError", f.condition("Ready"))
-		f.after(t, 15*time.Second)
-		require.Equal(t, "Unknown PartialTriggerError", f.condition("Ready"), "it has not been read again")
+		require.Equal(t, "Unknown WaitingForMembers", f.condition("Ready"))
+		require.NotContains(t, f.seen.Object["spec"], "replicas")
+		f.on["b"].away = nil
+		require.Equal(t, 7, f.after(t, time.Minute))
+		require.EqualValues(t, 7, f.seen.Object["spec"].(map[string]any)["replicas"])
+	})
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.on["a"].replicas = 3
+		f.on["b"].away = errors.New("no answer")
+		f.after(t, 5*time.Minute)
+		require.EqualValues(t, 3, f.seen.Object["spec"].(map[string]any)["replicas"])
 	})
 }
 
-// Both kinds tell the reader of triggers their generation, so that it compares no fields.
-func TestOwnerHasGeneration(t *testing.T) {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGeneration(7)
-	p := &poller{seen: u}
-	require.EqualValues(t, 7, p.ownerOf(nil).Generation)
-}
-
-func TestObjectFormula(t *testing.T) {
-	spec := "    advanced: {scalingModifiers: {formula: %s, target: '2'}}\n    triggers: [{type: redis, name: one}, {type: redis, name: two}]\n"
-	newScene(t, "", fmt.Sprintf(spec, "one + two"), func(t *testing.T, f *scene) {
-		f.of["one"], f.of["two"] = 3, 5
-		require.Equal(t, 4, f.after(t, time.Minute))
-		require.Equal(t, []horizontal.Proposal{{Metric: "composite-metric", Replicas: 4}}, f.status.Scaling.Proposals)
-	})
-	newScene(t, "", fmt.Sprintf(spec, "loop"), func(t *testing.T, f *scene) {
-		f.of["one"], f.of["two"] = 3, 5
-		f.on["a"].replicas = 2
-		require.Equal(t, 2, f.after(t, time.Minute), "a formula that fails is unreadable")
-		require.Equal(t, "the formula did not end in time", f.status.Scaling.Proposals[0].Unreadable)
+// A ClusterTriggerAuthentication needs the administrator's flag.
+func TestObjectClusterAuthentication(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		triggers := []any{map[string]any{"type": "redis", "authenticationRef": map[string]any{"name": "shared", "kind": "ClusterTriggerAuthentication"}}}
+		f.edit(t, triggers, "spec", "scaledObjectSpec", "triggers")
+		f.after(t, time.Minute)
+		require.Equal(t, "False SpecCheckFailed", f.condition("Ready"))
+		require.Contains(t, meta.FindStatusCondition(f.status.Conditions, "Ready").Message, "-allow-cluster-authentication")
+		_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err))
+		f.kind.clusterAuthentication = true
+		f.object.read()
+		f.after(t, time.Minute)
+		require.Equal(t, triggers, f.scaledObject(t).Object["spec"].(map[string]any)["triggers"])
 	})
 }
 
-// Value compares with the ready pods of all members.
-func TestObjectValue(t *testing.T) {
-	newScene(t, "", "    minReplicaCount: 1\n    triggers: [{type: redis, name: load, metricType: Value}]\n", func(t *testing.T, f *scene) {
-		f.on["a"].replicas, f.on["b"].replicas = 2, 2
-		f.of["load"] = 1.5
-		require.Equal(t, 6, f.after(t, time.Second), "1.5 times 4")
+// A member that does not answer counts as last known in status.replicas, and as 0 after its grace period.
+func TestObjectReportedReplicas(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.scale(t, 6)
+		f.after(t, time.Minute)
+		require.EqualValues(t, 6, f.status.Replicas)
+		f.on["b"].away = errors.New("no answer")
+		f.after(t, 16*time.Second)
+		require.EqualValues(t, 6, f.status.Replicas)
+		f.restart(t)
+		f.after(t, 16*time.Second)
+		require.EqualValues(t, 6, f.status.Replicas, "also after a restart")
+		f.after(t, 2*time.Minute)
+		require.EqualValues(t, 6, f.on["a"].replicas)
+		require.EqualValues(t, 6, f.status.Replicas)
+		f.on["b"].away = nil
+		f.after(t, 2*time.Minute)
+		require.EqualValues(t, 6, f.status.Replicas)
+		require.EqualValues(t, 3, f.on["b"].replicas)
 	})
 }
 
 // A member that does not answer holds the replicas that it had, and they count.
 func TestObjectMemberAway(t *testing.T) {
-	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
-		f.of["queue"] = 4
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.scale(t, 4)
 		require.Equal(t, 4, f.after(t, time.Minute))
 		f.on["b"].away = errors.New("no answer")
-		f.of["queue"] = 6
+		f.scale(t, 6)
 		f.after(t, 30*time.Second)
-		require.EqualValues(t, 6, *f.status.Scaling.DesiredReplicas)
 		require.EqualValues(t, 2, f.on["b"].replicas)
 		require.LessOrEqual(t, f.on["a"].replicas, int32(4))
 	})
@@ -363,9 +393,9 @@ func TestObjectRestores(t *testing.T) {
 }
 
 func testObjectRestores(t *testing.T, missing error) {
-	newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *scene) {
+	testObject(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *fixture) {
 		f.on["a"].replicas, f.on["b"].replicas = 3, 1
-		f.of["queue"] = 8
+		f.scale(t, 8)
 		require.Equal(t, 8, f.after(t, time.Minute))
 		f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 		f.on["b"].away = errors.New("no answer")
@@ -381,7 +411,7 @@ func testObjectRestores(t *testing.T, missing error) {
 }
 
 // events returns the events of the reason that have not been returned.
-func (f *scene) events(reason string) (all []string) {
+func (f *fixture) events(reason string) (all []string) {
 	for told := f.kind.recorder.(*events.FakeRecorder).Events; len(told) > 0; {
 		if e := <-told; strings.Contains(e, reason) {
 			all = append(all, e)
@@ -390,7 +420,7 @@ func (f *scene) events(reason string) (all []string) {
 	return all
 }
 
-func (f *scene) finalizers(t *testing.T) []string {
+func (f *fixture) finalizers(t *testing.T) []string {
 	t.Helper()
 	u, err := f.home.Resource(api.Objects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -400,8 +430,8 @@ func (f *scene) finalizers(t *testing.T) []string {
 // Nothing is scaled in a namespace of others, such as kube-system, unless the member's registration
 // allows it.
 func TestObjectTargetNamespace(t *testing.T) {
-	newScene(t, "", oneQueue+"  memberClusters: [{name: a, targetNamespace: kube-system}]\n", func(t *testing.T, f *scene) {
-		f.of["queue"] = 8
+	testObject(t, "", oneQueue+"  memberClusters: [{name: a, targetNamespace: kube-system}]\n", func(t *testing.T, f *fixture) {
+		f.scale(t, 8)
 		for _, allow := range []registry.Allowance{{}, {From: "team-b", To: "kube-system"}, {From: "shop", To: "mail"}} {
 			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{allow}}}
 			f.after(t, time.Minute)
@@ -437,9 +467,9 @@ func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 		"a namespace of others":       {edit: elsewhere},
 		"a namespace that is allowed": {edit: elsewhere, allow: "bank"},
 	} {
-		newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n  memberClusters: [{name: a}]\n", func(t *testing.T, f *scene) {
+		testObject(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n  memberClusters: [{name: a}]\n", func(t *testing.T, f *fixture) {
 			f.on["a"].replicas = 3
-			f.of["queue"] = 8
+			f.scale(t, 8)
 			require.Equal(t, 8, f.after(t, time.Minute), name)
 			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "shop", To: test.allow}}}}
 			f.on["a"].written = nil
@@ -464,12 +494,12 @@ func must(err error) {
 
 // A count belongs to a workload: another workload has its own, also if it is scaled before the deletion.
 func TestObjectRemembersTheWorkload(t *testing.T) {
-	newScene(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *scene) {
-		f.on["a"].replicas, f.of["queue"] = 3, 8
+	testObject(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *fixture) {
+		f.on["a"].replicas = 3
+		f.scale(t, 8)
 		require.Equal(t, 8, f.after(t, time.Minute))
 		require.EqualValues(t, 3, f.status.Original["a"].Replicas)
-		must(unstructured.SetNestedField(f.seen.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
-		f.object.read()
+		f.edit(t, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name")
 		f.on["a"].replicas, f.on["b"].replicas = 1, 2
 		f.status.Original["gone"] = original{Replicas: 1}
 		require.Equal(t, 8, f.after(t, time.Minute))
@@ -483,65 +513,49 @@ func TestObjectRemembersTheWorkload(t *testing.T) {
 	})
 }
 
-// Annotations pause, in both directions or one, and activate.
-func TestObjectAnnotations(t *testing.T) {
-	for annotations, want := range map[string][3]int{
-		`autoscaling.keda.sh/paused: "true"`:           {0, 0, 0},
-		`autoscaling.keda.sh/paused-replicas: "3"`:     {3, 3, 3},
-		`autoscaling.keda.sh/paused-scale-in: "true"`:  {5, 8, 8}, // by 4 or 100 percent, as with a behavior
-		`autoscaling.keda.sh/paused-scale-out: "true"`: {0, 0, 0},
-		`autoscaling.keda.sh/force-activation: "true"`: {4, 8, 1},
+// While an object is paused its members stay as they are, unless KEDA sets the number of paused-replicas.
+func TestObjectPaused(t *testing.T) {
+	for annotations, want := range map[string]int{
+		`autoscaling.keda.sh/paused: "true"`:           0,
+		`autoscaling.keda.sh/paused-replicas: "200"`:   200,
+		`autoscaling.keda.sh/paused-scale-out: "true"`: 200,
+		`autoscaling.keda.sh/paused-scale-in: "true"`:  200,
+		`autoscaling.keda.sh/force-activation: "true"`: 200,
 	} {
-		newScene(t, annotations, oneQueue+"    cooldownPeriod: 1\n", func(t *testing.T, f *scene) {
-			f.of["queue"] = 8
-			got := [3]int{f.after(t, 16*time.Second), f.after(t, time.Minute)}
-			f.of["queue"] = 0
-			got[2] = f.after(t, 10*time.Minute)
-			require.Equal(t, want, got, annotations)
+		testObject(t, annotations, oneQueue, func(t *testing.T, f *fixture) {
+			f.scale(t, 200)
+			require.Equal(t, want, f.after(t, time.Minute), annotations)
+			require.Equal(t, strings.Contains(annotations, "paused:") || strings.Contains(annotations, "replicas:"), f.condition("Paused") == "True Paused", annotations)
 		})
 	}
 }
 
 // refuse makes the next writes of the status fail.
-func (f *scene) refuse(writes int) {
+func (f *fixture) refuse(writes int) {
 	f.home.PrependReactor("patch", "*", func(k8stesting.Action) (bool, runtime.Object, error) {
 		writes--
 		return writes >= 0, nil, errors.New("not now")
 	})
 }
 
-// If the hub does not store the number, no member is scaled, and the status has what was
-// stored. The next attempt is made soon, later and later, and no later than a decision.
+// If the hub does not store the checkpoint, no member is scaled, and the next poll tries again.
 func TestObjectNotStored(t *testing.T) {
-	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
-		f.of["queue"] = 8
-		f.refuse(1)
-		require.Zero(t, f.after(t, 900*time.Millisecond))
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.scale(t, 8)
+		f.refuse(2)
+		require.Zero(t, f.after(t, 14*time.Second))
 		require.Equal(t, "False StatusNotWritten", f.condition("Ready"))
-		require.Nil(t, f.status.Scaling)
 		require.Empty(t, f.status.Checkpoint)
 		require.Zero(t, f.status.Print.Wanted)
-		require.Equal(t, 1, f.after(t, 200*time.Millisecond), "activated by a read of the same triggers")
-		require.Equal(t, "True Ready", f.condition("Ready"))
-
-		require.Equal(t, 4, f.after(t, 15*time.Second))
-		stored, state := f.status, clone(f.object.state.Autoscaler)
-		f.refuse(1000)
-		reads := f.reads["queue"]
-		require.Equal(t, 4, f.after(t, 10*time.Minute))
-		require.Equal(t, stored.Scaling, f.status.Scaling)
-		require.JSONEq(t, string(stored.Autoscaler), string(f.status.Autoscaler))
-		require.EqualValues(t, 4, f.status.Print.Wanted)
-		require.Equal(t, state, f.object.state.Autoscaler)
-		require.InDelta(t, 600/15, f.reads["queue"]-reads, 6)
+		require.Equal(t, 8, f.after(t, 16*time.Second))
 	})
 }
 
 // The count of a member that answers late is stored before it is overwritten.
 func TestObjectStoresOriginals(t *testing.T) {
-	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
 		f.on["b"].replicas, f.on["b"].away = 7, errors.New("no answer")
-		f.of["queue"] = 8
+		f.scale(t, 8)
 		require.Equal(t, 7+8, f.after(t, 5*time.Minute))
 		f.refuse(1000)
 		f.on["b"].away = nil
@@ -551,23 +565,5 @@ func TestObjectStoresOriginals(t *testing.T) {
 		require.Equal(t, 8, f.after(t, 5*time.Minute))
 		f.restart(t)
 		require.EqualValues(t, 7, f.status.Original["b"].Replicas)
-	})
-}
-
-// A state that changes in times only is stored once a minute.
-func TestObjectWritesSeldom(t *testing.T) {
-	newScene(t, "", oneQueue, func(t *testing.T, f *scene) {
-		f.of["queue"] = 8
-		f.after(t, 2*time.Minute)
-		f.home.ClearActions()
-		f.after(t, 10*time.Minute)
-		writes := 0
-		for _, a := range f.home.Actions() {
-			if a.GetVerb() == "patch" {
-				writes++
-			}
-		}
-		require.LessOrEqual(t, writes, 11)
-		require.Less(t, len(f.status.Autoscaler), 16<<10)
 	})
 }

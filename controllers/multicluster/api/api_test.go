@@ -95,11 +95,9 @@ func TestDocumentedObject(t *testing.T) {
 	require.NoError(t, err)
 	c, err := d.Config()
 	require.NoError(t, err)
-	require.Empty(t, c.Warnings)
 	want := replicas.NewPolicy(10, replicas.Member{Name: "member-cluster-1", Weight: 4}, replicas.Member{Name: "member-cluster-2", Weight: 6})
 	want.Seed = "/nginx"
 	require.Equal(t, want, c.Policy)
-	require.Equal(t, 30*time.Second, c.PollingInterval)
 	require.Equal(t, "nginx", c.Workload.Name)
 	require.Equal(t, "apps/v1, Kind=Deployment", c.Workload.Kind.String())
 }
@@ -191,12 +189,12 @@ spec:
 	o, err := parse[DistributedScaledObject](t, `
 metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "-3"}}
 spec:
-  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, pollingInterval: 0, minReplicaCount: 3, maxReplicaCount: 2, triggers: [{type: redis, metricType: Utilization}]}
+  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, maxReplicaCount: -2, triggers: [{type: redis, metricType: Value}]}
 `)
 	require.NoError(t, err)
 	_, err = o.Config()
 	for _, field := range []string{
-		"paused-replicas", "scaleTargetRef.name", "pollingInterval", "minReplicaCount", "triggers[0].metricType",
+		"paused-replicas", "scaleTargetRef.name", "scaleTargetRef.apiVersion", "maxReplicaCount", "triggers[0].metricType",
 	} {
 		require.ErrorContains(t, err, field)
 	}

@@ -2,9 +2,7 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +11,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -27,6 +24,8 @@ type DistributedScaledObject struct {
 
 // DistributedScaledObjectSpec is the spec of a DistributedScaledObject.
 type DistributedScaledObjectSpec struct {
+	// Replicas is the number over all clusters. It belongs to KEDA and to the HorizontalPodAutoscaler that KEDA makes.
+	Replicas          *int32            `json:"replicas,omitempty"`
 	MemberClusters    []Member          `json:"memberClusters,omitempty"`
 	RebalancingPolicy RebalancingPolicy `json:"rebalancingPolicy,omitzero"`
 	ScaledObjectSpec  ScaledObjectSpec  `json:"scaledObjectSpec"`
@@ -39,18 +38,39 @@ type RebalancingPolicy struct {
 	MaxSurge         *int32           `json:"maxSurge,omitempty"`         // a quarter of maxReplicaCount if unset
 }
 
-// ScaledObjectSpec is the spec of a ScaledObject.
+// ScaledObjectSpec is the spec of a ScaledObject. KEDA reads it; what it says about a single cluster is read here.
 type ScaledObjectSpec struct {
 	ScaleTargetRef        ScaleTarget             `json:"scaleTargetRef"`
-	PollingInterval       *int32                  `json:"pollingInterval,omitempty"`       // in seconds; 30 if unset
-	InitialCooldownPeriod *int32                  `json:"initialCooldownPeriod,omitempty"` // in seconds; 0 if unset
-	CooldownPeriod        *int32                  `json:"cooldownPeriod,omitempty"`        // in seconds; 300 if unset
+	PollingInterval       *int32                  `json:"pollingInterval,omitempty"`
+	InitialCooldownPeriod *int32                  `json:"initialCooldownPeriod,omitempty"`
+	CooldownPeriod        *int32                  `json:"cooldownPeriod,omitempty"`
 	IdleReplicaCount      *int32                  `json:"idleReplicaCount,omitempty"`
-	MinReplicaCount       *int32                  `json:"minReplicaCount,omitempty"` // 0 if unset
+	MinReplicaCount       *int32                  `json:"minReplicaCount,omitempty"`
 	MaxReplicaCount       *int32                  `json:"maxReplicaCount,omitempty"` // 100 if unset
-	Fallback              *Fallback               `json:"fallback,omitempty"`
+	Fallback              json.RawMessage         `json:"fallback,omitempty"`
 	Advanced              AdvancedConfig          `json:"advanced,omitzero"`
 	Triggers              []manifest.ScaleTrigger `json:"triggers,omitempty"`
+}
+
+// AdvancedConfig configures the HorizontalPodAutoscaler, and what happens at the end.
+type AdvancedConfig struct {
+	HorizontalPodAutoscalerConfig AutoscalerConfig `json:"horizontalPodAutoscalerConfig,omitzero"`
+	RestoreToOriginalReplicaCount bool             `json:"restoreToOriginalReplicaCount,omitempty"`
+	ScalingModifiers              ScalingModifiers `json:"scalingModifiers,omitzero"`
+}
+
+// AutoscalerConfig is the behavior of the HorizontalPodAutoscaler. A name is rejected.
+type AutoscalerConfig struct {
+	Behavior json.RawMessage `json:"behavior,omitempty"`
+	Name     string          `json:"name,omitempty"`
+}
+
+// ScalingModifiers combine the triggers to a single metric.
+type ScalingModifiers struct {
+	Formula          string `json:"formula,omitempty"`
+	Target           string `json:"target,omitempty"`
+	ActivationTarget string `json:"activationTarget,omitempty"`
+	MetricType       string `json:"metricType,omitempty"`
 }
 
 // A ScaleTarget names the workload: a Deployment if no kind is given.
@@ -63,58 +83,41 @@ type ScaleTarget struct {
 
 // An ObjectConfig is a DistributedScaledObject with its defaults filled in.
 type ObjectConfig struct {
-	Policy          replicas.Policy     // shares the number; its Min is 0
-	Scaling         scaledobject.Policy // decides the number, without the formula's function
-	Formula         string
-	Restore         bool   // write the original counts when the object is deleted
-	Container       string // of the hub's workload, whose environment triggers refer to; "" for none
-	Workload        member.Workload
-	PollingInterval time.Duration
-	Paused          bool
-	Source          *manifest.ScaledJob // has the triggers, to be read
-	Triggers        []manifest.Trigger
-	Warnings        []*field.Error // valid fields that may surprise
+	Policy   replicas.Policy // divides Replicas
+	Replicas *int32          // of all clusters; nil before the first number
+	Paused   bool            // by an annotation
+	Frozen   bool            // which leaves every member as it is
+	Restore  bool            // write the original counts when the object is deleted
+	Workload member.Workload
 }
 
 const objectField = "spec.scaledObjectSpec"
 
-// Config reads the DistributedScaledObject. All problems are returned at once, joined,
-// each a [*field.Error]; the ObjectConfig is then of no use but for Paused.
+// Config reads the DistributedScaledObject. All problems are returned at once, joined, each a [*field.Error];
+// the ObjectConfig is then of no use but for Paused and Frozen.
 func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	spec := &d.Spec.ScaledObjectSpec
-	c := ObjectConfig{
-		Policy: d.policy(), PollingInterval: 30 * time.Second,
-		Source: &manifest.ScaledJob{ObjectMeta: d.ObjectMeta, Spec: manifest.Spec{Triggers: spec.Triggers}},
-	}
-	if n := spec.PollingInterval; n != nil {
-		c.PollingInterval = time.Duration(*n) * time.Second
-	}
+	c := ObjectConfig{Policy: d.policy(), Replicas: d.Spec.Replicas, Restore: spec.Advanced.RestoreToOriginalReplicaCount}
 	var problems field.Errors
-	triggers, err := c.Source.Triggers(spec.given())
-	c.Triggers = triggers
-	for _, err := range within(objectField, err) {
-		problems.Join("", err)
-	}
+	checkName(d.Name, &problems)
 	spec.check(&problems)
-	c.Scaling = d.scaling(&problems)
-	c.Formula, c.Restore, c.Container = spec.Advanced.ScalingModifiers.Formula, spec.Advanced.RestoreToOriginalReplicaCount, spec.ScaleTargetRef.EnvSourceContainerName
 	c.Workload = spec.ScaleTargetRef.workload(d.Namespace, &problems)
 	for i := range d.Spec.MemberClusters {
 		if m := &d.Spec.MemberClusters[i]; m.TargetNamespace != "" {
 			c.Workload.Namespaces[m.Name] = m.TargetNamespace
 		}
 	}
-	_, err = paused(d.Annotations)
+	var err error
+	c.Frozen, err = frozen(d.Annotations)
+	_, numbered := d.Annotations[annotationPausedReplicas]
+	c.Paused = c.Frozen || numbered
 	problems.Join("", err)
 	for _, e := range field.All(c.Policy.Validate()) {
 		problems.Add(field.Error{Path: manifestPaths.Replace(e.Path), Found: e.Found, Fix: e.Fix})
 	}
-	c.Paused = c.Scaling.Paused || c.Scaling.PausedReplicas != nil
-	if n := c.Scaling.PausedReplicas; n != nil {
+	if n := c.Replicas; n != nil { // paused-replicas and kubectl scale may exceed maxReplicaCount
 		c.Policy.Max = max(c.Policy.Max, *n)
 	}
-	c.Policy.Min = 0 // an idle count is below it
-	c.Warnings = c.warnings()
 	return c, problems.Err()
 }
 
@@ -133,7 +136,6 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 	duration(&p.GracePeriod, in.GracePeriod)
 	duration(&p.ProgressDeadline, in.ProgressDeadline)
 	number(&p.MaxSurge, in.MaxSurge)
-	number(&p.Min, spec.MinReplicaCount)
 	return p
 }
 
@@ -141,28 +143,10 @@ func (d *DistributedScaledObject) policy() replicas.Policy {
 var manifestPaths = strings.NewReplacer(
 	"Members", "spec.memberClusters", ".Name", ".name", ".Weight", ".weight",
 	"GracePeriod", rebalancing+"gracePeriod", "ProgressDeadline", rebalancing+"progressDeadline",
-	"MaxSurge", rebalancing+"maxSurge", "Min", objectField+".minReplicaCount", "Max", objectField+".maxReplicaCount",
+	"MaxSurge", rebalancing+"maxSurge", "Max", objectField+".maxReplicaCount",
 )
 
 const rebalancing = "spec.rebalancingPolicy."
-
-// Held returns the number to share, or nil if a pause leaves every member as it is.
-func (c *ObjectConfig) Held(number *int32) *int32 {
-	if c.Scaling.Paused && c.Scaling.PausedReplicas == nil {
-		return nil
-	}
-	return number
-}
-
-// warnings returns the durations that are shorter than they seem.
-func (c *ObjectConfig) warnings() (all []*field.Error) {
-	if d := c.Policy.GracePeriod; d >= 0 && d < c.PollingInterval {
-		all = append(all, &field.Error{
-			Path: rebalancing + "gracePeriod", Found: d.String(), Fix: fmt.Sprintf("the polling interval of %v or more", c.PollingInterval),
-		})
-	}
-	return all
-}
 
 // workload returns the target as package member knows it.
 func (t *ScaleTarget) workload(namespace string, problems *field.Errors) member.Workload {

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/horizontal"
-	"github.com/scaledjob/scaledjob/horizontal/scaledobject"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -15,8 +13,11 @@ type ObjectStatus struct {
 	MemberClusterStatuses map[string]ObjectMemberStatus `json:"memberClusterStatuses,omitempty"`
 	MembersHealthyCount   int32                         `json:"membersHealthyCount"` // members that are Ready
 	MembersTotalCount     int32                         `json:"membersTotalCount"`   // without former members
-	Selector              string                        `json:"selector,omitempty"`
-	TotalCurrentReplicas  int32                         `json:"totalCurrentReplicas"` // of unreachable members as last read
+	// Replicas is the sum of the members' status.replicas, for the HorizontalPodAutoscaler. A member that does not
+	// answer counts as last known until its grace period is over, and then as 0.
+	Replicas             int32  `json:"replicas"`
+	Selector             string `json:"selector,omitempty"`
+	TotalCurrentReplicas int32  `json:"totalCurrentReplicas"` // of unreachable members as last read
 }
 
 // An ObjectMemberStatus is the status of a member.
@@ -29,37 +30,51 @@ type ObjectMemberStatus struct {
 	LastScalingProgressTime time.Time       `json:"lastScalingProgressTime,omitzero"` // when CurrentReplicas last changed
 	LastStatusChangeTime    time.Time       `json:"lastStatusChangeTime,omitzero"`    // when State last changed
 	Reason                  replicas.Reason `json:"reason,omitempty"`
+	Replicas                int32           `json:"replicas"` // status.replicas of the workload, as last read
 	State                   MemberState     `json:"state"`
 }
 
-// NewObjectStatus returns the status of the plan for the object of that name. Times of
-// the previous status are kept if nothing has changed.
-func NewObjectStatus(name string, plan replicas.Plan, before ObjectStatus, now time.Time) ObjectStatus {
+// NewObjectStatus returns the status of the plan for the object of that name, and of the clusters from which it was made.
+// Times of the previous status are kept if nothing has changed.
+func NewObjectStatus(name string, plan replicas.Plan, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),
 		Selector:              "kedify-agent-distributedscaledobject=" + member.LabelValue(name),
 	}
-	var total int64
+	reported := map[string]int32{}
+	for i := range clusters {
+		if c := &clusters[i]; c.Problem == "" || c.Problem == replicas.ReasonWriteFailed || c.Problem == replicas.ReasonWorkloadMissing {
+			reported[c.Name] = c.Reported
+		}
+	}
+	var total, current int64
 	for i := range plan.Shares {
 		share := &plan.Shares[i]
 		was, known := before.MemberClusterStatuses[share.Name]
-		is := ObjectMemberStatus{
+		m := ObjectMemberStatus{
 			CurrentReplicas: share.Current, DesiredReplicas: share.Desired, Excluded: share.Excluded,
-			Description: share.Description(), Reason: share.Reason, State: state(share.Reason),
+			Description: share.Description(), Reason: share.Reason, State: state(share.Reason), Replicas: was.Replicas,
 		}
-		is.LastStatusChangeTime = changed(known && was.State == is.State, was.LastStatusChangeTime, now)
-		is.LastScalingProgressTime = changed(known && was.CurrentReplicas == is.CurrentReplicas, was.LastScalingProgressTime, now)
-		s.MemberClusterStatuses[share.Name] = is
-		total += int64(share.Current)
+		m.LastStatusChangeTime = changed(known && was.State == m.State, was.LastStatusChangeTime, now)
+		m.LastScalingProgressTime = changed(known && was.CurrentReplicas == m.CurrentReplicas, was.LastScalingProgressTime, now)
+		n, read := reported[share.Name]
+		if read {
+			m.Replicas = n
+		}
+		if read || !share.Excluded {
+			total += int64(m.Replicas)
+		}
+		s.MemberClusterStatuses[share.Name] = m
+		current += int64(share.Current)
 		if share.Reason == replicas.ReasonNotListed {
 			continue
 		}
 		s.MembersTotalCount++
-		if is.State == Ready {
+		if m.State == Ready {
 			s.MembersHealthyCount++
 		}
 	}
-	s.TotalCurrentReplicas = int32(min(total, math.MaxInt32))
+	s.Replicas, s.TotalCurrentReplicas = int32(min(total, math.MaxInt32)), int32(min(current, math.MaxInt32))
 	return s
 }
 
@@ -81,38 +96,4 @@ func changed(same bool, before, now time.Time) time.Time {
 		return before
 	}
 	return now.UTC().Truncate(time.Second)
-}
-
-// An ObjectScaling describes the last decision about the number of replicas of all members.
-type ObjectScaling struct {
-	// DesiredReplicas is nil as long as no trigger could be read: the members stay as they are.
-	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
-	Active          bool   `json:"active"`
-	// Rule is the rule that determined the number: of package scaledobject, or of package
-	// horizontal if the autoscaler decided.
-	Rule string `json:"rule"`
-	// Limit is the reason of the condition ScalingLimited, or of a stabilization, if one acted.
-	Limit string `json:"limit,omitempty"`
-	// Proposals are the numbers that the metrics ask for.
-	Proposals []horizontal.Proposal `json:"proposals,omitempty"`
-}
-
-// NewObjectScaling returns the status of a decision, with the number that it led to.
-func NewObjectScaling(d scaledobject.Decision, number *int32) *ObjectScaling {
-	s := &ObjectScaling{DesiredReplicas: number, Active: d.Active, Rule: string(d.Rule)}
-	a := d.Autoscaler
-	if a == nil {
-		return s
-	}
-	s.Proposals = a.Proposals
-	if d.Rule == scaledobject.RuleAutoscaler {
-		s.Rule = string(a.Rule)
-	}
-	switch {
-	case a.Limited.True:
-		s.Limit = a.Limited.Reason
-	case a.Rule == horizontal.RuleStabilized:
-		s.Limit = a.AbleToScale.Reason
-	}
-	return s
 }

@@ -169,8 +169,6 @@ func number[N int32 | int64](n *N, field *int32) {
 	}
 }
 
-const annotationPausedReplicas = "autoscaling.keda.sh/paused-replicas"
-
 // paused reads the annotation, which is a boolean. Another value is an error, and pauses.
 func paused(annotations map[string]string) (bool, error) {
 	text, ok := annotations[manifest.AnnotationPaused]
