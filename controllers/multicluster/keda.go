@@ -148,10 +148,13 @@ func notServed(err error) bool {
 func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport) kedaReport {
 	reported := map[string]metav1.Condition{}
 	autoscaler, err := o.clients.client.AutoscalingV2().HorizontalPodAutoscalers(o.seen.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
-	if err == nil {
+	switch {
+	case err == nil:
 		for _, c := range autoscaler.Status.Conditions {
 			reported[string(c.Type)] = metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason}
 		}
+	case !apierrors.IsNotFound(err):
+		return r.fail(unknown(reasonKEDASilent, "The HorizontalPodAutoscaler cannot be read: "+err.Error()))
 	}
 	r.conditions = append(r.conditions, mirror(reported, autoscalerConditions)...)
 	active := reported[string(autoscalingv2.ScalingActive)]

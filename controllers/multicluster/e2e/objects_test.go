@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -13,9 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
-	"github.com/scaledjob/scaledjob/test/e2e/process"
 )
 
 // A Deployment 4:6: a member that is gone keeps its part for the grace period, then
@@ -147,15 +145,65 @@ func (s *stand) leaves(t *testing.T) {
 	})
 }
 
-// A formula of two triggers decides the number for all members. An idle workload has the idle
+// The HorizontalPodAutoscaler of KEDA writes the number: from 0 to 1, 10, 1 and 0. While KEDA's operator or its metrics server
+// is away the number stays, which the status reports, and is right again when both are back.
+func (s *stand) scales(t *testing.T) {
+	q := s.space(t, "scales")
+	q.deployment(one, "nginx")
+	q.deployment(two, "nginx")
+	q.object("{name: "+one+", weight: 4}, {name: "+two+", weight: 6}", "", "    cooldownPeriod: 3\n"+
+		"    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 0}}}}")
+	s.start(t, "-namespace", q.namespace)
+	ready := func(want string) {
+		t.Helper()
+		q.becomes(func(t *assert.CollectT) {
+			ready, why := q.condition(t, dso, "nginx", "Ready")
+			require.Equal(t, want, ready, why)
+		})
+	}
+	become := func(items int, want ...int) {
+		t.Helper()
+		begin := time.Now()
+		q.waiting("queue", items)
+		q.shared(want...)
+		t.Logf("%d items: %v replicas after %v", items, want, time.Since(begin).Round(time.Millisecond))
+	}
+	become(1, 0, 1)
+	ready("True Ready")
+	become(10, 4, 6)
+	become(1, 0, 1)
+	become(0, 0, 0)
+	become(10, 4, 6)
+
+	s.operator.Stop()
+	ready("Unknown FailedGetExternalMetric")
+	q.waiting("queue", 5)
+	q.stays(3*time.Second, func(t require.TestingT) {
+		require.Equal(t, []int{4, 6}, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
+	})
+	s.operator.Restart(t)
+	q.shared(2, 3)
+	ready("True Ready")
+	s.metrics.Stop()
+	ready("Unknown FailedGetExternalMetric")
+	q.waiting("queue", 10)
+	s.metrics.Restart(t)
+	q.shared(4, 6)
+	ready("True Ready")
+}
+
+// A formula of two triggers decides the number for all members. Without demand the number is the idle
 // count after the cooldown, and the members have their own counts again at the end.
 func (s *stand) scalesLikeKEDA(t *testing.T) {
 	q := s.space(t, "like-keda")
 	q.waiting("a", 3)
 	q.waiting("b", 5)
-	q.deployment(one, "nginx")
-	q.deployment(two, "nginx")
-	q.deploymentAt(s.home, "nginx") // with the environment of the triggers
+	for member, replicas := range map[string]int32{one: 2, two: 1} {
+		q.deployment(member, "nginx")
+		scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: q.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+		_, err := q.members[member].client.AppsV1().Deployments(q.namespace).UpdateScale(t.Context(), "nginx", scale, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
 	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
 metadata: {name: nginx}
@@ -165,9 +213,9 @@ spec:
     pollingInterval: 1
     cooldownPeriod: 3
     minReplicaCount: 4
-    idleReplicaCount: 2
+    idleReplicaCount: 0
     maxReplicaCount: 20
-    scaleTargetRef: {name: nginx, envSourceContainerName: c}
+    scaleTargetRef: {name: nginx}
     advanced: {restoreToOriginalReplicaCount: true, scalingModifiers: {formula: a + b, target: "1"}}
     triggers:
       - {name: a, type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: a, key: waiting, targetValue: "1"}}
@@ -176,24 +224,26 @@ spec:
 	q.shared(4, 4)
 	q.becomes(func(t *assert.CollectT) {
 		active, _ := q.condition(t, dso, "nginx", "ScalingActive")
-		require.Regexp(t, "^True", active)
-		require.EqualValues(t, 8, q.status(t, dso, "nginx")["scaling"].(map[string]any)["desiredReplicas"])
+		require.Equal(t, "True ValidMetricFound", active)
+		require.EqualValues(t, 8, q.status(t, dso, "nginx")["replicas"])
 	})
 	empty := time.Now()
 	q.waiting("a", 0)
 	q.waiting("b", 0)
-	q.shared(1, 1)
+	q.shared(0, 0)
 	require.GreaterOrEqual(t, time.Since(empty), 1500*time.Millisecond, "the cooldown, from the last poll with items")
 	objects := q.dynamic.Resource(dso).Namespace(q.namespace)
 	require.NoError(t, objects.Delete(t.Context(), "nginx", metav1.DeleteOptions{}))
-	q.shared(0, 0)
+	q.shared(2, 1)
 	q.becomes(func(t *assert.CollectT) {
-		_, err := objects.Get(q.t.Context(), "nginx", metav1.GetOptions{})
-		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		for _, resource := range []schema.GroupVersionResource{dso, api.ScaledObjects} {
+			_, err := q.dynamic.Resource(resource).Namespace(q.namespace).Get(q.t.Context(), "nginx", metav1.GetOptions{})
+			require.True(t, apierrors.IsNotFound(err), "%v", err)
+		}
 	})
 }
 
-// Three reads in a row may fail. With the fourth, the number is that of the fallback, and the
+// If reads fail more often than failureThreshold, the number is that of the fallback, and the
 // status reports it; the next read that succeeds ends it.
 func (s *stand) fallsBack(t *testing.T) {
 	q := s.space(t, "falls-back")
@@ -204,65 +254,38 @@ func (s *stand) fallsBack(t *testing.T) {
 	has := func(replicas int, fallback string) {
 		t.Helper()
 		q.becomes(func(t *assert.CollectT) {
-			is, _ := q.condition(t, dso, "nginx", "Fallback")
-			require.Regexp(t, "^"+fallback, is)
+			condition, _ := q.condition(t, dso, "nginx", "Fallback")
+			require.Regexp(t, "^"+fallback, condition)
 			require.Equal(t, replicas, q.replicas(t, one, "nginx"))
-			scaling, _ := q.status(t, dso, "nginx")["scaling"].(map[string]any)
-			require.EqualValues(t, replicas, scaling["desiredReplicas"])
 		})
 	}
 	has(3, "False")
-	gone := time.Now()
 	require.NoError(t, s.home.client.CoreV1().ConfigMaps(q.namespace).Delete(t.Context(), "queue", metav1.DeleteOptions{}))
-	has(6, "True FallbackExists")
-	require.GreaterOrEqual(t, time.Since(gone), 3*time.Second, "four reads, one a second")
+	has(6, "True")
 	q.waiting("queue", 7)
-	has(7, "False NoFallbackFound")
+	has(7, "False")
 }
 
-// While the demand alternates within the window, the number stays, as that of an HPA with this
-// behavior, and the status reports why.
+// While the demand alternates within the window of the HorizontalPodAutoscaler, the number stays, and the status
+// reports why.
 func (s *stand) holds(t *testing.T) {
 	q := s.space(t, "holds")
 	q.waiting("queue", 8)
 	q.deployment(one, "nginx")
 	q.object("{name: "+one+"}", "", "    minReplicaCount: 1\n    advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 8}}}}")
 	s.start(t, "-namespace", q.namespace)
-	has := func(t require.TestingT, replicas int, key, value string) {
-		require.Equal(t, replicas, q.replicas(t, one, "nginx"))
-		scaling, _ := q.status(t, dso, "nginx")["scaling"].(map[string]any)
-		require.EqualValues(t, replicas, scaling["desiredReplicas"])
-		require.Equal(t, value, fmt.Sprint(scaling[key]))
-	}
-	q.becomes(func(t *assert.CollectT) { has(t, 8, "rule", "metrics") })
+	has := func(t require.TestingT, replicas int) { require.Equal(t, replicas, q.replicas(t, one, "nginx")) }
+	q.becomes(func(t *assert.CollectT) { has(t, 8) })
 	for _, n := range []int{0, 8, 0, 8, 0} {
 		q.waiting("queue", n)
-		q.stays(2*time.Second, func(t require.TestingT) { require.Equal(t, 8, q.replicas(t, one, "nginx")) })
+		q.stays(2*time.Second, func(t require.TestingT) { has(t, 8) })
 	}
-	has(t, 8, "limit", "ScaleDownStabilized")
-	q.becomes(func(t *assert.CollectT) { has(t, 1, "desiredReplicas", "1") })
-}
-
-// The autoscaler of examples/autoscaler scales by the scale subresource.
-func (s *stand) autoscales(t *testing.T) {
-	q := s.space(t, "autoscaler")
-	q.deploymentAt(s.home, "web")
-	items := func(n int) {
-		q.apply(t, q.namespace, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: queue}\ndata: {items: '%d'}", n))
-	}
-	items(19)
-	deployments := s.home.client.AppsV1().Deployments(q.namespace)
-	_, err := deployments.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: q.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	command := exec.Command(process.Build(t, "../../../examples/autoscaler"), "-namespace", q.namespace)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.home.Kubeconfig())
-	p := process.Start(t, command)
-	p.Said(`replicas 1 -> 4 (metrics); "queue" asks for 4`)
 	q.becomes(func(t *assert.CollectT) {
-		d, err := deployments.Get(q.t.Context(), "web", metav1.GetOptions{})
-		require.NoError(t, err)
-		require.EqualValues(t, 4, *d.Spec.Replicas)
+		able, _ := q.condition(t, dso, "nginx", "AbleToScale")
+		require.Equal(t, "True ScaleDownStabilized", able)
+		has(t, 8)
 	})
+	q.becomes(func(t *assert.CollectT) { has(t, 1) })
 }
 
 // A StatefulSet, in a namespace of its own on one member.
@@ -273,7 +296,6 @@ func (s *stand) statefulSets(t *testing.T) {
 	q.waiting("queue", 5)
 	q.statefulSet(s.members[one], q.namespace, "db")
 	q.statefulSet(s.members[two], "sets-there", "db")
-	q.statefulSet(s.home, q.namespace, "db") // with the environment of the triggers
 	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
 metadata: {name: db}
@@ -281,7 +303,7 @@ spec:
   memberClusters: [{name: `+one+`, weight: 4}, {name: `+two+`, weight: 6, targetNamespace: sets-there}]
   scaledObjectSpec:
     pollingInterval: 1
-    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db, envSourceContainerName: c}
+    scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db}
     triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: queue, key: waiting, targetValue: "1"}}]`)
 	s.start(t, "-namespace", q.namespace)
 	q.becomes(func(t *assert.CollectT) {

@@ -28,16 +28,16 @@ spec:
     triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]
 `
 
-// unprivilegedObject is one of a target.
+// unprivilegedObject is a DistributedScaledObject.
 const unprivilegedObject = `---
 apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
-metadata: {name: %[1]s, namespace: %[2]s}
+metadata: {name: web, namespace: %s}
 spec:
   memberClusters: [{name: member-cluster-1}]
   scaledObjectSpec:
     pollingInterval: 1
-    scaleTargetRef: {apiVersion: apps/v1, kind: %[3]s, name: %[1]s, envSourceContainerName: c}
+    scaleTargetRef: {name: web}
     advanced: {restoreToOriginalReplicaCount: true}
     triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]
 `
@@ -54,11 +54,11 @@ func (s *stand) lacks(t *testing.T) {
 		Not: []string{
 			"get triggerauthentications",          // asked for by a worker, which this test does without
 			"get configmaps", "update configmaps", // of a worker, and for a member that is registered without a UID
-			"patch events", // for an event that repeats
+			"patch events",         // for an event that repeats
+			"update scaledobjects", // for an edit
 		},
 		Prepare: func(t *testing.T, namespace, leases, _ string) {
-			s.apply(t, namespace, fmt.Sprintf(unprivileged, namespace, leases)+fmt.Sprintf(unprivilegedObject, "web", namespace, "Deployment")+
-				fmt.Sprintf(unprivilegedObject, "db", namespace, "StatefulSet"))
+			s.apply(t, namespace, fmt.Sprintf(unprivileged, namespace, leases)+fmt.Sprintf(unprivilegedObject, namespace))
 		},
 		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
 			command := exec.Command(s.binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,

@@ -31,6 +31,7 @@ import (
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/operator"
 	"github.com/scaledjob/scaledjob/test/e2e/process"
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
 )
@@ -55,6 +56,8 @@ type stand struct {
 	home       site
 	dynamic    dynamic.Interface // of the home cluster
 	members    map[string]site
+	operator   *operator.Operator // KEDA's, on the home cluster
+	metrics    *operator.MetricsServer
 	binary     string
 	worker     string // reads the triggers
 	kubeconfig string
@@ -62,7 +65,9 @@ type stand struct {
 
 func newStand(t *testing.T) *stand {
 	s := &stand{members: map[string]site{}, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker")}
-	s.home = newSite(t)
+	s.home = newSite(t, cluster.WithAutoscaler())
+	s.operator = operator.Start(t, s.home.Cluster, "--kube-api-qps=1000", "--kube-api-burst=1000")
+	s.metrics = s.operator.ServeMetrics(t)
 	var err error
 	s.dynamic, err = dynamic.NewForConfig(s.home.Config())
 	require.NoError(t, err)
@@ -108,8 +113,8 @@ metadata: {name: secrets}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: secrets}
 subjects: [{kind: ServiceAccount, name: multicluster, namespace: keda}]`
 
-func newSite(t *testing.T) site {
-	c := cluster.Start(t, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))
+func newSite(t *testing.T, options ...cluster.Option) site {
+	c := cluster.Start(t, append(options, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))...)
 	return site{c, c.Config(), c.Client(t)}
 }
 
