@@ -88,8 +88,7 @@
 // have made, although its answer was lost, shows in the next count that is read; without Wrote it is
 // not limited.
 //
-// The program examples/autoscaler has the same step with requests. A state that is stored as
-// JSON keeps its windows when the process starts again, and leaves 0 again.
+// A state that is stored as JSON keeps its windows when the process starts again, and leaves 0 again.
 //
 // # Sources
 //
