@@ -18,9 +18,9 @@ import (
 // A cluster is client-go's fake API server with as much of a job controller and a kubelet as
 // the quickstart needs.
 type cluster struct {
-	client *fake.Clientset
-	now    time.Time
-	made   int
+	client  *fake.Clientset
+	now     time.Time
+	created int
 }
 
 func newCluster() *cluster {
@@ -35,8 +35,8 @@ func (c *cluster) admit(a ktesting.Action) (bool, runtime.Object, error) {
 	if err != nil {
 		return true, nil, err
 	}
-	c.made++
-	object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.made)))
+	c.created++
+	object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.created)))
 	object.SetCreationTimestamp(metav1.NewTime(c.now))
 	return false, nil, nil
 }

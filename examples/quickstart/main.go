@@ -56,8 +56,8 @@ func run(ctx context.Context, file, queue string, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at most %d unfinished, of %d allowed\n",
-		len(lengths), p.created, p.pruned, p.most, config.Target.Policy.Bounds.Max)
+	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at peak %d unfinished, of %d allowed\n",
+		len(lengths), p.created, p.pruned, p.peak, config.Target.Policy.Bounds.Max)
 	return nil
 }
 
@@ -98,7 +98,7 @@ type player struct {
 	out           io.Writer
 	cluster       *cluster
 	config        scaledjob.Config
-	created, most int64
+	created, peak int64
 	pruned        int
 }
 
@@ -108,8 +108,8 @@ func (p *player) poll(ctx context.Context, queue float64) error {
 		return err
 	}
 	owner := p.config.Target.Owner.UID
-	all, _ := jobs.Jobs(owner)
-	fmt.Fprintf(p.out, "; %s\n", count(all))
+	observed, _ := jobs.Jobs(owner)
+	fmt.Fprintf(p.out, "; %s\n", count(observed))
 	plan := jobs.Plan(owner, []scaling.Metric{p.config.Triggers[0].Metric(queue)}, p.cluster.now)
 	fmt.Fprintf(p.out, "  %s\n", strings.ReplaceAll(plan.Decision.String(), "\n", "\n  "))
 	result, err := jobs.Apply(ctx, p.cluster.client, plan)
@@ -124,13 +124,13 @@ func (p *player) poll(ctx context.Context, queue float64) error {
 	}
 	running := plan.Decision.Trace.Jobs
 	p.created, p.pruned = p.created+result.Created, p.pruned+result.Pruned
-	p.most = max(p.most, running.Running+running.Terminating+plan.Decision.Create)
+	p.peak = max(p.peak, running.Running+running.Terminating+plan.Decision.Create)
 	return p.cluster.advance(ctx, p.config.PollingInterval)
 }
 
-func count(all []adapter.Job) string {
+func count(jobs []adapter.Job) string {
 	n := map[adapter.Phase]int{}
-	for _, j := range all {
+	for _, j := range jobs {
 		n[j.Phase]++
 	}
 	return fmt.Sprintf("Jobs: %d running, %d pending, %d succeeded", n[adapter.Running], n[adapter.Pending], n[adapter.Succeeded])

@@ -101,7 +101,7 @@ func (s *soakTest) controller(url string) {
 	for _, file := range []string{"tenant/controller.yaml", "cluster/rbac.yaml", "cluster/flowschema.yaml", "crds/scaledjobs.yaml"} {
 		text := strings.ReplaceAll(manifest.Read(s, filepath.Join(dir, "manifests", file)), "scaledjob-tenant", "scaledjob")
 		text = strings.ReplaceAll(text, "namespace: tenant", "namespace: scaledjob")
-		manifest.Apply(s, s.cluster.Config(), manifest.Without(manifest.Objects(s, text), "Deployment")...)
+		manifest.Apply(s, s.cluster.Config(), manifest.DropKinds(manifest.Objects(s, text), "Deployment")...)
 	}
 	s.create(url)
 	secrets := manifest.Read(s, filepath.Join(dir, "manifests/secrets.yaml"))
@@ -252,7 +252,7 @@ func (s *soakTest) jumps() {
 		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
 	}
 	m := process.MemoryOf(s, s.pid)
-	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %s", (s.used() - used).Seconds(), m.Most, m)
+	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %s", (s.used() - used).Seconds(), m.Peak, m)
 }
 
 // settles waits until the job controller has created all pods, or for some minutes, and

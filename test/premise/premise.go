@@ -46,22 +46,22 @@ type Least map[string]float64
 // Check checks the property as rapid.Check does, for at least [Draws] draws. It
 // logs the share of each premise, and fails if any is below its least share. With
 // -short it checks a tenth of the draws, which is too few for shares.
-func Check(t *testing.T, prop func(*rapid.T, *Counts), least Least) {
+func Check(t *testing.T, prop func(*rapid.T, *Counts), minimum Least) {
 	t.Helper()
-	CheckN(t, Draws, prop, least)
+	CheckN(t, Draws, prop, minimum)
 }
 
 // CheckN is like [Check] for n draws, of a property that is slow. Fewer draws need
 // lower least shares.
-func CheckN(t *testing.T, n int, prop func(*rapid.T, *Counts), least Least) {
+func CheckN(t *testing.T, n int, prop func(*rapid.T, *Counts), minimum Least) {
 	t.Helper()
 	var c Counts
 	if testing.Short() {
-		n, least = n/10, nil
+		n, minimum = n/10, nil
 	}
 	Rounds(t, c.count(prop), func() bool { return c.draws >= n })
 	if !t.Failed() {
-		c.judge(t, least)
+		c.judge(t, minimum)
 	}
 }
 
@@ -70,9 +70,9 @@ func CheckN(t *testing.T, n int, prop func(*rapid.T, *Counts), least Least) {
 func Rounds(t *testing.T, prop func(*rapid.T), enough func() bool) {
 	t.Helper()
 	seed := flag.Lookup("rapid.seed").Value
-	given := seed.String()
-	defer func() { _ = seed.Set(given) }() // it was valid before
-	first, err := strconv.ParseUint(given, 10, 64)
+	before := seed.String()
+	defer func() { _ = seed.Set(before) }() // it was valid before
+	first, err := strconv.ParseUint(before, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,12 @@ func Seeded(f *testing.F, prop func(*rapid.T)) {
 
 // seeds are long enough for some hundred numbers each.
 func seeds() [][]byte {
-	all := make([][]byte, 8)
-	for i := range all {
-		all[i] = make([]byte, 1<<14)
-		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(all[i]) // never fails
+	data := make([][]byte, 8)
+	for i := range data {
+		data[i] = make([]byte, 1<<14)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(data[i]) // never fails
 	}
-	return all
+	return data
 }
 
 func (c *Counts) count(prop func(*rapid.T, *Counts)) func(*rapid.T) {
@@ -122,14 +122,14 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-func (c *Counts) judge(t reporter, least Least) {
+func (c *Counts) judge(t reporter, minimum Least) {
 	t.Helper()
 	for _, premise := range slices.Sorted(maps.Keys(c.held)) {
 		t.Logf("%5.1f %% of %d draws: %s", 100*c.Share(premise), c.draws, premise)
 	}
-	for _, premise := range slices.Sorted(maps.Keys(least)) {
-		if share := c.Share(premise); share < least[premise] {
-			t.Errorf("only %.1f %% of %d draws: %s; draw it in at least %.1f %%", 100*share, c.draws, premise, 100*least[premise])
+	for _, premise := range slices.Sorted(maps.Keys(minimum)) {
+		if share := c.Share(premise); share < minimum[premise] {
+			t.Errorf("only %.1f %% of %d draws: %s; draw it in at least %.1f %%", 100*share, c.draws, premise, 100*minimum[premise])
 		}
 	}
 }

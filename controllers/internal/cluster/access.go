@@ -27,7 +27,8 @@ func (a Access) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil && a.Guide != "" && (clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster)) {
+	hasNoCluster := clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster)
+	if hasNoCluster && a.Guide != "" {
 		return nil, fmt.Errorf("there is no cluster to work on: %w.\n\n%s\n\nTo use another cluster, set KUBECONFIG or -kubeconfig", err, a.Guide)
 	}
 	if err != nil {

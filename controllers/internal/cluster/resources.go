@@ -55,8 +55,8 @@ func install(ctx context.Context, client dynamic.Interface, data []byte, log *sl
 	if err := yaml.Unmarshal(data, &u.Object); err != nil {
 		return err
 	}
-	resource, known := installable[u.GetKind()]
-	if !known {
+	resource, found := installable[u.GetKind()]
+	if !found {
 		return fmt.Errorf("kind: found %q; use CustomResourceDefinition or FlowSchema", u.GetKind())
 	}
 	objects := client.Resource(resource)
@@ -115,22 +115,22 @@ func Served(ctx context.Context, client discovery.DiscoveryInterface, resources 
 func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
 	var problems []error
 	for _, r := range resources {
-		known, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
+		served, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		if !lists(known, r.Resource) {
+		if !lists(served, r.Resource) {
 			problems = append(problems, fmt.Errorf("the cluster has no %s: install the custom resources with -install, or from manifests/crds", r.GroupResource()))
 		}
 	}
 	return errors.Join(problems...), nil
 }
 
-func lists(known *metav1.APIResourceList, resource string) bool {
-	if known == nil {
+func lists(served *metav1.APIResourceList, resource string) bool {
+	if served == nil {
 		return false
 	}
-	for _, r := range known.APIResources {
+	for _, r := range served.APIResources {
 		if r.Name == resource {
 			return true
 		}

@@ -73,26 +73,26 @@ func Handle(ctx context.Context, informer cache.SharedInformer, h cache.Resource
 // Warnings logs a problem once, and not again in every poll. It needs a Log: the zero value
 // is not ready.
 type Warnings struct {
-	Log  *slog.Logger
-	told map[string]string
+	Log    *slog.Logger
+	logged map[string]string
 }
 
 // Warn logs the error with a heading, unless it is the same as last time. A nil error means
 // no problem. Texts are cut to 1,000 characters, because their author is unknown.
-func (w *Warnings) Warn(what string, err error) {
+func (w *Warnings) Warn(heading string, err error) {
 	text := ""
 	if err != nil {
 		text = fmt.Sprintf("%.1000s", err)
 	}
-	if text != "" && text != w.told[what] {
-		w.Log.Warn(what, "err", text)
+	if text != "" && text != w.logged[heading] {
+		w.Log.Warn(heading, "err", text)
 	}
 	switch {
 	case text == "":
-		delete(w.told, what)
-	case w.told == nil:
-		w.told = map[string]string{what: text}
+		delete(w.logged, heading)
+	case w.logged == nil:
+		w.logged = map[string]string{heading: text}
 	default:
-		w.told[what] = text
+		w.logged[heading] = text
 	}
 }

@@ -15,7 +15,7 @@ func Permissions(t testing.TB, directory string) string {
 	t.Helper()
 	found, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
 	require.NoError(t, err)
-	var all []string
+	var documents []string
 	for _, r := range found.Resources() {
 		kind := r.GetKind()
 		if !slices.Contains([]string{"Namespace", "ServiceAccount"}, kind) && !strings.Contains(kind, "Role") {
@@ -23,7 +23,7 @@ func Permissions(t testing.TB, directory string) string {
 		}
 		text, err := r.AsYAML()
 		require.NoError(t, err)
-		all = append(all, string(text))
+		documents = append(documents, string(text))
 	}
-	return strings.Join(all, "---\n")
+	return strings.Join(documents, "---\n")
 }

@@ -67,5 +67,5 @@ func (s *stand) lacks(t *testing.T) {
 			command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
 			return process.Start(t, command)
 		},
-	}.Told(t, s.home.Cluster)
+	}.TakeEachAway(t, s.home.Cluster)
 }

@@ -113,7 +113,7 @@ spec:
 	q.becomes(func(t *assert.CollectT) {
 		ready, why := q.condition(t, dsj, "work", "Ready")
 		require.Equal(t, "False TriggerError", ready, why)
-		require.ElementsMatch(t, []string{password, token, login}, secret.In(e.Heard()))
+		require.ElementsMatch(t, []string{password, token, login}, secret.In(e.Requests()))
 	})
 	p.Stop()
 }

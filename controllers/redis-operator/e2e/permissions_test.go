@@ -50,5 +50,5 @@ func TestWithoutPermission(t *testing.T) {
 			return process.Start(t, exec.Command(binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
 				"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-poll=1s", "-retry=1s", "-lease-duration=5s"))
 		},
-	}.Told(t, c)
+	}.TakeEachAway(t, c)
 }

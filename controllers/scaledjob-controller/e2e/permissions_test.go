@@ -72,7 +72,7 @@ template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.co
 			}
 			return fmt.Sprint(statuses)
 		},
-	}.Told(t, c)
+	}.TakeEachAway(t, c)
 }
 
 // prepare makes the ScaledJobs, one of which is being deleted.

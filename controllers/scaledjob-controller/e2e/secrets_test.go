@@ -60,7 +60,7 @@ spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
 	q.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
 		require.Contains(t, q.events(t), "KEDAScalerFailed")
-		require.ElementsMatch(t, []string{password, token, login}, secret.In(e.Heard()))
+		require.ElementsMatch(t, []string{password, token, login}, secret.In(e.Requests()))
 	})
 	_, metrics := p.Get("/metrics")
 	require.Contains(t, metrics, `namespace="secrets"`)

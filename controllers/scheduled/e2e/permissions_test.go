@@ -85,5 +85,5 @@ template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.co
 			return process.Start(t, exec.Command(binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
 				"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-lease-duration=5s", "-request-ttl=0s"))
 		},
-	}.Told(t, c)
+	}.TakeEachAway(t, c)
 }

@@ -134,7 +134,7 @@ func (f *crdField) add(release int, fact string) {
 
 // merge adds a release's fields.
 func (f *crdField) merge(s *schema, release int) {
-	for s.Items != nil || s.Values != nil && len(s.Values.Properties) > 0 {
+	for s.Items != nil || (s.Values != nil && len(s.Values.Properties) > 0) {
 		if s.Items == nil {
 			s = s.Values
 			continue
@@ -145,25 +145,25 @@ func (f *crdField) merge(s *schema, release int) {
 		if f.fields == nil {
 			f.fields = map[string]*crdField{}
 		}
-		of := f.fields[name]
-		if of == nil {
-			of = &crdField{}
-			f.fields[name] = of
+		values := f.fields[name]
+		if values == nil {
+			values = &crdField{}
+			f.fields[name] = values
 		}
-		of.add(release, "type="+p.typeName())
+		values.add(release, "type="+p.typeName())
 		if slices.Contains(s.Required, name) && p.Default == nil {
-			of.add(release, "required")
+			values.add(release, "required")
 		}
 		for _, value := range p.Enum {
-			of.add(release, "="+value)
+			values.add(release, "="+value)
 		}
 		if p.MinItems > 0 {
-			of.add(release, "some")
+			values.add(release, "some")
 		}
 		if p.Open {
-			of.add(release, "open")
+			values.add(release, "open")
 		}
-		of.merge(p, release)
+		values.merge(p, release)
 	}
 }
 
@@ -180,17 +180,17 @@ func (s *schema) typeName() string {
 }
 
 // crdReleases are the minor releases in the table of fields.
-func crdReleases() (all []string) {
+func crdReleases() (list []string) {
 	for _, v := range append(slices.Clone(older), versions...) {
-		all = append(all, strings.TrimPrefix(v[:strings.LastIndexByte(v, '.')], "v"))
+		list = append(list, strings.TrimPrefix(v[:strings.LastIndexByte(v, '.')], "v"))
 	}
-	return all
+	return list
 }
 
 // crdTable is the table of fields: each is a line below that of its object, with its facts. A fact
 // without releases holds in all that have the field.
 func crdTable() ([]byte, error) {
-	all := &crdField{fields: map[string]*crdField{}}
+	root := &crdField{fields: map[string]*crdField{}}
 	for i, v := range append(slices.Clone(older), versions...) {
 		dir, err := download(v)
 		if err != nil {
@@ -201,57 +201,57 @@ func crdTable() ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if all.fields[k.kind] == nil {
-				all.fields[k.kind] = &crdField{}
+			if root.fields[k.kind] == nil {
+				root.fields[k.kind] = &crdField{}
 			}
-			all.fields[k.kind].add(i, "type=object")
-			all.fields[k.kind].merge(s, i)
+			root.fields[k.kind].add(i, "type=object")
+			root.fields[k.kind].merge(s, i)
 		}
 	}
 	var b bytes.Buffer
-	all.write(&b, 0, "")
+	root.write(&b, 0, "")
 	return b.Bytes(), nil
 }
 
 func (f *crdField) write(b *bytes.Buffer, depth int, above string) {
 	for _, name := range sorted(f.fields) {
-		of := f.fields[name]
-		var has []int
-		for fact, releases := range of.facts {
+		child := f.fields[name]
+		var typed []int
+		for fact, releases := range child.facts {
 			if strings.HasPrefix(fact, "type=") {
-				has = append(has, releases...)
+				typed = append(typed, releases...)
 			}
 		}
-		slices.Sort(has)
-		in := ranges(has)
+		slices.Sort(typed)
+		in := ranges(typed)
 		fmt.Fprint(b, strings.Repeat(" ", depth), name)
 		if in != above {
 			fmt.Fprint(b, " in:", in)
 		}
-		for _, fact := range sorted(of.facts) {
+		for _, fact := range sorted(child.facts) {
 			if fact == "type=object" {
 				continue
 			}
 			fmt.Fprint(b, " ", strings.TrimPrefix(fact, "type="))
-			if r := ranges(of.facts[fact]); r != in {
+			if r := ranges(child.facts[fact]); r != in {
 				fmt.Fprint(b, ":", r)
 			}
 		}
 		b.WriteString("\n")
-		of.write(b, depth+1, in)
+		child.write(b, depth+1, in)
 	}
 }
 
 // ranges joins releases: 2.2-2.5,2.8-2.21.
 func ranges(releases []int) string {
-	var all []string
+	var spans []string
 	names := crdReleases()
 	for i := 0; i < len(releases); i++ {
 		first := i
 		for i+1 < len(releases) && releases[i+1] == releases[i]+1 {
 			i++
 		}
-		all = append(all, names[releases[first]]+"-"+names[releases[i]])
+		spans = append(spans, names[releases[first]]+"-"+names[releases[i]])
 	}
-	return strings.Join(all, ",")
+	return strings.Join(spans, ",")
 }

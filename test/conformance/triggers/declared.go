@@ -84,26 +84,26 @@ func (s *source) declared(t types.Type, optional bool) []Parameter {
 	if p, ok := t.(*types.Pointer); ok { // a pointer to a pointer
 		t = p.Elem()
 	}
-	of, ok := t.Underlying().(*types.Struct)
+	structure, ok := t.Underlying().(*types.Struct)
 	if !ok {
 		return nil
 	}
-	var all []Parameter
-	for i := range of.NumFields() {
-		text, ok := reflect.StructTag(of.Tag(i)).Lookup("keda")
+	var parameters []Parameter
+	for i := range structure.NumFields() {
+		text, ok := reflect.StructTag(structure.Tag(i)).Lookup("keda")
 		if !ok {
 			continue
 		}
 		p := fromTag(text)
 		if len(p.Names) == 0 {
-			all = append(all, s.declared(of.Field(i).Type(), optional || !p.Required)...)
+			parameters = append(parameters, s.declared(structure.Field(i).Type(), optional || !p.Required)...)
 			continue
 		}
 		p.Required = p.Required && !optional
-		p.Type = s.typeOf(of.Field(i))
-		all = append(all, p)
+		p.Type = s.typeOf(structure.Field(i))
+		parameters = append(parameters, p)
 	}
-	return all
+	return parameters
 }
 
 // typeOf names the type of a field as KEDA reads it: for a named type of KEDA, its

@@ -17,13 +17,13 @@ import (
 )
 
 // versions are the newest patches of the minor releases in the table: of all since 2.8.
-var versions = func() (all []string) {
+var versions = func() (list []string) {
 	for minor := 8; ; minor++ {
 		release, err := keda.Release(fmt.Sprintf("2.%d", minor))
 		if err != nil {
-			return all
+			return list
 		}
-		all = append(all, "v"+release.Release())
+		list = append(list, "v"+release.Release())
 	}
 }()
 
@@ -69,8 +69,8 @@ func readAll() (readings []map[string]reading, newest *source, err error) {
 		}
 		types := map[string]reading{}
 		for kind, constructor := range newest.constructors() {
-			all, open := newest.scaler(constructor)
-			types[kind] = reading{all, open}
+			parameters, open := newest.scaler(constructor)
+			types[kind] = reading{parameters, open}
 		}
 		readings = append(readings, types)
 	}

@@ -21,7 +21,7 @@ var mapNames = map[string]string{"metadata": "m", "triggerMetadata": "m", "resol
 // A walk follows a scaler's constructor and records the keys that it reads.
 type walk struct {
 	*source
-	known    map[types.Object]value
+	values   map[types.Object]value
 	done     map[string]bool
 	read     map[string]string // places of each key
 	declares []types.Type      // structs that KEDA fills in
@@ -30,15 +30,15 @@ type walk struct {
 
 // scaler returns the parameters that a constructor reads. Any other key may count too if
 // open is true.
-func (s *source) scaler(constructor types.Object) (all []Parameter, open bool) {
-	w := &walk{source: s, known: map[types.Object]value{}, done: map[string]bool{}, read: map[string]string{}}
+func (s *source) scaler(constructor types.Object) (parameters []Parameter, open bool) {
+	w := &walk{source: s, values: map[types.Object]value{}, done: map[string]bool{}, read: map[string]string{}}
 	w.call(constructor, nil)
 	declared := map[string]bool{}
 	for _, t := range w.declares {
 		for _, p := range s.declared(t, false) {
 			// A struct that several functions fill in is declared once.
-			if !slices.ContainsFunc(all, func(other Parameter) bool { return fmt.Sprint(other) == fmt.Sprint(p) }) {
-				all = append(all, p)
+			if !slices.ContainsFunc(parameters, func(other Parameter) bool { return fmt.Sprint(other) == fmt.Sprint(p) }) {
+				parameters = append(parameters, p)
 			}
 			for _, name := range p.Names {
 				for _, place := range p.From {
@@ -55,16 +55,24 @@ func (s *source) scaler(constructor types.Object) (all []Parameter, open bool) {
 			}
 		}
 		if from != "" {
-			all = append(all, Parameter{Names: []string{name}, From: from})
+			parameters = append(parameters, Parameter{Names: []string{name}, From: from})
 		}
 	}
-	return all, w.open
+	return parameters, w.open
+}
+
+// readsMetadata reports whether a function of KEDA may read the metadata itself. TypedConfig reads
+// what a struct declares.
+func readsMetadata(f types.Object) bool {
+	path := f.Pkg().Path()
+	isTypedConfig := strings.HasSuffix(path, "/scalersconfig") && f.Name() == "TypedConfig"
+	return strings.Contains(path, "/pkg/scalers") && !isTypedConfig
 }
 
 // call walks the body of a function of KEDA's with its arguments.
 func (w *walk) call(f types.Object, arguments []value) {
 	d := w.functions[f]
-	if d == nil || f.Pkg() == nil || !strings.Contains(f.Pkg().Path(), "/pkg/scalers") || strings.HasSuffix(f.Pkg().Path(), "/scalersconfig") && f.Name() == "TypedConfig" {
+	if d == nil || f.Pkg() == nil || !readsMetadata(f) {
 		return
 	}
 	id := fmt.Sprint(f.Id(), d.Pos(), arguments)
@@ -75,12 +83,12 @@ func (w *walk) call(f types.Object, arguments []value) {
 	i := 0
 	for _, field := range d.Type.Params.List {
 		for _, name := range field.Names {
-			delete(w.known, w.info.Defs[name])
+			delete(w.values, w.info.Defs[name])
 			switch {
 			case i < len(arguments) && (arguments[i].place != "" || arguments[i].texts != nil):
-				w.known[w.info.Defs[name]] = arguments[i]
+				w.values[w.info.Defs[name]] = arguments[i]
 			case i >= len(arguments) && types.ExprString(field.Type) == "map[string]string":
-				w.known[w.info.Defs[name]] = value{place: mapNames[name.Name]} // the function is called by way of a variable
+				w.values[w.info.Defs[name]] = value{place: mapNames[name.Name]} // the function is called by way of a variable
 			}
 			i++
 		}
@@ -105,8 +113,8 @@ func (w *walk) walked(f types.Object) bool {
 func (w *walk) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
-		for i, left := range n.Lhs {
-			if id, ok := left.(*ast.Ident); ok && i < len(n.Rhs) {
+		for i, target := range n.Lhs {
+			if id, ok := target.(*ast.Ident); ok && i < len(n.Rhs) {
 				w.bind(id, w.value(n.Rhs[i]))
 			}
 		}
@@ -117,12 +125,12 @@ func (w *walk) visit(n ast.Node) bool {
 			}
 		}
 	case *ast.RangeStmt:
-		over := w.value(n.X)
-		if over.place == "m" {
+		ranged := w.value(n.X)
+		if ranged.place == "m" {
 			w.open = true
 		}
-		if id, ok := n.Value.(*ast.Ident); ok && over.texts != nil {
-			w.bind(id, over)
+		if id, ok := n.Value.(*ast.Ident); ok && ranged.texts != nil {
+			w.bind(id, ranged)
 		}
 	case *ast.IndexExpr:
 		w.note(w.value(n.X).place, w.value(n.Index).texts)
@@ -138,7 +146,7 @@ func (w *walk) bind(id *ast.Ident, v value) {
 		obj = w.info.Uses[id]
 	}
 	if obj != nil && (v.place != "" || v.texts != nil) {
-		w.known[obj] = v
+		w.values[obj] = v
 	}
 }
 
@@ -164,25 +172,25 @@ func (w *walk) follow(call *ast.CallExpr) {
 		arguments = append(arguments, w.value(a))
 	}
 	if f, ok := w.info.Uses[id].(*types.Func); ok {
-		known := w.known
-		w.known = clone(known)
+		outer := w.values
+		w.values = clone(outer)
 		w.call(f, arguments)
-		w.known = known
+		w.values = outer
 	}
 }
 
 // note keeps a key that is read from a place.
 func (w *walk) note(place string, keys []string) {
 	for _, key := range keys {
-		at := place
+		origin := place
 		if name, ok := strings.CutSuffix(key, "FromEnv"); ok && place == "m" && name != "" {
-			key, at = name, "e"
+			key, origin = name, "e"
 		}
-		if at == "e" && place == "e" {
+		if origin == "e" && place == "e" {
 			continue // the name of a variable, or of a default variable
 		}
-		if at != "" && !strings.Contains(w.read[key], at) {
-			w.read[key] += at
+		if origin != "" && !strings.Contains(w.read[key], origin) {
+			w.read[key] += origin
 		}
 	}
 }
@@ -194,7 +202,7 @@ func (w *walk) value(e ast.Expr) value {
 	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
-		return w.known[w.info.Uses[e]]
+		return w.values[w.info.Uses[e]]
 	case *ast.SelectorExpr:
 		return value{place: map[string]string{"TriggerMetadata": "m", "ResolvedEnv": "e", "AuthParams": "a"}[e.Sel.Name]}
 	case *ast.BinaryExpr:
@@ -221,11 +229,11 @@ func (w *walk) value(e ast.Expr) value {
 	return value{}
 }
 
-func joined(a, b value) (all value) {
+func joined(a, b value) (sum value) {
 	for _, x := range a.texts {
 		for _, y := range b.texts {
-			all.texts = append(all.texts, x+y)
+			sum.texts = append(sum.texts, x+y)
 		}
 	}
-	return all
+	return sum
 }

@@ -68,8 +68,8 @@ func load(dir string) (*source, error) {
 	return s, nil
 }
 
-// wanted are the directories of KEDA that may read a trigger's metadata.
-var wanted = []string{"pkg/scaling", "pkg/scalers", "pkg/util"}
+// directories are the directories of KEDA that may read a trigger's metadata.
+var directories = []string{"pkg/scaling", "pkg/scalers", "pkg/util"}
 
 // Import implements types.Importer.
 func (s *source) Import(path string) (*types.Package, error) {
@@ -77,7 +77,7 @@ func (s *source) Import(path string) (*types.Package, error) {
 		return p.types, nil
 	}
 	folder, ok := strings.CutPrefix(path, module+"/")
-	if !ok || !slices.ContainsFunc(wanted, func(w string) bool { return folder == w || strings.HasPrefix(folder, w+"/") }) {
+	if !ok || !slices.ContainsFunc(directories, func(w string) bool { return folder == w || strings.HasPrefix(folder, w+"/") }) {
 		return nil, errors.New("another module")
 	}
 	names, err := filepath.Glob(filepath.Join(s.dir, filepath.FromSlash(folder), "*.go"))
@@ -104,7 +104,7 @@ func (s *source) Import(path string) (*types.Package, error) {
 
 // constructors returns the function that makes the scaler of each type of trigger.
 func (s *source) constructors() map[string]types.Object {
-	all := map[string]types.Object{}
+	found := map[string]types.Object{}
 	for _, f := range s.packages[module+"/pkg/scaling"].files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			clause, ok := n.(*ast.CaseClause)
@@ -126,12 +126,12 @@ func (s *source) constructors() map[string]types.Object {
 			for _, kind := range clause.List {
 				if text, ok := kind.(*ast.BasicLit); ok {
 					if name, err := strconv.Unquote(text.Value); err == nil {
-						all[name] = s.info.Uses[fun.Sel]
+						found[name] = s.info.Uses[fun.Sel]
 					}
 				}
 			}
 			return true
 		})
 	}
-	return all
+	return found
 }

@@ -60,18 +60,18 @@ func extend(releases string, i int) string {
 }
 
 // appendParameter adds a parameter of a release, or extends that of the previous release.
-func appendParameter(all []Parameter, p Parameter, i int) []Parameter {
-	for k := range all {
-		before := all[k]
+func appendParameter(table []Parameter, p Parameter, i int) []Parameter {
+	for k := range table {
+		before := table[k]
 		if i > 0 && strings.HasSuffix(before.Releases, " "+minor(i-1)) {
 			if before.Releases = ""; fmt.Sprintf("%+v", before) == fmt.Sprintf("%+v", p) {
-				all[k].Releases = extend(all[k].Releases, i)
-				return all
+				table[k].Releases = extend(table[k].Releases, i)
+				return table
 			}
 		}
 	}
 	p.Releases = extend("", i)
-	return append(all, p)
+	return append(table, p)
 }
 
 // byHand are the scalers without tags in a release that have them later. A person read
@@ -122,25 +122,25 @@ func declareByHand(readings []map[string]reading) {
 }
 
 // sameNames returns the declarations with a name that is read, and the other read keys.
-func sameNames(read, declared []Parameter) (all []Parameter) {
-	has := map[string]bool{}
+func sameNames(read, declared []Parameter) (merged []Parameter) {
+	named := map[string]bool{}
 	for _, d := range declared {
 		if d.Type == "" || !slices.ContainsFunc(read, func(p Parameter) bool { return slices.Contains(d.Names, p.Names[0]) }) {
 			continue
 		}
 		d.Declared = "hand"
 		d.Required = d.Required && !slices.Contains(notRequired, d.Names[0])
-		all = append(all, d)
+		merged = append(merged, d)
 		for _, name := range d.Names {
-			has[name] = true
+			named[name] = true
 		}
 	}
 	for _, p := range read {
-		if !has[p.Names[0]] {
-			all = append(all, p)
+		if !named[p.Names[0]] {
+			merged = append(merged, p)
 		}
 	}
-	return all
+	return merged
 }
 
 // encode writes a parameter a line.

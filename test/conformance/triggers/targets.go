@@ -70,7 +70,7 @@ func (s *source) fileOf(constructor types.Object) *ast.File {
 }
 
 // selected returns the numbers among the fields with a tag that parts of a method select.
-func (s *source) selected(file *ast.File, method string, part func(ast.Node) bool) (all []Parameter) {
+func (s *source) selected(file *ast.File, method string, part func(ast.Node) bool) (numbers []Parameter) {
 	fields := map[string]Parameter{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.Field); ok && f.Tag != nil && slices.Contains([]string{"int", "int64", "float64"}, types.ExprString(f.Type)) {
@@ -84,8 +84,8 @@ func (s *source) selected(file *ast.File, method string, part func(ast.Node) boo
 	add := func(n ast.Node) bool {
 		if x, ok := n.(*ast.SelectorExpr); ok {
 			p, ok := fields[x.Sel.Name]
-			if ok && !slices.ContainsFunc(all, func(other Parameter) bool { return other.Names[0] == p.Names[0] }) {
-				all = append(all, p)
+			if ok && !slices.ContainsFunc(numbers, func(other Parameter) bool { return other.Names[0] == p.Names[0] }) {
+				numbers = append(numbers, p)
 			}
 		}
 		return true
@@ -100,7 +100,7 @@ func (s *source) selected(file *ast.File, method string, part func(ast.Node) boo
 			})
 		}
 	}
-	return all
+	return numbers
 }
 
 func isMethod(n ast.Node) bool {

@@ -131,9 +131,9 @@ func lock(ctx context.Context, out io.Writer, folder string) (unlock func(), err
 }
 
 // telling writes to out at intervals that do is still running.
-func telling(out io.Writer, what string, every time.Duration, do func() error) error {
+func telling(out io.Writer, description string, interval time.Duration, do func() error) error {
 	done := make(chan error, 1)
-	start, tick := time.Now(), time.NewTicker(every)
+	start, tick := time.Now(), time.NewTicker(interval)
 	defer tick.Stop()
 	go func() { done <- do() }()
 	for {
@@ -141,7 +141,7 @@ func telling(out io.Writer, what string, every time.Duration, do func() error) e
 		case err := <-done:
 			return err
 		case <-tick.C:
-			fmt.Fprintf(out, "still %s, for %v\n", what, time.Since(start).Round(time.Second))
+			fmt.Fprintf(out, "still %s, for %v\n", description, time.Since(start).Round(time.Second))
 		}
 	}
 }

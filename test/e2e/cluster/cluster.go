@@ -250,16 +250,16 @@ func freePorts(n int) ([]int, error) {
 
 // logs returns the end of each process's output.
 func (c *Cluster) logs() string {
-	const most = 4000
-	var all string
+	const limit = 4000
+	var text string
 	for _, p := range []*process{c.etcd, c.server, c.manager} {
 		if p == nil {
 			continue
 		}
 		data, err := os.ReadFile(p.log)
 		if err == nil {
-			all += fmt.Sprintf("--- %s\n%s\n", p.name, data[max(0, len(data)-most):])
+			text += fmt.Sprintf("--- %s\n%s\n", p.name, data[max(0, len(data)-limit):])
 		}
 	}
-	return all
+	return text
 }

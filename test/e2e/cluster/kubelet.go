@@ -76,8 +76,8 @@ type patient struct{ next http.RoundTripper }
 func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	for {
 		response, err := p.next.RoundTrip(request)
-		again := request.Method == http.MethodGet && errors.Is(err, syscall.ECONNREFUSED)
-		if !again || !sleep(request.Context(), 200*time.Millisecond) {
+		refused := request.Method == http.MethodGet && errors.Is(err, syscall.ECONNREFUSED)
+		if !refused || !sleep(request.Context(), 200*time.Millisecond) {
 			return response, err
 		}
 	}
@@ -117,8 +117,8 @@ func (k *kubelet) OnDelete(object any) {
 }
 
 func (k *kubelet) see(pod *corev1.Pod) {
-	l, known := k.pods[pod.UID]
-	if !known {
+	l, found := k.pods[pod.UID]
+	if !found {
 		exists, gone := context.WithCancel(k.ctx)
 		works, terminate := context.WithCancel(exists)
 		l = life{terminate, gone}
@@ -142,16 +142,16 @@ func (k *kubelet) forget(uid types.UID) {
 // node, they have no grace period. Pods with a finalizer stay until the finalizer is removed,
 // and the job controller may wait for their end.
 func (k *kubelet) live(exists, works context.Context, pod *corev1.Pod, r Run) {
-	over := k.work(works, pod, r)
+	completed := k.work(works, pod, r)
 	<-works.Done()
-	if !over {
+	if !completed {
 		k.patch(exists, pod, ended(pod, exit{code: killed}))
 	}
 	k.delete(exists, pod)
 }
 
 // work reports whether the pod has ended by itself.
-func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (over bool) {
+func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (completed bool) {
 	start := time.Now()
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed:

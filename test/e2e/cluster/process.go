@@ -27,7 +27,7 @@ var errEnded = errors.New("it has ended")
 
 // await calls ready until it succeeds, as long as all processes run. The last process is
 // the process to wait for.
-func await(ctx context.Context, ready func(context.Context) error, all ...*process) error {
+func await(ctx context.Context, ready func(context.Context) error, processes ...*process) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
@@ -35,14 +35,14 @@ func await(ctx context.Context, ready func(context.Context) error, all ...*proce
 		if err == nil {
 			return nil
 		}
-		for _, p := range all {
+		for _, p := range processes {
 			if !p.Running() {
 				return fmt.Errorf("%s: %w: %v", p.name, errEnded, p.Err)
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w", all[len(all)-1].name, err)
+			return fmt.Errorf("%s is not ready: %w", processes[len(processes)-1].name, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -55,7 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 				require.NoError(t, cmd.Process.Kill())
 			}
 			_, _ = io.Copy(io.Discard, out)
-			<-started.Ended
+			<-started.Done
 			require.Error(t, started.Err)
 			require.Eventually(t, func() bool { return !anyLives(pids) }, 10*time.Second, 20*time.Millisecond)
 			require.NoDirExists(t, folder)

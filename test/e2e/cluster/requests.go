@@ -57,11 +57,11 @@ func (c *Cluster) Requests(t testing.TB) []Request {
 }
 
 // Count returns how many of the Requests are such.
-func (c *Cluster) Count(t testing.TB, such func(Request) bool) int {
+func (c *Cluster) Count(t testing.TB, matches func(Request) bool) int {
 	t.Helper()
 	n := 0
 	for _, r := range c.Requests(t) {
-		if such(r) {
+		if matches(r) {
 			n++
 		}
 	}
@@ -96,7 +96,7 @@ type auditUser struct {
 // counts.
 func parseAudit(data []byte) ([]Request, error) {
 	var requests []Request
-	seen := make(map[string]bool)
+	counted := make(map[string]bool)
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
@@ -105,8 +105,8 @@ func parseAudit(data []byte) ([]Request, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit log: %w in %q", err, line)
 		}
-		if !seen[e.AuditID] {
-			seen[e.AuditID] = true
+		if !counted[e.AuditID] {
+			counted[e.AuditID] = true
 			requests = append(requests, e.request())
 		}
 	}

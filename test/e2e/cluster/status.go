@@ -16,8 +16,8 @@ type exit struct {
 	reason string // of the pod's status, or ""
 }
 
-func started(pod *corev1.Pod, at time.Time) corev1.PodStatus {
-	now := metav1.NewTime(at)
+func started(pod *corev1.Pod, start time.Time) corev1.PodStatus {
+	now := metav1.NewTime(start)
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
 	return corev1.PodStatus{
 		Phase: corev1.PodRunning, StartTime: &now,
@@ -40,17 +40,17 @@ func ended(pod *corev1.Pod, e exit) corev1.PodStatus {
 	}
 }
 
-func ready(is corev1.ConditionStatus, since metav1.Time) []corev1.PodCondition {
+func ready(status corev1.ConditionStatus, changed metav1.Time) []corev1.PodCondition {
 	return []corev1.PodCondition{
-		{Type: corev1.ContainersReady, Status: is, LastTransitionTime: since},
-		{Type: corev1.PodReady, Status: is, LastTransitionTime: since},
+		{Type: corev1.ContainersReady, Status: status, LastTransitionTime: changed},
+		{Type: corev1.PodReady, Status: status, LastTransitionTime: changed},
 	}
 }
 
 func containers(pod *corev1.Pod, state corev1.ContainerState, ready bool) []corev1.ContainerStatus {
-	var all []corev1.ContainerStatus
+	var statuses []corev1.ContainerStatus
 	for _, c := range pod.Spec.Containers {
-		all = append(all, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state, Ready: ready, Started: &ready})
+		statuses = append(statuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state, Ready: ready, Started: &ready})
 	}
-	return all
+	return statuses
 }

@@ -32,25 +32,25 @@ func Read(t testing.TB, file string) string {
 }
 
 // Objects returns the objects in documents of YAML or JSON.
-func Objects(t testing.TB, documents string) (all []*unstructured.Unstructured) {
+func Objects(t testing.TB, documents string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(documents), 4096)
 	for {
 		u := &unstructured.Unstructured{}
 		err := decoder.Decode(&u.Object)
 		if errors.Is(err, io.EOF) {
-			return all
+			return objects
 		}
 		require.NoError(t, err, documents)
 		if u.Object != nil {
-			all = append(all, u)
+			objects = append(objects, u)
 		}
 	}
 }
 
-// Without returns the objects that have none of the kinds.
-func Without(all []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
-	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return slices.Contains(kinds, u.GetKind()) })
+// DropKinds returns the objects that have none of the kinds.
+func DropKinds(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return slices.Contains(kinds, u.GetKind()) })
 }
 
 // Apply creates the objects in the cluster of config, or updates existing objects. It rejects

@@ -58,12 +58,19 @@ func (p permission) allows(r cluster.Request) bool {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
-	return p.verb == r.Verb && p.group == r.Group && p.resource == resource &&
-		cmp.Or(p.namespace, r.Namespace) == r.Namespace && cmp.Or(p.name, r.Name) == r.Name
+	sameResource := p.group == r.Group && p.resource == resource
+	sameObject := cmp.Or(p.namespace, r.Namespace) == r.Namespace && cmp.Or(p.name, r.Name) == r.Name
+	return p.verb == r.Verb && sameResource && sameObject
 }
 
 func (p permission) isOfFinalizers() bool {
 	return p.verb == "update" && strings.HasSuffix(p.resource, "/finalizers")
+}
+
+// createdJob reports whether the request created a Job, which needs access to its owner's finalizers.
+func createdJob(r cluster.Request) bool {
+	isJob := r.Group == "batch" && r.Resource == "jobs"
+	return isJob && r.Verb == "create" && r.Code == http.StatusCreated
 }
 
 // check returns the permissions that no request of the user needed, and its forbidden requests.
@@ -79,17 +86,17 @@ func check(requests []cluster.Request, user string, granted []permission) (unnee
 			}
 			continue
 		}
-		var by []permission
+		var allowing []permission
 		for _, p := range granted {
 			switch {
 			case p.allows(r):
-				by = append(by, p)
-			case p.isOfFinalizers() && r.Verb == "create" && r.Group == "batch" && r.Resource == "jobs" && r.Code == http.StatusCreated:
+				allowing = append(allowing, p)
+			case p.isOfFinalizers() && createdJob(r):
 				needed[p] = true
 			}
 		}
-		if len(by) == 1 {
-			needed[by[0]] = true
+		if len(allowing) == 1 {
+			needed[allowing[0]] = true
 		}
 	}
 	for _, p := range granted {
@@ -101,7 +108,7 @@ func check(requests []cluster.Request, user string, granted []permission) (unnee
 }
 
 // rules returns the permissions that Roles and ClusterRoles grant.
-func rules(t testing.TB, documents string) (all []permission) {
+func rules(t testing.TB, documents string) (granted []permission) {
 	t.Helper()
 	for _, u := range manifest.Objects(t, documents) {
 		if u.GetKind() != "Role" && u.GetKind() != "ClusterRole" {
@@ -109,13 +116,13 @@ func rules(t testing.TB, documents string) (all []permission) {
 		}
 		var role rbacv1.ClusterRole
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, &role, true))
-		all = append(all, permissions(role.Rules, role.Namespace)...)
+		granted = append(granted, permissions(role.Rules, role.Namespace)...)
 	}
-	require.NotEmpty(t, all, "no rules")
-	return all
+	require.NotEmpty(t, granted, "no rules")
+	return granted
 }
 
-func permissions(rules []rbacv1.PolicyRule, namespace string) (all []permission) {
+func permissions(rules []rbacv1.PolicyRule, namespace string) (granted []permission) {
 	for _, r := range rules {
 		names := r.ResourceNames
 		if len(names) == 0 {
@@ -125,11 +132,11 @@ func permissions(rules []rbacv1.PolicyRule, namespace string) (all []permission)
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
 					for _, name := range names {
-						all = append(all, permission{verb, group, resource, namespace, name})
+						granted = append(granted, permission{verb, group, resource, namespace, name})
 					}
 				}
 			}
 		}
 	}
-	return all
+	return granted
 }

@@ -104,7 +104,7 @@ func TestWithout(t *testing.T) {
 		return slices.Compact(all)
 	}
 	all := granted(manifest.Objects(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1)))
-	found := without(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1))
+	found := eachWithout(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1))
 	require.Len(t, found, len(all))
 	for name, objects := range found {
 		require.Equal(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == name }), granted(objects), name)

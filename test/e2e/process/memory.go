@@ -17,13 +17,13 @@ import (
 
 // A Memory is the resident memory of a process and of its children, in MiB.
 type Memory struct {
-	Anonymous, Mapped, Most int // Most is the most so far
+	Anonymous, Mapped, Peak int // Peak is the most so far
 	Children                int // number of children
 	ChildrenAnonymous       int // sum of the children
 	ChildrenMapped          int // greatest of the children: they share the pages
 }
 
-// String returns all parts but Most.
+// String returns all parts but Peak.
 func (m Memory) String() string {
 	return fmt.Sprintf("%d MiB anonymous and %d mapped, and %d workers with %d and %d", m.Anonymous, m.Mapped, m.Children, m.ChildrenAnonymous, m.ChildrenMapped)
 }
@@ -36,7 +36,7 @@ func MemoryOf(t testing.TB, pid int) (m Memory) {
 	}
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	var running bool
-	m.Anonymous, m.Mapped, m.Most, running = resident(t, dir)
+	m.Anonymous, m.Mapped, m.Peak, running = resident(t, dir)
 	require.True(t, running, pid)
 	threads, err := os.ReadDir(dir + "task")
 	require.NoError(t, err)
@@ -61,18 +61,18 @@ func read(t testing.TB, name string) string {
 }
 
 // resident reports whether the process runs, and its memory. A process that has ended has none.
-func resident(t testing.TB, dir string) (anonymous, mapped, most int, running bool) {
+func resident(t testing.TB, dir string) (anonymous, mapped, peak int, running bool) {
 	t.Helper()
 	status := read(t, dir+"status")
 	if !strings.Contains(status, "RssAnon:") {
 		return 0, 0, 0, false
 	}
-	of := func(name string) int {
+	kibibytes := func(name string) int {
 		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindStringSubmatch(status)
 		require.NotNil(t, found, name)
 		n, err := strconv.Atoi(found[1])
 		require.NoError(t, err)
 		return n >> 10
 	}
-	return of("RssAnon"), of("RssFile"), of("VmHWM"), true
+	return kibibytes("RssAnon"), kibibytes("RssFile"), kibibytes("VmHWM"), true
 }

@@ -108,8 +108,8 @@ func (p *Process) Said(text string) {
 func (p *Process) Get(path string) (int, string) {
 	p.t.Helper()
 	p.Said("address=")
-	_, rest, _ := strings.Cut(p.Output(), "address=")
-	address, _, _ := strings.Cut(rest, "\n")
+	_, line, _ := strings.Cut(p.Output(), "address=")
+	address, _, _ := strings.Cut(line, "\n")
 	answer, err := http.Get("http://" + address + path)
 	require.NoError(p.t, err)
 	defer answer.Body.Close()
@@ -120,7 +120,7 @@ func (p *Process) Get(path string) (int, string) {
 
 // Wait waits until the process has ended, and returns how: nil is exit status 0.
 func (p *Process) Wait() error {
-	<-p.child.Ended
+	<-p.child.Done
 	return p.child.Err
 }
 
@@ -132,7 +132,7 @@ func (p *Process) Stop() {
 	p.t.Helper()
 	require.NoError(p.t, p.Command.Process.Signal(syscall.SIGTERM))
 	select {
-	case <-p.child.Ended:
+	case <-p.child.Done:
 		require.NoError(p.t, p.child.Err)
 	case <-time.After(toStop):
 		require.Fail(p.t, "does not stop")

@@ -18,8 +18,8 @@ import (
 type Echo struct {
 	HTTP, Redis string // addresses
 
-	mu    sync.Mutex
-	heard strings.Builder
+	mu       sync.Mutex
+	received strings.Builder
 }
 
 // NewEcho starts an Echo, which stops when the test ends.
@@ -47,11 +47,11 @@ func NewEcho(t testing.TB) *Echo {
 	return e
 }
 
-// Heard returns all requests.
-func (e *Echo) Heard() string {
+// Requests returns all requests.
+func (e *Echo) Requests() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.heard.String()
+	return e.received.String()
 }
 
 // serve answers each command of Redis.
@@ -63,9 +63,9 @@ func (e *Echo) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		heard := e.note(strings.Join(strings.Fields(string(buffer[:n])), " "))
-		answer := "-ERR unknown command, with args beginning with: " + heard + "\r\n"
-		if _, err := io.WriteString(c, strings.Repeat(answer, strings.Count(heard, "*"))); err != nil {
+		request := e.note(strings.Join(strings.Fields(string(buffer[:n])), " "))
+		answer := "-ERR unknown command, with args beginning with: " + request + "\r\n"
+		if _, err := io.WriteString(c, strings.Repeat(answer, strings.Count(request, "*"))); err != nil {
 			return
 		}
 	}
@@ -74,6 +74,6 @@ func (e *Echo) serve(c net.Conn) {
 func (e *Echo) note(text string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard.WriteString(text)
+	e.received.WriteString(text)
 	return text
 }

@@ -33,8 +33,8 @@ import (
 const shortest = 16
 
 var (
-	mu    sync.Mutex
-	known = map[string][]string{} // the forms of each secret
+	mu      sync.Mutex
+	formsOf = map[string][]string{} // the forms of each secret
 )
 
 // New returns a secret that no other test has. It begins with the name.
@@ -52,7 +52,7 @@ func Add(values ...string) {
 	for _, v := range values {
 		for line := range strings.Lines(v) {
 			if line = strings.TrimSpace(line); len(line) >= shortest && !strings.HasPrefix(line, "-----") {
-				known[line] = forms(line)
+				formsOf[line] = forms(line)
 			}
 		}
 	}
@@ -60,20 +60,20 @@ func Add(values ...string) {
 
 // forms returns the value as it is, in URLs, and in base64 behind any other text.
 func forms(value string) []string {
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value)}
+	texts := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	for offset := range 3 {
 		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(" ", offset) + value))
 		text = text[(8*offset+5)/6 : 8*(offset+len(value))/6] // the characters that the value alone determines
-		all = append(all, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
+		texts = append(texts, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
 	}
-	return all
+	return texts
 }
 
 // In returns the secrets that a text has in any form.
 func In(text string) (found []string) {
 	mu.Lock()
 	defer mu.Unlock()
-	for value, forms := range known {
+	for value, forms := range formsOf {
 		if slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(text, form) }) {
 			found = append(found, value)
 		}
@@ -83,9 +83,9 @@ func In(text string) (found []string) {
 }
 
 // Absent checks that a text has no secret.
-func Absent(t testing.TB, what, text string) {
+func Absent(t testing.TB, place, text string) {
 	t.Helper()
-	assert.Empty(t, In(text), "secrets in the %s", what)
+	assert.Empty(t, In(text), "secrets in the %s", place)
 }
 
 // AbsentFromObjects checks that no object of the cluster has a secret: no event, no status, no
@@ -105,19 +105,19 @@ func AbsentFromObjects(t testing.TB, config *rest.Config) {
 		version, err := schema.ParseGroupVersion(l.GroupVersion)
 		require.NoError(t, err)
 		for _, r := range l.APIResources {
-			if !slices.Contains(r.Verbs, "list") || version.Group == "" && r.Name == "secrets" {
+			if !slices.Contains(r.Verbs, "list") || (version.Group == "" && r.Name == "secrets") {
 				continue
 			}
-			all, err := objects.Resource(version.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
+			list, err := objects.Resource(version.WithResource(r.Name)).List(t.Context(), metav1.ListOptions{})
 			require.NoError(t, err, r.Name)
-			for _, u := range all.Items {
+			for _, u := range list.Items {
 				delete(u.Object, "spec")
 				data, err := json.Marshal(u.Object)
 				require.NoError(t, err)
 				Absent(t, r.Name+" "+u.GetNamespace()+"/"+u.GetName(), string(data))
 			}
 			if r.Name == "events" {
-				events += len(all.Items)
+				events += len(list.Items)
 			}
 		}
 	}

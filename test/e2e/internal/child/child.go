@@ -11,17 +11,17 @@ import (
 // A Child is a process. The nil Child has ended.
 type Child struct {
 	*exec.Cmd
-	Ended chan struct{} // closed at its end
-	Err   error         // how it ended
+	Done chan struct{} // closed at its end
+	Err  error         // how it ended
 }
 
 // Start starts the command. On Linux the kernel kills it when this process is gone;
 // elsewhere, a test that is killed leaves it behind.
 func Start(cmd *exec.Cmd) (*Child, error) {
 	cmd.SysProcAttr = dieWithParent()
-	c, started := &Child{Cmd: cmd, Ended: make(chan struct{})}, make(chan error)
+	c, started := &Child{Cmd: cmd, Done: make(chan struct{})}, make(chan error)
 	go func() {
-		defer close(c.Ended)
+		defer close(c.Done)
 		// The kernel takes the thread that starts a process for its parent: the thread must
 		// live as long.
 		runtime.LockOSThread()
@@ -54,7 +54,7 @@ func (c *Child) Running() bool {
 		return false
 	}
 	select {
-	case <-c.Ended:
+	case <-c.Done:
 		return false
 	default:
 		return true
@@ -65,6 +65,6 @@ func (c *Child) Running() bool {
 func (c *Child) Kill() {
 	if c != nil {
 		_ = c.Process.Kill() // an error means that it has ended
-		<-c.Ended
+		<-c.Done
 	}
 }

@@ -35,15 +35,15 @@ type Program struct {
 	Not []string
 }
 
-// Told takes away each permission of the program, and waits until it says which one it lacks.
-func (p Program) Told(t *testing.T, c *cluster.Cluster) {
-	all := without(t, p.Documents)
+// TakeEachAway takes away each permission of the program, and waits until it says which one it lacks.
+func (p Program) TakeEachAway(t *testing.T, c *cluster.Cluster) {
+	reduced := eachWithout(t, p.Documents)
 	for _, permission := range p.Not {
-		require.Contains(t, all, permission)
-		delete(all, permission)
+		require.Contains(t, reduced, permission)
+		delete(reduced, permission)
 	}
 	i := 0
-	for permission, objects := range all {
+	for permission, objects := range reduced {
 		i++
 		namespace := fmt.Sprint("place-", i)
 		t.Run(permission, func(t *testing.T) {
@@ -70,26 +70,26 @@ func (p Program) Told(t *testing.T, c *cluster.Cluster) {
 // Place makes a namespace and what the documents for the namespace tenant have, and returns the access
 // of their ServiceAccount and its namespace.
 func Place(t *testing.T, c *cluster.Cluster, namespace string, objects []*unstructured.Unstructured) (access, leases string) {
-	all := manifest.Objects(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
+	created := manifest.Objects(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
 	account := ""
 	for _, u := range objects {
 		text, err := u.MarshalJSON()
 		require.NoError(t, err)
 		u := manifest.Objects(t, strings.ReplaceAll(string(text), "tenant", namespace))[0]
-		all = append(all, u)
+		created = append(created, u)
 		if u.GetKind() == "ServiceAccount" {
 			leases, account = u.GetNamespace(), u.GetName()
 		}
 	}
-	manifest.Apply(t, c.Config(), all...)
+	manifest.Apply(t, c.Config(), created...)
 	return c.UserKubeconfig(t, fmt.Sprintf("system:serviceaccount:%s:%s", leases, account)), leases
 }
 
-// without returns the documents as often as their Roles and ClusterRoles grant a permission, each
+// eachWithout returns the documents as often as their Roles and ClusterRoles grant a permission, each
 // time without that permission. The keys are verbs and resources, such as "list jobs".
-func without(t testing.TB, documents string) map[string][]*unstructured.Unstructured {
+func eachWithout(t testing.TB, documents string) map[string][]*unstructured.Unstructured {
 	t.Helper()
-	all := map[string][]*unstructured.Unstructured{}
+	reduced := map[string][]*unstructured.Unstructured{}
 	for i, u := range manifest.Objects(t, documents) {
 		list, _, _ := unstructured.NestedSlice(u.Object, "rules") // others have none
 		for r, rule := range list {
@@ -101,12 +101,12 @@ func without(t testing.TB, documents string) map[string][]*unstructured.Unstruct
 					require.NoError(t, err)
 					rules = append(rules, except(rule, "resources", resource), except(rule, "verbs", verb))
 					require.NoError(t, unstructured.SetNestedSlice(objects[i].Object, slices.Delete(rules, r, r+1), "rules"))
-					all[fmt.Sprint(verb, " ", resource)] = objects
+					reduced[fmt.Sprint(verb, " ", resource)] = objects
 				}
 			}
 		}
 	}
-	return all
+	return reduced
 }
 
 // except returns the rule without an entry of a list. A list without entries grants nothing.
