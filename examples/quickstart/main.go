@@ -56,7 +56,7 @@ func run(ctx context.Context, file, queue string, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at peak %d unfinished, of %d allowed\n",
+	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at most %d unfinished, of %d allowed\n",
 		len(lengths), p.created, p.pruned, p.peak, config.Target.Policy.Bounds.Max)
 	return nil
 }
