@@ -67,8 +67,8 @@ func propDeque(t *rapid.T) {
 			list = append(list, i)
 		}
 		for k, want := range list {
-			if d.n != len(list) || d.at(k) != want {
-				t.Fatalf("%d of %d at %d, want %v", d.at(k), d.n, k, list)
+			if d.n != len(list) || d.peek(k) != want {
+				t.Fatalf("%d of %d at %d, want %v", d.peek(k), d.n, k, list)
 			}
 		}
 	}

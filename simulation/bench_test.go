@@ -15,7 +15,7 @@ import (
 func month(items float64) simulation.Scenario {
 	days := 30 * 24 * hour
 	s := simulation.Scenario{
-		Seed: 1, Duration: days, Policy: manifest{}.policy(1),
+		Seed: 1, Duration: days, Autoscaler: manifest{}.policy(1),
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Poisson(items / time.Duration(days).Seconds()),
 			Service:  simulation.Exp(30 * time.Second),
@@ -30,7 +30,7 @@ func BenchmarkRun(b *testing.B) {
 		for _, n := range []float64{10_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/month/n=%g", as, n), func(b *testing.B) {
 				s := month(n)
-				s.Policy = manifest{As: as}.policy(1)
+				s.Autoscaler = manifest{As: as}.policy(1)
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := simulation.Run(s, simulation.Options{}); err != nil {
@@ -49,7 +49,7 @@ func TestMonth(t *testing.T) {
 	}
 	for _, as := range []string{"spec", "2.21"} {
 		s := month(1_000_000)
-		s.Policy = manifest{As: as}.policy(1)
+		s.Autoscaler = manifest{As: as}.policy(1)
 		var before, now runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r, err := simulation.Run(s, simulation.Options{})

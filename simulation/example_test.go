@@ -25,8 +25,8 @@ func scaled(name string, most int64) simulation.Scaling {
 // takes two minutes, so that twelve Jobs are busy all the time.
 func load(metric string, name string) simulation.Scenario {
 	return simulation.Scenario{
-		Duration: simulation.Duration(30 * time.Minute),
-		Policy:   scaled(name, 40),
+		Duration:   simulation.Duration(30 * time.Minute),
+		Autoscaler: scaled(name, 40),
 		Queues: []simulation.Queue{{
 			Arrivals: simulation.Constant(0.1),
 			Service:  simulation.Fixed(2 * time.Minute),
@@ -78,7 +78,7 @@ func ExampleRun() {
 	if err != nil {
 		panic(err)
 	}
-	s.Policy = simulation.KEDA{Profile: release, Spec: keda.Spec{
+	s.Autoscaler = simulation.KEDA{Profile: release, Spec: keda.Spec{
 		PollingInterval: new(int32(10)), MaxReplicaCount: new(int32(12)), ScalingStrategy: keda.ScalingStrategy{Strategy: "accurate"},
 	}}
 	r, err := simulation.Run(s, simulation.Options{})
@@ -88,24 +88,20 @@ func ExampleRun() {
 	fmt.Println(r.Summary)
 	// Output:
 	// KEDA 2.18.3 accurate, max 12, every 10s
-	// items     346 arrived: 346 done, 0 queued, 0 in work, 0 lost; 0 done again
+	// items     346 arrived: 346 done, 0 queued, 0 in progress, 0 lost
 	// wait      p50 26.03s, p95 41.916s, p99 57.06s, max 62.31s
 	// queue     at most 11, on average 2.619; drained 69.611s after the last arrival
-	// Jobs      353 created, 6 of them found nothing to do, 0 failed, 0 deleted
-	// at once   12 Jobs, 0 over the maximum
-	// cost      21942.382s used, 7660s idle
-	// polls     368, of which 0 starved the queue
-	//           317 by the strategy's answer
-	//           51 by no scaler is active
+	// Jobs      353 created, at most 12 at once, 6 without an item
+	// pods      21942.382s busy, 7660s idle
 }
 
 // A strategy of one's own: half of the missing Jobs in each poll.
 func Example() {
 	half := strategy.Func(func(l strategy.Load) int64 { return (l.Target - l.Running + 1) / 2 })
 	r, err := simulation.Run(simulation.Scenario{
-		Duration: simulation.Duration(30 * time.Minute),
-		Policy:   simulation.NewScaling(half, 40),
-		Queues:   []simulation.Queue{{Arrivals: simulation.Poisson(0.2), Service: simulation.Exp(30 * time.Second)}},
+		Duration:   simulation.Duration(30 * time.Minute),
+		Autoscaler: simulation.NewScaling(half, 40),
+		Queues:     []simulation.Queue{{Arrivals: simulation.Poisson(0.2), Service: simulation.Exp(30 * time.Second)}},
 	}, simulation.Options{})
 	if err != nil {
 		panic(err)
@@ -118,7 +114,7 @@ func Example() {
 func ExampleScaling() {
 	s := load("all", "")
 	for _, name := range []string{"default", "accurate", "eager"} {
-		s.Policy = scaled(name, 40)
+		s.Autoscaler = scaled(name, 40)
 		r := mustRun(s).Summary
 		fmt.Printf("%-16s wait p95 %2gs, %4d Jobs created, %4d found nothing, %5gs idle\n",
 			r.Policy, r.Wait.P95, r.JobsCreated, r.IdleJobs, r.IdleSeconds)
@@ -208,7 +204,7 @@ func ExampleRun_runsAway() {
 	for _, grace := range []simulation.Duration{0, simulation.Duration(time.Minute), simulation.Duration(5 * time.Minute)} {
 		p := scaled("pendingAware", 40)
 		p.StuckAfter = &grace
-		s.Policy = p
+		s.Autoscaler = p
 		r := mustRun(s)
 		fmt.Printf("stuck after %s:", grace)
 		for _, t := range r.Ticks[:5] {
@@ -249,7 +245,7 @@ func ExampleRun_outage() {
 	s := load("all", "")
 	p := jobs.DefaultPolicy()
 	p.Scaling.Bounds.Max = 40
-	s.Policy = simulation.Placement{Policy: p}
+	s.Autoscaler = simulation.Placement{Policy: p}
 	s.Clusters = []simulation.Cluster{
 		{Name: "east", Outages: []simulation.Outage{{
 			From: simulation.Duration(10 * time.Minute), Until: simulation.Duration(20 * time.Minute), Kind: "down",
@@ -303,11 +299,11 @@ func ExampleOptions_observe() {
 // All that is wrong with a scenario, at once.
 func ExampleScenario_Validate() {
 	s := load("some", "")
-	s.Policy = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "acurate"}}}
+	s.Autoscaler = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{ScalingStrategy: keda.ScalingStrategy{Strategy: "acurate"}}}
 	s.Jobs.FailureProbability = 2
 	fmt.Println(s.Validate())
 	// Output:
-	// queues[0].metric: found "some"; use all or waiting
+	// queues[0].metric: found "some"; use all, waiting or active
 	// jobs.failureProbability: found 2; use 0 to 1
 	// policy.spec.scalingStrategy.strategy: found "acurate"; use one of default, accurate, eager, custom
 }

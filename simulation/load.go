@@ -52,14 +52,14 @@ func (s *Scenario) Load() Load {
 
 // maxJobs returns the most Jobs that can run at the same time.
 func (s *Scenario) maxJobs() int64 {
-	most, capacity := s.settings().Max, int64(0)
-	for _, c := range s.clusters() {
+	limit, capacity := s.settings().Max, int64(0)
+	for _, c := range s.clusterList() {
 		if c.Capacity == nil {
-			return most
+			return limit
 		}
-		capacity += min(*c.Capacity, most)
+		capacity += min(*c.Capacity, limit)
 	}
-	return min(most, capacity)
+	return min(limit, capacity)
 }
 
 // loadOf returns the arrivals of a queue in items per second, on average and over the
@@ -68,13 +68,10 @@ func (s *Scenario) loadOf(q *Queue) (rate, peak, window, service float64) {
 	service = q.Service.average()
 	arrivals, _ := s.times()
 	settings := s.settings()
-	lasts := max(arrivals, settings.interval())
+	length := max(arrivals, settings.interval())
 	if len(q.Trace) == 0 {
-		share := arrivals.seconds() / lasts.seconds()
-		rate = q.Arrivals.over(0, max(1, arrivals)) * share
-		if q.scale > 0 {
-			rate *= q.scale
-		}
+		share := arrivals.seconds() / length.seconds()
+		rate = q.Arrivals.rate(0, max(1, arrivals)) * share
 		if q.Arrivals.pattern != daily {
 			return rate, rate, 0, service
 		}
@@ -96,7 +93,7 @@ func (s *Scenario) loadOf(q *Queue) (rate, peak, window, service float64) {
 	if items == 0 {
 		return 0, 0, 0, service
 	}
-	rate = items / lasts.seconds()
+	rate = items / length.seconds()
 	peak, window = busiest(sorted(q.Trace), arrivals, settings.interval())
 	return rate, max(rate, peak), window, work / items
 }
@@ -104,11 +101,11 @@ func (s *Scenario) loadOf(q *Queue) (rate, peak, window, service float64) {
 // busiest returns the highest rate of a trace over a twelfth of a day, or over 20 polls if
 // it is shorter than a day.
 func busiest(trace []Arrival, until, interval Duration) (peak, window float64) {
-	over := 20 * interval
+	span := 20 * interval
 	if until >= 24*hour {
-		over = max(over, 2*hour)
+		span = max(span, 2*hour)
 	}
-	if over >= until {
+	if span >= until {
 		return 0, 0
 	}
 	first, sum := 0, 0.0
@@ -117,41 +114,41 @@ func busiest(trace []Arrival, until, interval Duration) (peak, window float64) {
 			break
 		}
 		sum += float64(max(1, trace[i].Items))
-		for ; trace[first].At <= trace[i].At-over; first++ {
+		for ; trace[first].At <= trace[i].At-span; first++ {
 			sum -= float64(max(1, trace[first].Items))
 		}
 		peak = max(peak, sum)
 	}
-	return peak / over.seconds(), over.seconds()
+	return peak / span.seconds(), span.seconds()
 }
 
 // busiest returns the highest rate over a twelfth of a day.
 func (a *Arrivals) busiest(until Duration) (peak, window float64) {
-	over := min(until, Duration(a.length()/12))
+	span := min(until, Duration(a.dayLength()/12))
 	for i := range 24 * 12 {
-		if from := Duration(a.length() / 288 * float64(i)); i == 0 || from+over <= until {
-			peak = max(peak, a.over(from, over))
+		if from := Duration(a.dayLength() / 288 * float64(i)); i == 0 || from+span <= until {
+			peak = max(peak, a.rate(from, span))
 		}
 	}
-	return peak, over.seconds()
+	return peak, span.seconds()
 }
 
-// over returns the items per second on average, for a time from an instant on.
-func (a *Arrivals) over(from, lasts Duration) float64 {
+// rate returns the items per second on average, for a time from an instant on.
+func (a *Arrivals) rate(from, length Duration) float64 {
 	switch {
 	case len(a.rates) == 0:
 		return 0
 	case a.pattern == bursts:
-		return math.Ceil(float64(lasts)/float64(a.rates[0].per)) * a.rates[0].items / lasts.seconds()
+		return math.Ceil(float64(length)/float64(a.rates[0].per)) * a.rates[0].items / length.seconds()
 	case a.pattern != daily:
 		return a.rates[0].perNanosecond() * float64(second)
 	}
-	return (a.until(float64(from+lasts)) - a.until(float64(from))) / lasts.seconds()
+	return (a.until(float64(from+length)) - a.until(float64(from))) / length.seconds()
 }
 
 // until returns the items of a daily curve from the start until a time.
-func (a *Arrivals) until(at float64) (items float64) {
-	day := a.length()
+func (a *Arrivals) until(time float64) (items float64) {
+	day := a.dayLength()
 	step := day / float64(len(a.rates))
 	area := func(from, to float64) float64 {
 		if from >= to {
@@ -160,10 +157,10 @@ func (a *Arrivals) until(at float64) (items float64) {
 		middle := (from + to) / 2 // the curve is straight
 		return a.curve(middle) * (to - from)
 	}
-	days, rest := math.Floor(at/day), math.Mod(at, day)
+	days, hours := math.Floor(time/day), math.Mod(time, day)
 	for i := range a.rates {
 		from, to := float64(i)*step, float64(i+1)*step
-		items += days*area(from, to) + area(from, min(to, rest))
+		items += days*area(from, to) + area(from, min(to, hours))
 	}
 	return items
 }
@@ -186,46 +183,72 @@ func (d *Distribution) average() float64 {
 }
 
 func (d *Distribution) varies() bool {
-	return d.shape == exponential && d.mean > 0 || d.shape == logNormal && d.deviation > 0
+	return (d.shape == exponential && d.mean > 0) || (d.shape == logNormal && d.deviation > 0)
 }
 
+// random reports whether runs under several seeds differ.
 func (s *Scenario) random() bool {
-	return s.Jobs.FailureProbability > 0 || s.Jobs.Startup.varies() || s.Jobs.Completion.varies() || slices.ContainsFunc(s.Queues, func(q Queue) bool {
-		return q.Service.varies() || len(q.Arrivals.rates) > 0 && (q.Arrivals.pattern == poisson || q.Arrivals.pattern == daily)
+	j := &s.Jobs
+	if j.FailureProbability > 0 || j.Startup.varies() || j.WarmUp.varies() || j.Completion.varies() {
+		return true
+	}
+	return slices.ContainsFunc(s.Queues, func(q Queue) bool {
+		p := q.Arrivals.pattern
+		return q.Service.varies() || (len(q.Arrivals.rates) > 0 && (p == poisson || p == daily))
 	})
 }
+
+// A window is a part of the time of a trace.
+type window struct{ from, until Duration }
 
 // Spliced returns the scenario with these parts of its traces, from a time until another, one
 // after the other.
 func (s Scenario) Spliced(parts [][2]Duration) Scenario {
 	s.Queues = slices.Clone(s.Queues)
 	length := Duration(0)
-	for _, p := range parts {
+	windows := make([]window, len(parts))
+	for i, p := range parts {
+		windows[i] = window{p[0], p[1]}
 		length += p[1] - p[0]
 	}
 	s.Duration = length
 	for i := range s.Queues {
-		q := &s.Queues[i]
-		q.Trace, q.parts = sorted(q.Trace), nil
-		at := Duration(0)
-		for _, p := range parts {
-			q.parts = append(q.parts, part{firstAt(q.Trace, p[0]), firstAt(q.Trace, p[1]), at - p[0]})
-			at += p[1] - p[0]
-		}
+		s.Queues[i].Trace = unroll(sorted(s.Queues[i].Trace), windows, length, 1)
 	}
 	return s
 }
 
-// firstAt returns the first row at or after a time.
-func firstAt(trace []Arrival, at Duration) int {
-	return sort.Search(len(trace), func(i int) bool { return trace[i].At >= at })
+// unroll returns the rows in the windows, one window after the other and from the first again, until
+// a time. The items of a row are scaled; a fraction is carried to the next row.
+func unroll(trace []Arrival, windows []window, until Duration, scale float64) (rows []Arrival) {
+	owed, start := 0.0, Duration(0)
+	for start < until {
+		for _, w := range windows {
+			for _, a := range trace[firstRow(trace, w.from):firstRow(trace, w.until)] {
+				a.At += start - w.from
+				owed += float64(max(1, a.Items)) * scale
+				n := math.Floor(owed + 1e-9)
+				owed -= n
+				if a.Items = int64(n); n > 0 && a.At < until {
+					rows = append(rows, a)
+				}
+			}
+			start += w.until - w.from
+		}
+	}
+	return rows
 }
 
-// mostProbed is the number of metrics that the polls of a measurement read.
-const mostProbed = 100_000
+// firstRow returns the first row at or after a time.
+func firstRow(trace []Arrival, time Duration) int {
+	return sort.Search(len(trace), func(i int) bool { return trace[i].At >= time })
+}
+
+// maxReadings is the number of metrics that the polls of a measurement read at most.
+const maxReadings = 100_000
 
 // Repeated returns the scenario for a measurement of its capacity: load times as many items
-// arrive, of at most so many in all, and nothing fails at fixed times. Traces begin again
+// arrive, of at most so many in total, and nothing fails at fixed times. Traces begin again
 // at their end. A day or a trace with more than a tenth of the items is shortened: a curve
 // is compressed, and of a trace parts at even distances are left.
 //
@@ -235,88 +258,101 @@ func (s Scenario) Repeated(load float64, items int64) (r Scenario, cycle Duratio
 	arrivals, _ := s.times()
 	settings := s.settings()
 	interval := settings.interval()
-	per := s.Load().Arrivals * load
+	perSecond := s.Load().Arrivals * load
 	r = s
 	r.Queues, r.Clusters, r.Drain = slices.Clone(s.Queues), slices.Clone(s.Clusters), new(Duration(0))
 	for i := range r.Clusters {
 		r.Clusters[i].Outages = nil
 	}
+	polls := max(200, maxReadings/Duration(max(1, len(s.Queues))))
+	r.Duration = max(interval, min(clip(float64(items)/perSecond*float64(time.Second)), polls*interval))
 	shortest := 20 * interval
-	longestCycle := max(shortest, Duration(min(float64(items)/10/per, longest.seconds())*float64(second)))
+	longestCycle := max(shortest, Duration(min(float64(items)/10/perSecond, longest.seconds())*float64(second)))
 	for i := range r.Queues {
 		q := &r.Queues[i]
 		q.Outages = nil
-		of := Duration(0)
+		length, seconds := Duration(0), 0.0
 		if len(q.Trace) > 0 {
-			of = q.repeat(max(arrivals, interval), min(longestCycle, arrivals), shortest, load)
-			work += q.work() / of.seconds()
+			c := newCycle(q, load, max(arrivals, interval), min(longestCycle, arrivals), shortest)
+			q.Trace = unroll(c.trace, c.windows, r.Duration, c.scale)
+			length, seconds = c.length(), c.work()/c.length().seconds()
 		} else {
-			of = q.Arrivals.repeat(longestCycle, shortest, load)
-			if q.Arrivals.pattern == bursts {
-				q.scale = load
-				work += q.Arrivals.rates[0].items * load / q.Arrivals.rates[0].per.seconds() * q.Service.average()
-			} else {
-				work += q.Arrivals.over(0, max(1, clip(q.Arrivals.length()))) * q.Service.average()
-			}
+			length, seconds = q.repeat(r.Duration, longestCycle, shortest, load)
 		}
-		cycle = max(cycle, of)
+		cycle, work = max(cycle, length), work+seconds
 	}
-	polls := max(200, mostProbed/Duration(max(1, len(s.Queues))))
-	r.Duration = max(interval, min(clip(float64(items)/per*float64(time.Second)), polls*interval))
 	return r, cycle, work
 }
 
-// repeat scales the arrivals, and returns the time after which they repeat. A longer day
-// than the longest becomes the longest, or a constant rate if that is too short for a day.
-func (a *Arrivals) repeat(most, least Duration, load float64) Duration {
+// repeat scales the arrivals, and returns the time after which they repeat, and the seconds of
+// service that arrive in a second. A longer day than the longest becomes the longest, or a
+// constant rate if that is too short for a day.
+func (q *Queue) repeat(until, longestDay, shortestDay Duration, load float64) (length Duration, work float64) {
+	a := &q.Arrivals
 	a.rates = slices.Clone(a.rates)
 	switch {
 	case len(a.rates) == 0:
-		return 0
+		return 0, 0
 	case a.pattern == bursts:
-		return a.rates[0].per
-	case a.pattern == daily && most <= least:
-		a.pattern, a.rates = poisson, []rate{{a.over(0, Duration(a.length())), second}}
+		burst := a.rates[0]
+		q.Trace = unroll([]Arrival{{Items: int64(burst.items)}}, []window{{0, burst.per}}, until, load)
+		q.Arrivals = Arrivals{}
+		return burst.per, burst.items * load / burst.per.seconds() * q.Service.average()
+	case a.pattern == daily && longestDay <= shortestDay:
+		a.pattern, a.rates = poisson, []rate{{a.rate(0, Duration(a.dayLength())), second}}
 	}
 	for i := range a.rates {
 		a.rates[i].items *= load
 	}
-	if a.pattern != daily {
-		return 0
+	if a.pattern == daily {
+		a.day = min(time.Duration(a.dayLength()), time.Duration(longestDay))
+		length = Duration(a.day)
 	}
-	a.day = min(time.Duration(a.length()), time.Duration(most))
-	return Duration(a.day)
+	return length, a.rate(0, max(1, clip(a.dayLength()))) * q.Service.average()
 }
 
-// repeat lets the trace begin again at its end, and returns the time after which it does.
-// Of a longer trace than most, parts of the least length at even distances are left.
-func (q *Queue) repeat(length, most, least Duration, load float64) Duration {
-	q.Trace, q.scale = sorted(q.Trace), load
-	q.parts, q.cycle = []part{{0, firstAt(q.Trace, length), 0}}, length
-	if length <= most {
-		return length
+// A cycle is a trace that begins again at its end, with its items scaled.
+type cycle struct {
+	trace   []Arrival
+	service float64 // seconds, of rows without their own
+	windows []window
+	scale   float64
+}
+
+// newCycle returns the cycle of a trace. Of a trace that is too long, parts of at most the length of
+// a block are kept, at even distances.
+func newCycle(q *Queue, load float64, length, limit, block Duration) cycle {
+	c := cycle{sorted(q.Trace), q.Service.average(), []window{{0, length}}, load}
+	if length <= limit {
+		return c
 	}
-	whole := q.work()
-	every := (length + most - 1) / most
-	block := min(least, most/10)
-	q.parts, q.cycle = nil, 0
+	total := c.work()
+	every := (length + limit - 1) / limit
+	block = min(block, limit/10)
+	c.windows = nil
 	for from := Duration(0); from+block <= length; from += every * block {
-		q.parts = append(q.parts, part{firstAt(q.Trace, from), firstAt(q.Trace, from+block), q.cycle - from})
-		q.cycle += block
+		c.windows = append(c.windows, window{from, from + block})
 	}
-	if kept := q.work(); kept > 0 {
-		q.scale *= whole / length.seconds() / (kept / q.cycle.seconds())
+	if kept := c.work(); kept > 0 {
+		c.scale *= total / length.seconds() / (kept / c.length().seconds())
 	}
-	return q.cycle
+	return c
 }
 
-// work returns the seconds of service of the items of the parts of a trace.
-func (q *Queue) work() (seconds float64) {
-	for _, p := range q.parts {
-		for _, a := range q.Trace[p.first:p.last] {
-			n, each := float64(max(1, a.Items))*q.scale, a.Service.seconds()
+func (c *cycle) length() (sum Duration) {
+	for _, w := range c.windows {
+		sum += w.until - w.from
+	}
+	return sum
+}
+
+// work returns the seconds of service of the items.
+func (c *cycle) work() (seconds float64) {
+	for _, w := range c.windows {
+		for _, a := range c.trace[firstRow(c.trace, w.from):firstRow(c.trace, w.until)] {
+			n, each := float64(max(1, a.Items))*c.scale, a.Service.seconds()
 			if each == 0 {
-				each = q.Service.average()
+				each = c.service
 			}
 			seconds += n * each
 		}

@@ -37,11 +37,11 @@ type manifest struct {
 
 // built is the scenario with its policy.
 func (s scenario) built() simulation.Scenario {
-	s.Scenario.Policy = s.Policy.policy(len(s.Clusters))
+	s.Scenario.Autoscaler = s.Policy.policy(len(s.Clusters))
 	return s.Scenario
 }
 
-func (m manifest) policy(clusters int) simulation.Policy {
+func (m manifest) policy(clusters int) simulation.Autoscaler {
 	if m.As != "" && m.As != "spec" && m.As != "placement" {
 		p, err := keda.Release(m.As)
 		if err != nil {

@@ -24,7 +24,7 @@ func (c constantly) Settings() simulation.Settings {
 	return simulation.Settings{Name: "constantly", Interval: 10 * second, Max: c.limit, Clusters: true}
 }
 
-func (c constantly) Decide(p simulation.Poll) simulation.Decision {
+func (c constantly) Decide(p simulation.Observation) simulation.Decision {
 	before, _ := p.Checkpoint.(int64)
 	d := simulation.Decision{Create: min(c.each, c.limit-before), Checkpoint: before + c.each, Rule: "always"}
 	if d.Create <= 0 && len(p.Clusters[0].Jobs) > 0 {
@@ -37,7 +37,7 @@ func TestOwnPolicy(t *testing.T) {
 	s := story(hour, items(0, 9))
 	s.Duration = minute
 	of := s.built()
-	of.Policy = constantly{2, 4}
+	of.Autoscaler = constantly{2, 4}
 	require.NoError(t, of.Validate())
 	r := play(t, of)
 	require.Equal(t, []int64{2, 2, 0, 0, 0, 0, 0}, created(r, 9))
@@ -82,18 +82,18 @@ func TestListAgeOfEndedJobs(t *testing.T) {
 func TestMetricsOfPolicies(t *testing.T) {
 	s := load("all", "default")
 	p := simulation.KEDA{}
-	s.Policy = p
+	s.Autoscaler = p
 	whole := play(t, s)
 	p.Metrics = []string{"waiting"}
-	s.Policy = p
+	s.Autoscaler = p
 	fewer := play(t, s)
 	s.Queues[0].Metric, p.Metrics = "waiting", []string{""}
-	s.Policy = p
+	s.Autoscaler = p
 	require.Equal(t, fewer, play(t, s), "the queue's own")
 	require.Greater(t, fewer.Summary.Wait.P95, whole.Summary.Wait.P95)
 	p.Metrics = []string{"x"}
-	s.Policy = p
-	require.ErrorContains(t, s.Validate(), `policy.metrics[0]: found "x"; use all or waiting`)
+	s.Autoscaler = p
+	require.ErrorContains(t, s.Validate(), `policy.metrics[0]: found "x"; use all, waiting or active`)
 }
 
 // While a metric cannot be read, nothing is created for it.
@@ -160,7 +160,7 @@ func (w whole) Settings() simulation.Settings {
 	return s
 }
 
-func (w whole) Decide(p simulation.Poll) simulation.Decision {
+func (w whole) Decide(p simulation.Observation) simulation.Decision {
 	running, pending := int64(0), int64(0)
 	for _, c := range p.Clusters {
 		for _, j := range c.Jobs {
@@ -194,7 +194,7 @@ func propListEqualsCounts(t *rapid.T, c *premise.Counts) {
 	s.Policy.As = "spec"
 	counts := s.built()
 	list := counts
-	list.Policy = whole{counts.Policy.(simulation.Scaling)}
+	list.Autoscaler = whole{counts.Autoscaler.(simulation.Scaling)}
 	a, b := run(t, counts, simulation.Options{}), run(t, list, simulation.Options{})
 	c.Note("Jobs", a.Summary.JobsCreated > 0)
 	c.Note("an old list", a.Summary.JobsCreated > 0 && len(s.Clusters) > 0 && s.Clusters[0].ListAge > 0)

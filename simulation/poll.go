@@ -7,258 +7,235 @@ import (
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
-	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A view is the list of a cluster's Jobs, as of a time.
-type view struct {
-	phased
-	of      Duration // the poll that reads it
+// A jobList is the list of a cluster's Jobs, as of a time.
+type jobList struct {
+	phaseCounts
+	poll    Duration // that reads it
 	stuck   int64
 	created int64 // Jobs created before, in all clusters
 	jobs    []jobs.Job
 }
 
-// A control is the state between polls.
-type control struct {
-	polling    Settings
-	metrics    []scaling.Metric
-	members    []jobs.Cluster
-	fleet      taint.Fleet // judges the members
-	checkpoint any
-	ended      [2]int64 // finished Jobs that are not deleted: failed, succeeded
-}
-
-func newControl(s *Scenario) *control {
-	c := &control{polling: s.settings(), fleet: taint.Fleet{Durations: taint.DefaultDurations()}}
-	if c.polling.Clusters {
-		for i := range s.clusters() {
-			c.members = append(c.members, jobs.Cluster{Name: clusterName(s.clusters(), i)})
-		}
-	}
-	return c
-}
-
-func (w *world) poll() {
-	w.polls++
-	before := w.created
-	sites := w.perSite()
-	rule := w.decide()
-	if w.err != nil {
+func (r *run) poll() {
+	r.polls++
+	before := r.created
+	clusters := r.clusterTicks()
+	rule := r.decide()
+	if r.err != nil {
 		return
 	}
-	w.count(rule)
-	w.observe(Event{Kind: "polled", Number: w.created - before})
-	if !w.options.SummaryOnly || w.options.EachPoll != nil {
-		w.tick(rule, w.created-before, sites)
+	r.countPoll(rule)
+	r.observe(Event{Kind: "polled", Number: r.created - before})
+	if !r.options.SummaryOnly || r.options.EachPoll != nil {
+		r.tick(rule, r.created-before, clusters)
 	}
-	if w.drained && w.total((*site).running) <= w.polling.Min {
-		w.over = true
-	}
-	w.agenda.add(w.now+w.polling.interval(), dutyPoll, 0, 0)
-	w.progress()
+	r.stopped = r.isDrained && r.total(func(c *clusterState) int64 { return c.running() }) <= r.settings.Min
+	r.agenda.add(r.now+r.settings.interval(), dutyPoll, 0, 0)
 }
 
-// decide lets the policy decide, and does what it decided.
-func (w *world) decide() (rule string) {
-	p := Poll{Now: w.now.time(), Metrics: w.readAll(), Checkpoint: w.checkpoint}
-	if slices.ContainsFunc(p.Metrics, func(m scaling.Metric) bool { return m.Failed }) {
-		w.unreadable++
+// decide lets the autoscaler decide, and carries its decision out.
+func (r *run) decide() (rule string) {
+	o := Observation{Now: r.now.time(), Metrics: r.readMetrics(), Checkpoint: r.checkpoint}
+	if slices.ContainsFunc(o.Metrics, func(m scaling.Metric) bool { return m.Failed }) {
+		r.unreadable++
 	}
-	known := w.listJobs(&p)
+	known := r.listJobs(&o)
 	if !known {
-		w.unknown++
+		r.unknown++
 	}
-	d := w.Policy.Decide(p)
-	w.checkpoint = d.Checkpoint
+	d := r.Autoscaler.Decide(o)
+	r.checkpoint = d.Checkpoint
 	for _, ref := range d.Delete {
-		w.deleteRef(ref)
+		r.deleteRef(ref)
 	}
-	before := len(w.live)
-	w.create(0, d.Create, jobs.Source{})
-	for _, one := range d.Place {
-		if at := w.clusterAt(one.Cluster); at >= 0 {
-			w.create(at, one.Additional, jobs.Source{})
-			for _, r := range one.Replacements {
-				w.create(at, 1, r.Source)
-			}
+	before := len(r.live)
+	r.create(0, d.Create, jobs.Source{})
+	for _, placement := range d.Place {
+		i := r.clusterIndex(placement.Cluster)
+		if i < 0 {
+			continue
+		}
+		r.create(i, placement.Additional, jobs.Source{})
+		for _, replacement := range placement.Replacements {
+			r.create(i, 1, replacement.Source)
 		}
 	}
-	if w.polling.Clusters {
-		for _, slot := range w.live[before:] { // their cluster may not answer in the next poll
-			j := &w.jobs[slot]
-			c := &w.members[j.site]
-			c.Jobs = append(c.Jobs, j.seen(true))
+	if r.settings.Clusters {
+		for _, slot := range r.live[before:] { // their cluster may not answer in the next poll
+			j := &r.jobs[slot]
+			m := &r.members[j.cluster]
+			m.Jobs = append(m.Jobs, j.observed(true))
 		}
 	}
 	if known {
-		w.pruneTo(w.polling.History)
+		r.pruneFinished()
 	}
 	return d.Rule
 }
 
-// readAll reads the metrics.
-func (w *world) readAll() []scaling.Metric {
-	w.metrics = w.metrics[:0]
-	for i := range w.queues {
-		q := &w.queues[i]
+// readMetrics reads the metrics.
+func (r *run) readMetrics() []scaling.Metric {
+	r.metrics = r.metrics[:0]
+	for i := range r.queues {
+		q := &r.queues[i]
 		m := scaling.Metric{Name: q.Name, Target: q.target(), ActivationThreshold: q.ActivationThreshold}
-		if m.Failed = during(q.Outages, w.now); !m.Failed {
-			m.Value = w.read(q)
+		m.Failed = slices.ContainsFunc(q.Outages, func(o Outage) bool { return o.From <= r.now && r.now < o.Until })
+		if !m.Failed {
+			m.Value = r.read(q)
 		}
-		w.metrics = append(w.metrics, m)
+		r.metrics = append(r.metrics, m)
 	}
-	return w.metrics
+	return r.metrics
 }
 
-// during reports whether it is the time of an outage.
-func during(outages []Outage, now Duration) bool {
-	return slices.ContainsFunc(outages, func(o Outage) bool { return o.From <= now && now < o.Until })
-}
-
-// listJobs gives a poll the lists of the Jobs, and reports whether all are known.
-func (w *world) listJobs(p *Poll) (known bool) {
+// listJobs adds the lists of the Jobs to an observation, and reports whether they are all known.
+func (r *run) listJobs(o *Observation) (known bool) {
 	var counts scaling.JobCounts
 	known = true
-	for at := range w.sites {
-		s := &w.sites[at]
-		if s.silent > 0 {
+	for i := range r.clusters {
+		c := &r.clusters[i]
+		if c.silent > 0 {
 			known = false
-			w.relist(at, nil)
+			r.showMember(i, nil)
 			continue
 		}
-		v := w.latest(at)
-		counts.Running += v.running()
-		counts.Pending += v.pending()
-		counts.Stuck += v.stuck
-		counts.Terminating += v.phase[terminating]
-		if at == 0 {
-			p.phase = v.phase
+		l := r.latest(i)
+		counts.Running += l.running()
+		counts.Pending += l.pending()
+		counts.Stuck += l.stuck
+		counts.Terminating += l.phase[terminating]
+		if i == 0 {
+			o.phase = l.phase
 		}
-		if s.delay > 0 {
-			counts.InFlight += w.addInFlight(at, v)
+		if c.delay > 0 {
+			counts.InFlight += r.addInFlight(i, l)
 		}
-		w.relist(at, v)
+		r.showMember(i, l)
 	}
-	w.judge()
-	if p.Clusters = w.members; known {
-		p.Jobs = &counts
+	r.judgeMembers()
+	if o.Clusters = r.members; known {
+		o.Jobs = &counts
 	}
 	return known
 }
 
-// latest returns the view that the poll reads: the Jobs as they are, or an older list,
+// latest returns the list that the poll reads: the Jobs as they are, or an older list,
 // which is empty at the start of a run.
-func (w *world) latest(at int) *view {
-	s := &w.sites[at]
-	if s.delay == 0 {
-		return w.view(at, w.now)
+func (r *run) latest(cluster int) *jobList {
+	c := &r.clusters[cluster]
+	if c.delay == 0 {
+		return r.list(cluster, r.now)
 	}
-	v := &view{}
-	for s.views.n > 0 && s.views.at(0).of <= w.now {
-		v = new(s.views.popFront())
+	l := &jobList{}
+	for c.views.n > 0 && c.views.peek(0).poll <= r.now {
+		l = new(c.views.popFront())
 	}
-	return v
+	return l
 }
 
-// addInFlight adds the Jobs that were created after the view, and returns their number.
-func (w *world) addInFlight(at int, v *view) (n int64) {
-	for _, slot := range w.live {
-		if j := &w.jobs[slot]; j.site == int32(at) && j.number > v.created {
-			n++
-			if w.polling.Clusters {
-				v.jobs = append(v.jobs, j.seen(true))
-			}
+// addInFlight adds the Jobs that were created after the list, and returns their number.
+func (r *run) addInFlight(cluster int, l *jobList) (n int64) {
+	for _, slot := range r.live {
+		j := &r.jobs[slot]
+		if j.cluster != int32(cluster) || j.number <= l.created {
+			continue
+		}
+		n++
+		if r.settings.Clusters {
+			l.jobs = append(l.jobs, j.observed(true))
 		}
 	}
 	return n
 }
 
-// view lists the Jobs of a cluster for a poll, which may be later.
-func (w *world) view(at int, of Duration) *view {
-	s := &w.sites[at]
-	v := &s.current
-	*v = view{of: of, phased: s.phased, created: w.created, jobs: v.jobs[:0]}
-	if s.delay > 0 {
-		v.jobs = nil
+// list lists the Jobs of a cluster for a poll, which may be later.
+func (r *run) list(cluster int, poll Duration) *jobList {
+	c := &r.clusters[cluster]
+	l := &c.current
+	*l = jobList{poll: poll, phaseCounts: c.phaseCounts, created: r.created, jobs: l.jobs[:0]}
+	if c.delay > 0 {
+		l.jobs = nil
 	}
-	grace := w.polling.StuckAfter
-	if grace == nil && !w.polling.Clusters {
-		return v
+	grace := r.settings.StuckAfter
+	if grace == nil && !r.settings.Clusters {
+		return l
 	}
-	if w.polling.Clusters {
-		v.jobs = append(v.jobs, s.finished...)
+	if r.settings.Clusters {
+		l.jobs = append(l.jobs, c.finished...)
 	}
-	for _, slot := range w.live {
-		j := &w.jobs[slot]
-		if j.site != int32(at) {
+	for _, slot := range r.live {
+		j := &r.jobs[slot]
+		if j.cluster != int32(cluster) {
 			continue
 		}
-		if grace != nil && j.phase.pending() && of-j.since >= *grace {
-			v.stuck++
+		if grace != nil && j.phase.pending() && poll-j.since >= *grace {
+			l.stuck++
 		}
-		if w.polling.Clusters {
-			v.jobs = append(v.jobs, j.seen(false))
+		if r.settings.Clusters {
+			l.jobs = append(l.jobs, j.observed(false))
 		}
 	}
-	return v
+	return l
 }
 
-// judge lets the clusters that answer count against the others. Each poll makes one call to
-// each cluster.
-func (w *world) judge() {
-	now := w.now.time()
-	for i := range w.members {
-		if w.sites[i].silent > 0 {
-			w.fleet.Failed(w.members[i].Name, now.Add(-1), now.Add(-1))
+// judgeMembers lets the clusters that answer count against the others. Each poll makes one
+// call to each cluster.
+func (r *run) judgeMembers() {
+	now := r.now.time()
+	for i := range r.members {
+		if r.clusters[i].silent > 0 {
+			r.fleet.Failed(r.members[i].Name, now.Add(-1), now.Add(-1))
 		}
 	}
-	for i := range w.members {
-		if w.sites[i].silent == 0 {
-			w.fleet.Answered(w.members[i].Name, now, now)
+	for i := range r.members {
+		if r.clusters[i].silent == 0 {
+			r.fleet.Answered(r.members[i].Name, now, now)
 		}
 	}
-	for i := range w.members {
-		standing := w.fleet.Of(w.members[i].Name, now)
-		w.members[i].Taint, w.members[i].Since = standing.Taint, standing.Since
+	for i := range r.members {
+		m := &r.members[i]
+		standing := r.fleet.Of(m.Name, now)
+		m.Taint, m.Since = standing.Taint, standing.Since
 	}
 }
 
-// relist updates the cluster as the policy sees it; without a view it does not answer.
-func (w *world) relist(at int, v *view) {
-	if !w.polling.Clusters {
+// showMember updates the cluster as the autoscaler sees it; without a list it does not answer.
+func (r *run) showMember(cluster int, l *jobList) {
+	if !r.settings.Clusters {
 		return
 	}
-	c, s := &w.members[at], &w.sites[at]
-	c.Failures = jobs.Failures{Rejected: s.rejected}
-	s.rejected = false
+	m, c := &r.members[cluster], &r.clusters[cluster]
+	m.Failures = jobs.Failures{Rejected: c.rejected}
+	c.rejected = false
 	switch {
-	case v != nil:
-		c.Reach, c.Jobs = jobs.Reachable, append(c.Jobs[:0], v.jobs...)
-	case c.Reach == jobs.Reachable:
-		c.Reach = jobs.Unreachable
+	case l != nil:
+		m.Reach, m.Jobs = jobs.Reachable, append(m.Jobs[:0], l.jobs...)
+	case m.Reach == jobs.Reachable:
+		m.Reach = jobs.Unreachable
 	}
 }
 
-// clusterAt is the index of a cluster, or -1.
-func (w *world) clusterAt(name string) int32 {
-	return int32(slices.IndexFunc(w.members, func(c jobs.Cluster) bool { return c.Name == name }))
+// clusterIndex is the index of a cluster, or -1.
+func (r *run) clusterIndex(name string) int32 {
+	return int32(slices.IndexFunc(r.members, func(c jobs.Cluster) bool { return c.Name == name }))
 }
 
-// seen is a Job that has not ended, as the API server has it. Of a Job in flight only
+// observed is a Job that has not ended, as the API server has it. Of a Job in flight only
 // its creation is known.
-func (j *job) seen(inFlight bool) jobs.Job {
-	seen := jobs.Job{Name: j.name(), UID: strconv.FormatInt(j.number, 10), Created: j.since.time(), Replaces: j.replaces, NeverStarted: !j.started}
+func (j *job) observed(inFlight bool) jobs.Job {
+	o := jobs.Job{Name: j.name(), UID: strconv.FormatInt(j.number, 10), Created: j.since.time(), Replaces: j.replaces, NeverStarted: !j.started}
 	switch {
 	case inFlight:
-		seen.Phase, seen.NeverStarted = jobs.Pending, true
+		o.Phase, o.NeverStarted = jobs.Pending, true
 	case j.phase == terminating:
-		seen.Deleting = true
+		o.Deleting = true
 	case j.phase.pending():
-		seen.Phase, seen.PendingSince = jobs.Pending, j.since.time()
+		o.Phase, o.PendingSince = jobs.Pending, j.since.time()
 	}
-	return seen
+	return o
 }
 
 // name is the name of a Job. Names sort as Jobs were created.
@@ -273,116 +250,99 @@ func (j *job) name() string {
 // time is that of the clock, which begins with 1970.
 func (d Duration) time() time.Time { return time.Unix(0, int64(d)).UTC() }
 
-// noted takes note of a Job that has ended.
-func (w *world) noted(j *job, succeeded bool) {
-	if !w.polling.Clusters {
-		w.ended[index(succeeded)]++
+// keepFinished takes note of a Job that has ended.
+func (r *run) keepFinished(j *job, succeeded bool) {
+	kind, phase := 0, jobs.Failed
+	if succeeded {
+		kind, phase = 1, jobs.Succeeded
+	}
+	r.finished[kind]++
+	if r.settings.Clusters {
+		ended := j.observed(false)
+		ended.Phase, ended.PendingSince, ended.Finished = phase, time.Time{}, r.now.time()
+		c := &r.clusters[j.cluster]
+		c.finished = append(c.finished, ended)
+	}
+}
+
+// pruneFinished deletes finished Jobs above the limits. Which Jobs these are has no effect.
+func (r *run) pruneFinished() {
+	if r.settings.Clusters { // whose autoscaler deletes them
 		return
 	}
-	ended := j.seen(false)
-	ended.Phase, ended.PendingSince, ended.Finished = jobs.Failed, time.Time{}, w.now.time()
-	if succeeded {
-		ended.Phase = jobs.Succeeded
-	}
-	s := &w.sites[j.site]
-	s.finished = append(s.finished, ended)
-}
-
-func index(succeeded bool) int {
-	if succeeded {
-		return 1
-	}
-	return 0
-}
-
-// pruneTo deletes finished Jobs above the limits. Which Jobs these are has no effect.
-func (w *world) pruneTo(limits history.Limits) {
+	limits := r.settings.History
 	pruned := int64(0)
 	for i, limit := range []history.Limit{limits.Failed, limits.Succeeded} {
-		if n, limited := limit.Value(); limited && w.ended[i] > int64(n) {
-			pruned += w.ended[i] - int64(n)
-			w.ended[i] = int64(n)
+		if n, limited := limit.Value(); limited && r.finished[i] > int64(n) {
+			pruned += r.finished[i] - int64(n)
+			r.finished[i] = int64(n)
 		}
 	}
-	w.prune(pruned)
+	if pruned > 0 {
+		r.observe(Event{Kind: "pruned", Number: pruned})
+	}
 }
 
 // deleteRef deletes a Job, unless its cluster does not answer.
-func (w *world) deleteRef(ref jobs.Ref) {
-	at := w.clusterAt(ref.Cluster)
-	if at < 0 || w.sites[at].silent > 0 {
+func (r *run) deleteRef(ref jobs.Ref) {
+	cluster := r.clusterIndex(ref.Cluster)
+	if cluster < 0 || r.clusters[cluster].silent > 0 {
 		return
 	}
-	s := &w.sites[at]
-	if i := slices.IndexFunc(s.finished, func(j jobs.Job) bool { return j.UID == ref.UID }); i >= 0 {
-		s.finished = slices.Delete(s.finished, i, i+1)
-		w.prune(1)
+	c := &r.clusters[cluster]
+	if i := slices.IndexFunc(c.finished, func(j jobs.Job) bool { return j.UID == ref.UID }); i >= 0 {
+		kind := 0
+		if c.finished[i].Phase == jobs.Succeeded {
+			kind = 1
+		}
+		c.finished = slices.Delete(c.finished, i, i+1)
+		r.finished[kind]--
+		r.observe(Event{Kind: "pruned", Number: 1})
 		return
 	}
 	number, _ := strconv.ParseInt(ref.UID, 10, 64)
-	i := slices.IndexFunc(w.live, func(slot int32) bool {
-		j := &w.jobs[slot]
-		return j.number == number && j.site == at && j.phase != terminating
-	})
-	if i >= 0 {
-		w.delete(w.live[i])
+	for _, slot := range r.live {
+		if j := &r.jobs[slot]; j.number == number && j.cluster == cluster && j.phase != terminating {
+			r.delete(slot)
+			return
+		}
 	}
 }
 
-// perSite returns a tick's part of each cluster with what it had created before, or
+// clusterTicks returns a tick's part of each cluster with what it had created before, or
 // nil where there is one cluster.
-func (w *world) perSite() (all []ClusterTick) {
-	if len(w.sites) == 1 || w.options.SummaryOnly {
+func (r *run) clusterTicks() (ticks []ClusterTick) {
+	if len(r.clusters) == 1 || r.options.SummaryOnly {
 		return nil
 	}
-	for i := range w.sites {
-		all = append(all, ClusterTick{Created: w.sites[i].created})
+	for i := range r.clusters {
+		ticks = append(ticks, ClusterTick{Created: r.clusters[i].created})
 	}
-	return all
+	return ticks
 }
 
-func (w *world) tick(rule string, created int64, sites []ClusterTick) {
+func (r *run) tick(rule string, created int64, clusters []ClusterTick) {
 	t := Tick{
-		Seconds: w.now.seconds(), Created: created, Rule: rule,
-		Queued: w.queued, InProgress: w.inProgress, Done: w.completed, Lost: w.lost,
-		Running: w.total((*site).running), Pending: w.total((*site).pending), Finished: w.finished,
-		Clusters: sites, Work: w.unfinishedWork, Offered: w.offered,
+		Seconds: r.now.seconds(), Created: created, Rule: rule,
+		Queued: r.queued, InProgress: r.inProgress, Done: r.completed, Lost: r.lost, Finished: r.finished[0] + r.finished[1],
+		Clusters: clusters, Work: r.unfinishedWork, Offered: r.offered, QueueArea: r.queueArea, JobArea: r.jobArea,
 	}
-	for i := range w.metrics {
-		t.Metric += w.metrics[i].Value
+	for i := range r.metrics {
+		t.Metric += r.metrics[i].Value
 	}
-	for i := range sites {
-		s := &w.sites[i]
-		sites[i] = ClusterTick{s.created - sites[i].Created, s.running(), s.pending()}
+	for i := range r.clusters {
+		c := &r.clusters[i]
+		running, pending := c.running(), c.pending()
+		t.Running += running
+		t.Pending += pending
+		if clusters != nil {
+			clusters[i] = ClusterTick{c.created - clusters[i].Created, running, pending}
+		}
 	}
-	if !w.options.SummaryOnly {
-		w.ticks = append(w.ticks, t)
+	if !r.options.SummaryOnly {
+		r.ticks = append(r.ticks, t)
 	}
-	if w.options.EachPoll != nil {
-		w.err = w.options.EachPoll(t)
-	}
-}
-
-// prune is that so many finished Jobs are deleted.
-func (w *world) prune(n int64) {
-	if n > 0 {
-		w.finished -= n
-		w.pruned += n
-		w.observe(Event{Kind: "pruned", Number: n})
-	}
-}
-
-// progress reports how far the run is, once for each hundredth of it.
-func (w *world) progress() {
-	if w.options.Progress == nil {
-		return
-	}
-	percent := int64(100)
-	if !w.over && w.end > 0 {
-		percent = int64(float64(w.now) / float64(w.end) * 100)
-	}
-	if percent > w.told {
-		w.told = percent
-		w.err = w.options.Progress(float64(percent) / 100)
+	if r.options.EachPoll != nil {
+		r.err = r.options.EachPoll(t)
 	}
 }

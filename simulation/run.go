@@ -1,12 +1,18 @@
 package simulation
 
-import "errors"
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/taint"
+	"github.com/scaledjob/scaledjob/scaling"
+)
 
 // Options control a run. The zero value only returns the result.
 type Options struct {
-	// Progress receives the completed share of the work, from 0 to 1, in increasing order. It
-	// is never called by two goroutines at once. An error ends the work, and is returned.
-	Progress func(part float64) error
 	// Observe receives each event.
 	Observe func(Event)
 	// EachPoll receives the state after each poll. An error ends the run, and is returned,
@@ -20,27 +26,275 @@ type Options struct {
 // Stop is returned by [Options].EachPoll to end a run early, without an error.
 var Stop = errors.New("stop") //lint:ignore ST1012 it is no failure, like fs.SkipAll
 
-// Run plays the scenario. An error is that of [Scenario.Validate], or of Progress, or
-// reports that a policy has more than a million Jobs at one time.
+// Run plays the scenario. An error is that of [Scenario.Validate], or of EachPoll, or
+// reports that an autoscaler has more than a million Jobs at one time.
 //
 // Equal scenarios have equal results. A run takes about a microsecond for each item with a
-// Job of its own. It keeps two times for each item, and a tick for each poll.
+// Job of its own. It keeps a time for each item, and a tick for each poll.
 func Run(s Scenario, o Options) (*Result, error) {
-	if err := s.Validate(); err != nil {
+	size, err := s.check()
+	if err != nil {
 		return nil, err
 	}
-	w := newWorld(&s, o)
-	if err := w.run(); err != nil && err != Stop {
+	r := newRun(&s, o, size)
+	if err := r.play(); err != nil && err != Stop {
 		return nil, err
 	}
-	if o.Progress != nil && w.told < 100 {
-		if err := o.Progress(1); err != nil {
-			return nil, err
+	result := &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks}
+	if !o.SummaryOnly || o.Waits {
+		result.Waits = percentiles(r.waits)
+	}
+	return result, nil
+}
+
+// A run is a scenario in progress.
+type run struct {
+	*Scenario
+	tally
+	options Options
+
+	now, end Duration
+	stopped  bool
+	agenda   agenda
+	err      error
+
+	queues    []queueState
+	stale     bool // a metric is old when it is read
+	items     []item
+	freeItems []int32
+
+	jobs                        []job
+	freeJobs                    []int32
+	live                        []int32       // slots of the Jobs that exist and have not ended
+	created                     int64         // Jobs
+	idle                        deque[jobRef] // Jobs that wait for an item, the one that has waited longest first
+	startup, warmUp, completion sampler
+	clusters                    []clusterState
+
+	// What polls keep from one to the next.
+	settings   Settings
+	metrics    []scaling.Metric
+	members    []jobs.Cluster // the clusters as the autoscaler sees them
+	fleet      taint.Fleet    // judges the members
+	checkpoint any
+	finished   [2]int64 // finished Jobs that are not deleted: failed, succeeded
+}
+
+// The streams of random numbers. Each has its own, so that what an autoscaler does has no
+// effect on the items that it meets.
+const (
+	streamStartup    = 1 << 32
+	streamArrival    = 2 << 32
+	streamService    = 3 << 32
+	streamFailure    = 4 << 32
+	streamCompletion = 6 << 32 // study resamples traces with 5
+	streamWarmUp     = 7 << 32
+)
+
+func (s *Scenario) stream(number uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, number)) }
+
+func newRun(s *Scenario, o Options, size size) *run {
+	r := &run{Scenario: s, options: o, end: size.end, settings: s.settings(), fleet: taint.Fleet{Durations: taint.DefaultDurations()}}
+	r.waits = make([]Duration, 0, int(size.items*1.01)+64)
+	if !o.SummaryOnly {
+		r.ticks = make([]Tick, 0, min(size.arrivals/r.settings.interval()+3, 1<<17))
+	}
+	r.startup = newSampler(s.Jobs.Startup, s.stream(streamStartup))
+	r.warmUp = newSampler(s.Jobs.WarmUp, s.stream(streamWarmUp))
+	r.completion = newSampler(s.Jobs.Completion, s.stream(streamCompletion))
+	for i := range s.clusterList() {
+		r.addCluster(int32(i))
+	}
+	for i := range s.Queues {
+		r.addQueue(int32(i), size.arrivals)
+	}
+	r.peakQueue = r.queued
+	r.agenda.add(0, dutyPoll, 0, 0)
+	return r
+}
+
+func (r *run) addCluster(i int32) {
+	all := r.clusterList()
+	c := all[i]
+	state := clusterState{capacity: -1, outages: c.Outages, delay: c.ListAge}
+	if c.Capacity != nil {
+		state.capacity = *c.Capacity
+	}
+	r.clusters = append(r.clusters, state)
+	if r.settings.Clusters {
+		r.members = append(r.members, jobs.Cluster{Name: clusterName(all, int(i))})
+	}
+	for k, o := range c.Outages { // beginnings are even numbers, ends are odd ones
+		r.agenda.add(o.From, dutyOutage, i, uint32(2*k))
+		r.agenda.add(o.Until, dutyOutage, i, uint32(2*k+1))
+	}
+	if c.ListAge > 0 {
+		interval := r.settings.interval()
+		r.agenda.add((c.ListAge+interval-1)/interval*interval-c.ListAge, dutyList, i, 0)
+	}
+}
+
+func (r *run) addQueue(i int32, arrivals Duration) {
+	q := &r.Scenario.Queues[i]
+	state := queueState{
+		Queue: q, metric: q.Metric, watched: i, until: arrivals, source: newSource(q, r.stream(streamArrival+uint64(i))),
+		service: newSampler(q.Service, r.stream(streamService+uint64(i))),
+	}
+	if int(i) < len(r.settings.Metrics) {
+		state.metric = cmp.Or(r.settings.Metrics[i], state.metric)
+	}
+	if q.Watches != "" {
+		state.watched = r.queueIndex(q.Watches)
+	}
+	r.stale = r.stale || q.Staleness > 0
+	r.queues = append(r.queues, state)
+	r.put(i, q.Backlog, 0)
+	r.expect(i)
+}
+
+func (r *run) play() error {
+	r.settle()
+	for !r.stopped && r.err == nil {
+		e, ok := r.agenda.next()
+		if !ok || e.at > r.end {
+			break
+		}
+		r.advance(e.at)
+		r.perform(e)
+	}
+	if !r.stopped && r.err == nil {
+		r.advance(r.end)
+	}
+	return r.err
+}
+
+func (r *run) perform(e entry) {
+	switch e.duty() {
+	case dutyOutage:
+		r.outage(e.slot, e.epoch)
+	case dutyArrival:
+		r.arrive(e.slot)
+	case dutyVisible:
+		if item := &r.items[e.slot]; item.epoch == e.epoch && item.state == taken {
+			r.giveBack(e.slot)
+			r.offer()
+		}
+	case dutyList:
+		c := &r.clusters[e.slot]
+		c.views.pushBack(*r.list(int(e.slot), r.now+c.delay))
+		r.agenda.add(r.now+r.settings.interval(), dutyList, e.slot, 0)
+	case dutyPoll:
+		r.poll()
+	default:
+		if r.jobs[e.slot].epoch == e.epoch {
+			r.proceed(e.duty(), e.slot)
 		}
 	}
-	r := &Result{Scenario: s.Name, Summary: w.summary(), Ticks: w.ticks}
-	if !o.SummaryOnly || o.Waits {
-		r.Waits = percentiles(w.waits)
-	}
-	return r, nil
 }
+
+// duty is what happens at a time. What is due at the same instant happens in this order, so
+// that a poll sees all that has happened by then.
+type duty uint8
+
+const (
+	dutyOutage   duty = iota // an outage begins or ends
+	dutyWorkEnds             // a Job is at the end of its work on an item, or fails
+	dutyGone                 // a Job that is deleted is gone
+	dutyFinished             // a Job is finished some time after its work
+	dutyVisible              // an item can be taken again
+	dutyArrival              // items arrive
+	dutyRetry                // a pod that failed is replaced
+	dutyStarted              // a pod runs
+	dutyReady                // a pod asks for its first item
+	dutyGiveUp               // a Job has waited for an item long enough
+	dutyList                 // the list of Jobs of a cluster is taken, for a later poll
+	dutyPoll
+)
+
+// An entry of the agenda.
+type entry struct {
+	at    Duration
+	order uint64 // the duty, then the order of the entries
+	slot  int32  // of the item, Job, queue or cluster
+	epoch uint32 // out of date if the item or Job has another by then
+}
+
+func (e *entry) duty() duty { return duty(e.order >> 56) }
+
+// An agenda holds the entries of a run, the first on top.
+type agenda struct {
+	heap  entries
+	count uint64 // of entries so far
+}
+
+type entries []entry
+
+func (h entries) Len() int { return len(h) }
+func (h entries) Less(i, k int) bool {
+	return h[i].at < h[k].at || (h[i].at == h[k].at && h[i].order < h[k].order)
+}
+func (h entries) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
+
+// Push and Pop are not called: Fix does without boxing the entries.
+func (h *entries) Push(any) {}
+func (h *entries) Pop() any { return nil }
+
+func (a *agenda) add(at Duration, d duty, slot int32, epoch uint32) {
+	a.count++
+	a.heap = append(a.heap, entry{at, uint64(d)<<56 | a.count, slot, epoch})
+	heap.Fix(&a.heap, len(a.heap)-1)
+}
+
+// next removes the first entry.
+func (a *agenda) next() (first entry, ok bool) {
+	last := len(a.heap) - 1
+	if last < 0 {
+		return entry{}, false
+	}
+	first, a.heap[0] = a.heap[0], a.heap[last]
+	a.heap = a.heap[:last]
+	if last > 0 {
+		heap.Fix(&a.heap, 0)
+	}
+	return first, true
+}
+
+// A deque is a queue with two ends, in a ring.
+type deque[T any] struct {
+	ring []T
+	head int
+	n    int
+}
+
+func (d *deque[T]) grow() {
+	if d.n < len(d.ring) {
+		return
+	}
+	ring := make([]T, max(8, 2*len(d.ring)))
+	k := copy(ring, d.ring[d.head:])
+	copy(ring[k:], d.ring[:d.head])
+	d.ring, d.head = ring, 0
+}
+
+func (d *deque[T]) pushBack(v T) {
+	d.grow()
+	d.ring[(d.head+d.n)&(len(d.ring)-1)] = v
+	d.n++
+}
+
+func (d *deque[T]) pushFront(v T) {
+	d.grow()
+	d.head = (d.head - 1) & (len(d.ring) - 1)
+	d.ring[d.head] = v
+	d.n++
+}
+
+func (d *deque[T]) popFront() T {
+	v := d.ring[d.head]
+	d.head = (d.head + 1) & (len(d.ring) - 1)
+	d.n--
+	return v
+}
+
+// peek returns the element at i; 0 is the front.
+func (d *deque[T]) peek(i int) T { return d.ring[(d.head+i)&(len(d.ring)-1)] }

@@ -1,11 +1,13 @@
 package simulation
 
-// A Scenario is a policy and its workload. Its JSON is for files written by hand: times
+import "fmt"
+
+// A Scenario is an autoscaler and its workload. Its JSON is for files written by hand: times
 // are text ("30s"), and a missing field has its default. The zero value has no queue and no
-// policy, and is not valid.
+// autoscaler, and is not valid.
 type Scenario struct {
 	Name string `json:"name,omitempty"`
-	// Seed is the seed of the random numbers. Under the same seed every policy receives the
+	// Seed is the seed of the random numbers. Under the same seed every autoscaler receives the
 	// same items at the same times.
 	Seed uint64 `json:"seed,omitempty"`
 	// Duration is how long items arrive; 0 means until the last arrival of the traces.
@@ -15,10 +17,10 @@ type Scenario struct {
 	// Duration, and at least an hour.
 	Drain *Duration `json:"drain,omitempty"`
 
-	// Policy decides. It is not part of the JSON.
-	Policy Policy      `json:"-"`
-	Queues []Queue     `json:"queues"`
-	Jobs   JobBehavior `json:"jobs,omitzero"`
+	// Autoscaler decides. It is not part of the JSON.
+	Autoscaler Autoscaler  `json:"-"`
+	Queues     []Queue     `json:"queues"`
+	Jobs       JobBehavior `json:"jobs,omitzero"`
 	// Clusters run the Jobs. Without any there is one cluster without a limit.
 	Clusters []Cluster `json:"clusters,omitempty"`
 }
@@ -26,14 +28,15 @@ type Scenario struct {
 // Values of Queue.Metric, Jobs.Acknowledge and Outage.Kind that differ from the default.
 const (
 	waitingItems = "waiting"
-	atStart      = "start"
+	activeItems  = "active"
+	onStart      = "start"
 	unreachable  = "unreachable"
 	noStart      = "noStart"
 	rejects      = "rejects"
 )
 
-// A Queue is a trigger of the policy: the items that arrive, and its metric. The zero
-// value stays empty. If there are several queues, a Job takes the oldest item of all.
+// A Queue is a trigger of the autoscaler: the items that arrive, and its metric. The zero
+// value stays empty. If there are several queues, a Job takes the oldest item.
 type Queue struct {
 	Name     string    `json:"name,omitempty"`
 	Arrivals Arrivals  `json:"arrivals,omitzero"`
@@ -47,9 +50,15 @@ type Queue struct {
 	// ActivationThreshold is the value above which the trigger is active.
 	ActivationThreshold float64 `json:"activationThreshold,omitempty"`
 	// Metric selects the items that the queue's metric counts: all (also ""), which are waiting
-	// and unacknowledged items, as the length of a RabbitMQ queue; or waiting, as that of a
-	// Redis list.
+	// and unacknowledged items, as the length of a RabbitMQ queue; waiting, as that of a Redis
+	// list; or active, which are the unacknowledged items, as that of BullMQ's list active.
 	Metric string `json:"metric,omitempty"`
+	// MetricLimit is the highest value of the metric, as Kafka's partitions times the lag of each;
+	// 0 means no limit.
+	MetricLimit float64 `json:"metricLimit,omitempty"`
+	// Watches is the name of another queue whose items the metric counts. The queue then has no
+	// items of its own.
+	Watches string `json:"watches,omitempty"`
 	// Staleness is the age of the value that a poll reads.
 	Staleness Duration `json:"staleness,omitempty"`
 	// Outages are times in which the metric cannot be read. They have no kind.
@@ -60,18 +69,17 @@ type Queue struct {
 	VisibilityTimeout Duration `json:"visibilityTimeout,omitempty"`
 	// MaxDeliveries is the number of deliveries after which an item is lost; 0 means no limit.
 	MaxDeliveries int64 `json:"maxDeliveries,omitempty"`
-
-	parts []part   // of the trace; nil is all of it
-	cycle Duration // after which the trace begins again
-	scale float64  // of the items of a trace or a burst; 0 is 1
 }
 
 // JobBehavior describes the Jobs. Each has one pod, which works on one item at a time. The
 // zero value starts at once and ends after one item, or if there is no item.
 type JobBehavior struct {
-	// Startup is the time from the scheduling of a pod until it asks for an item. The pod is
-	// pending during that time.
+	// Startup is the time from the scheduling of a pod until it runs. The pod is pending during
+	// that time.
 	Startup Distribution `json:"startup,omitzero"`
+	// WarmUp is the time from a pod that runs until its first request for an item. The pod is
+	// not pending, and its item still waits.
+	WarmUp Distribution `json:"warmUp,omitzero"`
 	// Completion is the time from the end of the pod until the Job has succeeded: about 1s in
 	// Kubernetes, whose Job controller collects changes. The Job counts as running, also for
 	// KEDA, and not as pending. Its pod holds no room: the scheduler and quotas leave out pods
@@ -107,7 +115,7 @@ type Cluster struct {
 	// and start in the order of their creation.
 	Capacity *int64   `json:"capacity,omitempty"`
 	Outages  []Outage `json:"outages,omitempty"`
-	// ListAge is the age of the list of Jobs that a poll reads. The policy also knows of
+	// ListAge is the age of the list of Jobs that a poll reads. The autoscaler also knows of
 	// the Jobs that it created since, except for KEDA, which reads the list only.
 	ListAge Duration `json:"listAge,omitempty"`
 }
@@ -127,14 +135,33 @@ type Outage struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-func (s *Scenario) clusters() []Cluster {
+// clusterList returns the clusters, at least one.
+func (s *Scenario) clusterList() []Cluster {
 	if len(s.Clusters) == 0 {
 		return make([]Cluster, 1)
 	}
 	return s.Clusters
 }
 
-// arrivals is when the last item may arrive, and end when the run ends at the latest.
+// clusterName is a name for the cluster at i, its own if it has one.
+func clusterName(clusters []Cluster, i int) string {
+	if clusters[i].Name == "" {
+		return fmt.Sprintf("cluster-%d", i+1)
+	}
+	return clusters[i].Name
+}
+
+// queueIndex is the index of the queue of a name, or -1.
+func (s *Scenario) queueIndex(name string) int32 {
+	for i := range s.Queues {
+		if s.Queues[i].Name == name {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// times returns when the last item may arrive, and when the run ends at the latest.
 func (s *Scenario) times() (arrivals, end Duration) {
 	arrivals = s.Duration
 	if arrivals == 0 {
@@ -159,16 +186,18 @@ func (j *JobBehavior) backoffLimit() int64 {
 
 // backoff is how long the replacement takes after so many failures.
 func (j *JobBehavior) backoff(failures int64) Duration {
-	first := j.Backoff
-	if first == 0 {
-		first = 10 * second
+	delay := j.Backoff
+	if delay == 0 {
+		delay = 10 * second
 	}
-	const most = 6 * 60 * second
-	for ; failures > 1 && first < most; failures-- {
-		first *= 2
+	const longestBackoff = 6 * 60 * second
+	for ; failures > 1 && delay < longestBackoff; failures-- {
+		delay *= 2
 	}
-	return min(first, most)
+	return min(delay, longestBackoff)
 }
+
+func (j *JobBehavior) itemsPerJob() int64 { return max(1, j.ItemsPerJob) }
 
 func (q *Queue) target() float64 {
 	if q.Target == 0 {

@@ -111,7 +111,7 @@ func TestValidate(t *testing.T) {
 	}`), &s))
 	s.Queues[0].Outages = []simulation.Outage{{Kind: "down"}}
 	s.Clusters[0].ListAge = -1
-	s.Policy = simulation.KEDA{Spec: keda.Spec{
+	s.Autoscaler = simulation.KEDA{Spec: keda.Spec{
 		PollingInterval: new(int32(0)), MinReplicaCount: new(int32(-1)), MaxReplicaCount: new(int32(-2)),
 		SuccessfulJobsHistoryLimit: new(int32(-3)), FailedJobsHistoryLimit: new(int32(-3)),
 		ScalingStrategy: keda.ScalingStrategy{Strategy: "pendingAware", MultipleScalersCalculation: "median"},
@@ -141,18 +141,18 @@ func TestValidateClusters(t *testing.T) {
 	s := load("", "")
 	s.Clusters = []simulation.Cluster{{Name: "a"}, {Name: "a"}}
 	require.EqualError(t, s.Validate(), `clusters[1].name: found "a"; use a name that no other has`+"\n"+
-		`policy: found "default, max 40"; use Placement, or another policy that reads Poll.Clusters, for 2 clusters`)
+		`policy: found "default, max 40"; use Placement, or another autoscaler that reads Observation.Clusters, for 2 clusters`)
 	s.Clusters[1].Name = ""
 	p := jobs.DefaultPolicy()
 	p.Failover.GracePeriod = -1
 	p.Members = []jobs.Member{jobs.NewMember("a"), jobs.NewMember("cluster-2"), jobs.NewMember("b")}
-	s.Policy = simulation.Placement{Policy: p}
+	s.Autoscaler = simulation.Placement{Policy: p}
 	require.EqualError(t, s.Validate(), `policy.Failover.GracePeriod: found -1ns; use 0 or more
 policy.Members[2].Name: found "b"; use the name of a cluster of the scenario`)
-	s.Policy = nil
+	s.Autoscaler = nil
 	require.EqualError(t, s.Validate(), "policy: found nothing; use Scaling, KEDA, Placement or a type of your own")
 	s.Clusters = nil
-	s.Policy = simulation.Scaling{Policy: scaling.Policy{Bounds: scaling.Bounds{Max: -1}}, StuckAfter: new(-second)}
+	s.Autoscaler = simulation.Scaling{Policy: scaling.Policy{Bounds: scaling.Bounds{Max: -1}}, StuckAfter: new(-second)}
 	require.EqualError(t, s.Validate(), `policy.stuckAfter: found -1s; use 0s or more, and less than 20 years
 policy.Bounds.Max: found -1; use 0 or more`)
 }
@@ -161,7 +161,7 @@ policy.Bounds.Max: found -1; use 0 or more`)
 func TestValidateSize(t *testing.T) {
 	s := load("", "")
 	s.Duration = 19 * 365 * 24 * hour
-	s.Policy = simulation.Scaling{Interval: second}
+	s.Autoscaler = simulation.Scaling{Interval: second}
 	s.Queues = append(s.Queues, s.Queues[0])
 	s.Queues[0].Arrivals = simulation.Poisson(6e7 / time.Duration(s.Duration).Seconds()) // each queue is small enough
 	s.Queues[1].Arrivals = s.Queues[0].Arrivals

@@ -52,17 +52,15 @@ func TestTimeline(t *testing.T) {
 		Policy: "default, every 10s", Seconds: 30,
 		Arrived: 2, Done: 2,
 		Wait:      simulation.Times{Mean: 11, P50: 11, P95: 11, P99: 11, Max: 11}, // 1 to 12 s, 11 to 22 s
-		Response:  simulation.Times{Mean: 16, P50: 16, P95: 16, P99: 16, Max: 16},
-		PeakQueue: 2, MeanQueue: 22.0 / 30, MeanInProgress: 10.0 / 30, DrainSeconds: &drain,
-		JobsCreated: 2, JobsSucceeded: 2, PeakJobs: 1, MostFinished: 2,
+		PeakQueue: 2, MeanQueue: 22.0 / 30, DrainSeconds: &drain,
+		JobsCreated: 2, JobsSucceeded: 2, PeakJobs: 1, MeanJobs: 14.0 / 30,
 		BusySeconds: 10, IdleSeconds: 4, Polls: 4, LongestPending: 2,
 		Rules: []simulation.RuleCount{
 			{Rule: "no metric is active, so the minimum only", Polls: 2},
 			{Rule: "the strategy's proposal", Polls: 2},
 		},
-		Queues: []simulation.QueueSummary{{Arrived: 2, Done: 2}},
 	}, r.Summary)
 	require.Equal(t, simulation.Tick{
-		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1, Work: 5, Offered: 10,
+		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1, Work: 5, Offered: 10, QueueArea: 20, JobArea: 7,
 	}, r.Ticks[2])
 }

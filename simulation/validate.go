@@ -8,12 +8,18 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// What a run is held to, so that it comes to an end in the memory of a machine.
+// The limits of a run, so that it comes to an end in the memory of a machine.
 const (
-	mostItems = 1e8
-	mostPolls = 1e7
-	peakJobs  = 1e6 // at once
+	maxItems = 1e8
+	maxPolls = 1e7
+	maxJobs  = 1e6 // at once
 )
+
+// A size is how long a scenario runs, and how many items may arrive.
+type size struct {
+	arrivals, end Duration // as times returns them
+	items         float64
+}
 
 // A report collects problems.
 type report struct{ field.Errors }
@@ -24,30 +30,37 @@ func (r *report) duration(path string, d Duration) {
 
 // Validate returns every problem of the scenario, joined, each a [*field.Error].
 func (s *Scenario) Validate() error {
-	var r report
-	r.world(s)
-	r.decisions(s)
-	return r.Err()
+	_, err := s.check()
+	return err
 }
 
-// world checks all but the policy.
-func (r *report) world(s *Scenario) {
+// check returns the size of the scenario, and its problems.
+func (s *Scenario) check() (n size, err error) {
+	var r report
+	n.arrivals, n.end = s.times()
+	r.workload(s, &n)
+	r.autoscaler(s, n.end)
+	return n, r.Err()
+}
+
+// workload checks all but the autoscaler, and counts the items.
+func (r *report) workload(s *Scenario, n *size) {
 	r.duration("duration", s.Duration)
 	if s.Drain != nil {
 		r.duration("drain", *s.Drain)
 	}
 	r.Check(len(s.Queues) > 0, "queues", nil, "at least one queue")
-	arrivals, _ := s.times()
-	r.Check(s.Duration != 0 || arrivals > 0 || len(s.Queues) == 0, "duration", s.Duration, "more than 0s, or a queue with a trace")
+	endless := s.Duration == 0 && n.arrivals <= 0 && len(s.Queues) > 0
+	r.Check(!endless, "duration", s.Duration, "more than 0s, or a queue with a trace")
 	names := map[string]bool{}
-	items := 0.0
 	for i := range s.Queues {
 		path := fmt.Sprintf("queues[%d].", i)
-		items += r.queue(path, &s.Queues[i], arrivals)
+		n.items += r.queue(path, &s.Queues[i], n.arrivals)
+		r.watches(path, s, i)
 		r.unique(path+"name", s.Queues[i].Name, names)
 	}
-	if items > mostItems {
-		r.Add(field.Error{Path: "queues", Found: fmt.Sprintf("%.3g items in the run", items), Fix: "at most 1e8, of all queues together"})
+	if n.items > maxItems {
+		r.Add(field.Error{Path: "queues", Found: fmt.Sprintf("%.3g items in the run", n.items), Fix: "at most 1e8, of all queues together"})
 	}
 	r.jobs(&s.Jobs)
 	names = map[string]bool{}
@@ -58,17 +71,28 @@ func (r *report) world(s *Scenario) {
 	}
 }
 
-// decisions checks the policy, and how often it decides.
-func (r *report) decisions(s *Scenario) {
-	if s.Policy == nil {
+// watches checks that a queue which counts the items of another has none of its own.
+func (r *report) watches(path string, s *Scenario, i int) {
+	q := &s.Queues[i]
+	if q.Watches == "" {
+		return
+	}
+	k := s.queueIndex(q.Watches)
+	r.Check(k >= 0 && int(k) != i && s.Queues[max(k, 0)].Watches == "", path+"watches", q.Watches, "the name of another queue that has items")
+	empty := len(q.Trace) == 0 && q.Arrivals.pattern == "" && q.Backlog == 0
+	r.Check(empty, path+"arrivals", q.Arrivals, "no items beside watches")
+}
+
+// autoscaler checks who decides, and how often.
+func (r *report) autoscaler(s *Scenario, end Duration) {
+	if s.Autoscaler == nil {
 		r.Check(false, "policy", nil, "Scaling, KEDA, Placement or a type of your own")
 		return
 	}
 	settings := s.settings()
 	r.Check(settings.Interval >= 0, "policy.interval", settings.Interval, "0s or more, where 0s means 30s")
-	_, end := s.times()
 	if interval := settings.interval(); interval > 0 {
-		r.Check(end/interval <= mostPolls, "policy.interval", interval, "a longer one, for at most 1e7 polls in the run")
+		r.Check(end/interval <= maxPolls, "policy.interval", interval, "a longer one, for at most 1e7 polls in the run")
 	}
 	r.AtLeast("policy.min", settings.Min, 0)
 	r.AtLeast("policy.max", settings.Max, 0)
@@ -78,20 +102,20 @@ func (r *report) decisions(s *Scenario) {
 	for i, m := range settings.Metrics {
 		r.metric(fmt.Sprintf("policy.metrics[%d]", i), m)
 	}
-	r.Check(settings.Clusters || len(s.clusters()) == 1, "policy", settings.Name,
-		fmt.Sprintf("Placement, or another policy that reads Poll.Clusters, for %d clusters", len(s.Clusters)))
-	if known, ok := s.Policy.(interface{ check(*report, []Cluster) }); ok {
-		known.check(r, s.clusters())
+	r.Check(settings.Clusters || len(s.clusterList()) == 1, "policy", settings.Name,
+		fmt.Sprintf("Placement, or another autoscaler that reads Observation.Clusters, for %d clusters", len(s.Clusters)))
+	if checker, ok := s.Autoscaler.(interface{ check(*report, []Cluster) }); ok {
+		checker.check(r, s.clusterList())
 	}
 }
 
-func (r *report) unique(path, name string, seen map[string]bool) {
-	r.Check(name == "" || !seen[name], path, name, "a name that no other has")
-	seen[name] = true
+func (r *report) unique(path, name string, names map[string]bool) {
+	r.Check(name == "" || !names[name], path, name, "a name that no other has")
+	names[name] = true
 }
 
 func (r *report) metric(path, counts string) {
-	r.Check(slices.Contains([]string{"", "all", waitingItems}, counts), path, counts, "all or waiting")
+	r.Check(slices.Contains([]string{"", "all", waitingItems, activeItems}, counts), path, counts, "all, waiting or active")
 }
 
 // queue checks a queue, and returns the number of items that may arrive.
@@ -103,17 +127,18 @@ func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64)
 	for i := range q.Trace {
 		a := &q.Trace[i]
 		items += float64(max(1, a.Items))
-		if a.Items < 0 || min(a.At, a.Service) < 0 || max(a.At, a.Service) >= longest { // a path for each row would take seconds
-			at := fmt.Sprintf("%strace[%d].", path, i)
-			r.duration(at+"at", a.At)
-			r.duration(at+"service", a.Service)
-			r.AtLeast(at+"items", a.Items, 0)
+		if min(a.At, a.Service, Duration(a.Items)) < 0 || max(a.At, a.Service) >= longest { // a path for each row would take seconds
+			row := fmt.Sprintf("%strace[%d].", path, i)
+			r.duration(row+"at", a.At)
+			r.duration(row+"service", a.Service)
+			r.AtLeast(row+"items", a.Items, 0)
 		}
 	}
 	r.distribution(path+"service", &q.Service)
 	r.Check(q.Target >= 0 && q.Target <= math.MaxFloat64, path+"target", q.Target, "a finite number of 0 or more, where 0 means 1")
 	r.Check(q.ActivationThreshold >= 0 && q.ActivationThreshold <= math.MaxFloat64,
 		path+"activationThreshold", q.ActivationThreshold, "a finite number of 0 or more")
+	r.Check(q.MetricLimit >= 0 && q.MetricLimit <= math.MaxFloat64, path+"metricLimit", q.MetricLimit, "a finite number of 0 or more, where 0 means no limit")
 	r.metric(path+"metric", q.Metric)
 	r.duration(path+"staleness", q.Staleness)
 	r.outages(path, q.Outages)
@@ -131,14 +156,14 @@ func (r *report) arrivals(path string, a *Arrivals, until Duration) (items float
 	if a.pattern == "" && len(a.rates) == 0 {
 		return 0
 	}
-	known := slices.Contains([]pattern{constant, poisson, bursts, daily}, a.pattern)
-	r.Check(known, path, a, "constant, poisson, bursts or daily")
-	r.Check(len(a.rates) == 1 || len(a.rates) > 1 && a.pattern == daily, path, a, "one rate, or several for daily")
+	r.Check(slices.Contains(patterns, a.pattern), path, a, "constant, poisson, bursts or daily")
+	r.Check(len(a.rates) == 1 || (len(a.rates) > 1 && a.pattern == daily), path, a, "one rate, or several for daily")
 	highest := 0.0
 	for _, rate := range a.rates {
-		fits := rate.items >= 0 && rate.items <= math.MaxInt32 && rate.per > 0 && rate.per < longest
-		r.Check(fits, path, a, "rates of 0 to 2147483647 items in more than 0s")
-		if fits {
+		validItems := rate.items >= 0 && rate.items <= math.MaxInt32
+		valid := validItems && rate.per > 0 && rate.per < longest
+		r.Check(valid, path, a, "rates of 0 to 2147483647 items in more than 0s")
+		if valid {
 			highest = max(highest, rate.perNanosecond())
 		}
 	}
@@ -172,8 +197,9 @@ func (r *report) distribution(path string, d *Distribution) {
 
 func (r *report) jobs(j *JobBehavior) {
 	r.distribution("jobs.startup", &j.Startup)
+	r.distribution("jobs.warmUp", &j.WarmUp)
 	r.distribution("jobs.completion", &j.Completion)
-	r.Check(slices.Contains([]string{"", "end", atStart}, j.Acknowledge), "jobs.acknowledge", j.Acknowledge, "end or start")
+	r.Check(slices.Contains([]string{"", "end", onStart}, j.Acknowledge), "jobs.acknowledge", j.Acknowledge, "end or start")
 	r.AtLeast("jobs.itemsPerJob", j.ItemsPerJob, 0)
 	r.Check(!j.DrainQueue || j.ItemsPerJob == 0, "jobs.itemsPerJob", j.ItemsPerJob, "0, since drainQueue is true")
 	r.duration("jobs.wait", j.Wait)
@@ -183,11 +209,11 @@ func (r *report) jobs(j *JobBehavior) {
 	r.duration("jobs.termination", j.Termination)
 }
 
-func (r *report) outages(path string, all []Outage) {
-	for i, o := range all {
-		at := fmt.Sprintf("%soutages[%d].", path, i)
-		r.duration(at+"from", o.From)
-		r.Check(o.Until > o.From && o.Until < longest, at+"until", o.Until, "a time after from, and less than 20 years")
+func (r *report) outages(path string, outages []Outage) {
+	for i, o := range outages {
+		prefix := fmt.Sprintf("%soutages[%d].", path, i)
+		r.duration(prefix+"from", o.From)
+		r.Check(o.Until > o.From && o.Until < longest, prefix+"until", o.Until, "a time after from, and less than 20 years")
 	}
 }
 

@@ -139,7 +139,7 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 }
 
 // play simulates the policies, and adds what was found.
-func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, built []simulation.Policy, bar *bar) (err error) {
+func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, built []simulation.Autoscaler, bar *bar) (err error) {
 	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
 	if r.Capacities, err = study.Capacities(world.Scenario, built, o); err != nil {
 		return err
@@ -167,7 +167,8 @@ func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenari
 			return err
 		}
 	}
-	return bar.part(1, 1)(1)
+	bar.part(1, 1)(1)
+	return nil
 }
 
 // repeated returns the command with the flags that were given, without the output.
@@ -212,12 +213,11 @@ func progress(to io.Writer) *bar {
 }
 
 // part returns the progress of a part of the work.
-func (b *bar) part(from, to float64) func(part float64) error {
-	return func(part float64) error {
+func (b *bar) part(from, to float64) func(part float64) {
+	return func(part float64) {
 		if b.ProgressBar != nil {
 			_ = b.Set(int((from + (to-from)*part) * 1000))
 		}
-		return nil
 	}
 }
 

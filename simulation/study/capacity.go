@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
 // The limits of a probe, and of the grid of loads.
 const (
-	mostItems   = 50_000
-	fewestLoads = 20
-	gridRatio   = 1.25 // of a load to the next
-	refined     = 1.01 // of the ends of a change
+	maxItems  = 50_000
+	minLoads  = 20
+	gridRatio = 1.25 // of a load to the next
+	refined   = 1.01 // of the ends of a change
 )
 
 // A Capacity has the loads at which the queue of a policy grows.
@@ -66,30 +67,30 @@ type Trend struct {
 
 // Capacities tests the scenario's own load under each policy. [Capacity.Measure] finds the
 // other loads. The scenario must be valid under each policy.
-func Capacities(s simulation.Scenario, policies []simulation.Policy, o Options) ([]Capacity, error) {
-	all := make([]Capacity, len(policies))
-	var todo []task
+func Capacities(s simulation.Scenario, policies []simulation.Autoscaler, o Options) ([]Capacity, error) {
+	capacities := make([]Capacity, len(policies))
+	var todo []probeRun
 	for i, p := range policies {
-		c := &all[i]
-		s.Policy = p
+		c := &capacities[i]
+		s.Autoscaler = p
 		settings := p.Settings()
 		c.Policy, c.scenario, c.Load = settings.Name, s, s.Load()
 		c.unit = c.Load.Arrivals
 		c.Present.Load = c.unit
-		if c.Reason = reason(s, c.Load, settings.Interval); c.Reason == "" {
-			todo = append(todo, task{c, &c.Present, false}, task{c, &c.Present, true})
+		if c.Reason = reason(s, c.Load, intervalOf(settings)); c.Reason == "" {
+			todo = append(todo, probeRun{c, &c.Present, false}, probeRun{c, &c.Present, true})
 		}
 	}
-	return all, carryOut(todo, o)
+	return capacities, carryOut(todo, o)
 }
 
 // reason returns why a scenario has no capacity.
 func reason(s simulation.Scenario, load simulation.Load, interval simulation.Duration) string {
-	trace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
+	hasTrace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
 	switch {
 	case load.Arrivals == 0:
 		return "no items arrive"
-	case trace && load.Length < pollsOfABlock*cmp.Or(interval, defaultInterval):
+	case hasTrace && load.Length < blockPolls*interval:
 		return "the trace is shorter than 20 polls"
 	case load.Burst > load.Length:
 		return "there is a single burst"
@@ -97,26 +98,29 @@ func reason(s simulation.Scenario, load simulation.Load, interval simulation.Dur
 	return ""
 }
 
-// A task is a run of a probe.
-type task struct {
-	of   *Capacity
-	in   *Probe
-	long bool
+// A probeRun is a run of a probe.
+type probeRun struct {
+	capacity *Capacity
+	probe    *Probe
+	long     bool
 }
 
-func carryOut(todo []task, o Options) error {
-	var bar progress
-	bar.tell, bar.stop = o.Progress, o.Stop
-	return parallel(len(todo), o.Parallel, &bar, func(i int, tell func(float64) error) error {
+func carryOut(todo []probeRun, o Options) error {
+	var mutex sync.Mutex
+	completed := 0
+	return parallel(len(todo), o.Parallel, func(i int) error {
 		t := todo[i]
-		trend, err := t.of.probe(t.in.Load/t.of.unit, t.long)
+		trend, err := t.capacity.probe(t.probe.Load/t.capacity.unit, t.long, o.Stop)
 		if t.long {
-			t.in.Long = trend
+			t.probe.Long = trend
 		} else {
-			t.in.Empty = trend
+			t.probe.Empty = trend
 		}
-		if err == nil && tell != nil {
-			err = tell(1)
+		mutex.Lock()
+		defer mutex.Unlock()
+		completed++
+		if o.Progress != nil {
+			o.Progress(float64(completed) / float64(len(todo)))
 		}
 		return err
 	})
@@ -133,38 +137,34 @@ func (c *Capacity) Measure(o Options) error {
 			c.Probes = append(c.Probes, Probe{Load: load})
 		}
 	}
-	share := func(from, to float64) Options {
-		of := o
-		if o.Progress != nil {
-			of.Progress = func(part float64) error { return o.Progress(from + (to-from)*part) }
-		}
-		return of
-	}
-	if err := c.test(c.Probes, share(0, 0.7)); err != nil {
+	if err := c.test(c.Probes, o, 0); err != nil {
 		return err
 	}
 	byLoad := func(a, b Probe) int { return cmp.Compare(a.Load, b.Load) }
-	at, _ := slices.BinarySearchFunc(c.Probes, c.Present, byLoad)
-	c.Probes = slices.Insert(c.Probes, at, c.Present) // so that its answer is in Growing
-	for part := 0.7; ; part += (1 - part) / 3 {
-		between := c.changes()
-		if len(between) == 0 {
-			break
+	place, _ := slices.BinarySearchFunc(c.Probes, c.Present, byLoad)
+	c.Probes = slices.Insert(c.Probes, place, c.Present) // so that its answer is in Growing
+	for start := 0.5; ; start = (1 + start) / 2 {
+		probes := c.changes()
+		if len(probes) == 0 {
+			c.conclude()
+			return nil
 		}
-		if err := c.test(between, share(part, part+(1-part)/3)); err != nil {
+		if err := c.test(probes, o, start); err != nil {
 			return err
 		}
-		c.Probes = append(c.Probes, between...)
+		c.Probes = append(c.Probes, probes...)
 		slices.SortFunc(c.Probes, byLoad)
 	}
-	c.conclude()
-	return nil
 }
 
-func (c *Capacity) test(probes []Probe, o Options) error {
-	var todo []task
+// test tests loads. Its progress is half of the work that is left after a start.
+func (c *Capacity) test(probes []Probe, o Options, start float64) error {
+	if report := o.Progress; report != nil {
+		o.Progress = func(part float64) { report(start + (1-start)*part/2) }
+	}
+	var todo []probeRun
 	for i := range probes {
-		todo = append(todo, task{c, &probes[i], false}, task{c, &probes[i], true})
+		todo = append(todo, probeRun{c, &probes[i], false}, probeRun{c, &probes[i], true})
 	}
 	return carryOut(todo, o)
 }
@@ -178,23 +178,23 @@ func (c *Capacity) grid() []float64 {
 	}
 	low, high := min(c.unit, full)/16, 2*max(c.unit, min(full, 100*c.unit))
 	low = max(low, high/1000)
-	n := max(fewestLoads, int(math.Ceil(math.Log(high/low)/math.Log(gridRatio))))
-	all := make([]float64, n)
-	for i := range all {
-		all[i] = low * math.Pow(high/low, float64(i)/float64(n-1))
+	n := max(minLoads, int(math.Ceil(math.Log(high/low)/math.Log(gridRatio))))
+	loads := make([]float64, n)
+	for i := range loads {
+		loads[i] = low * math.Pow(high/low, float64(i)/float64(n-1))
 	}
-	return all
+	return loads
 }
 
 // changes returns a load between each two neighbours with different answers.
-func (c *Capacity) changes() (between []Probe) {
+func (c *Capacity) changes() (probes []Probe) {
 	for i := range c.Probes[1:] {
 		a, b := &c.Probes[i], &c.Probes[i+1]
 		if a.Grows() != b.Grows() && b.Load/a.Load > refined {
-			between = append(between, Probe{Load: math.Sqrt(a.Load * b.Load)})
+			probes = append(probes, Probe{Load: math.Sqrt(a.Load * b.Load)})
 		}
 	}
-	return between
+	return probes
 }
 
 // conclude collects the intervals in which the queue grows.
@@ -223,29 +223,29 @@ func (c *Capacity) conclude() {
 }
 
 // probe tests whether the queue grows at a load, relative to the scenario's own.
-func (c *Capacity) probe(load float64, long bool) (Trend, error) {
+func (c *Capacity) probe(load float64, long bool, stop func() error) (Trend, error) {
 	t := Trend{}
 	if long {
 		t.Start = max(200, 20*min(c.Load.Max, 500))
 	}
-	s, cycle, work := c.scenario.Repeated(load, mostItems-t.Start)
+	s, cycle, work := c.scenario.Repeated(load, maxItems-t.Start)
 	for i := range s.Queues {
 		s.Queues[i].Backlog = 0
 	}
 	if len(s.Queues) > 0 {
 		s.Queues[0].Backlog = t.Start
 	}
-	w := watch{cycle: seconds(cycle), work: work, whole: load == 1}
+	w := watch{cycle: seconds(cycle), work: work, whole: load == 1, stop: stop}
 	if work == 0 { // items that take no time are counted
 		w.items, w.work = true, c.unit*load
 	}
-	r, err := simulation.Run(s, simulation.Options{SummaryOnly: true, EachPoll: w.see})
+	r, err := simulation.Run(s, simulation.Options{SummaryOnly: true, EachPoll: w.record})
 	if err != nil {
 		return t, err
 	}
 	t.Summary = r.Summary
-	last := w.test()
-	t.Grows, t.Growth = last.grows(), last.mean
+	result := w.test()
+	t.Grows, t.Growth = result.grows(), result.mean
 	if !w.items && c.Load.Service > 0 {
 		t.Growth /= c.Load.Service
 	}

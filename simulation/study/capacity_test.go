@@ -18,16 +18,16 @@ import (
 func minimum(least, most int32, arrivals simulation.Arrivals, service time.Duration) simulation.Scenario {
 	return simulation.Scenario{
 		Seed: 1, Duration: simulation.Duration(4 * time.Hour),
-		Policy: simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most}},
-		Queues: []simulation.Queue{{Arrivals: arrivals, Service: simulation.Fixed(service)}},
-		Jobs:   simulation.JobBehavior{Startup: simulation.Fixed(20 * time.Second)},
+		Autoscaler: simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most}},
+		Queues:     []simulation.Queue{{Arrivals: arrivals, Service: simulation.Fixed(service)}},
+		Jobs:       simulation.JobBehavior{Startup: simulation.Fixed(20 * time.Second)},
 	}
 }
 
 func capacity(t *testing.T, s simulation.Scenario) *study.Capacity {
 	t.Helper()
 	require.NoError(t, s.Validate())
-	all, err := study.Capacities(s, []simulation.Policy{s.Policy}, study.Options{})
+	all, err := study.Capacities(s, []simulation.Autoscaler{s.Autoscaler}, study.Options{})
 	require.NoError(t, err)
 	return &all[0]
 }
@@ -46,39 +46,39 @@ func TestPresentLoad(t *testing.T) {
 		"KEDA ignores the queue below the minimum": {func(s *simulation.Scenario) { *s = minimum(2, 100, simulation.Poisson(0.5), 5*time.Second) }, true},
 		"no minimum": {func(s *simulation.Scenario) { *s = minimum(0, 100, simulation.Poisson(0.5), 5*time.Second) }, false},
 		"eager with slow starts": {func(s *simulation.Scenario) {
-			s.Policy, s.Jobs.Startup = scaled("eager", 20), simulation.Fixed(time.Minute)
+			s.Autoscaler, s.Jobs.Startup = scaled("eager", 20), simulation.Fixed(time.Minute)
 		}, true},
 		"as many pods as the load needs not": {func(s *simulation.Scenario) {
-			s.Policy, s.Clusters = scaled("accurate", 30), []simulation.Cluster{{Capacity: new(int64(7))}}
+			s.Autoscaler, s.Clusters = scaled("accurate", 30), []simulation.Cluster{{Capacity: new(int64(7))}}
 		}, true},
 		"failures with backoff": {func(s *simulation.Scenario) {
-			s.Policy, s.Jobs.FailureProbability = scaled("accurate", 30), 0.5
+			s.Autoscaler, s.Jobs.FailureProbability = scaled("accurate", 30), 0.5
 			s.Jobs.Backoff = simulation.Duration(2 * time.Minute)
 		}, true},
-		"the same without failures": {func(s *simulation.Scenario) { s.Policy = scaled("accurate", 30) }, false},
+		"the same without failures": {func(s *simulation.Scenario) { s.Autoscaler = scaled("accurate", 30) }, false},
 		"custom above its maximum": {func(s *simulation.Scenario) {
-			s.Policy = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{MaxReplicaCount: new(int32(8)), ScalingStrategy: keda.ScalingStrategy{
+			s.Autoscaler = simulation.KEDA{Profile: keda.Newest(), Spec: keda.Spec{MaxReplicaCount: new(int32(8)), ScalingStrategy: keda.ScalingStrategy{
 				Strategy: "custom", Parameters: strategy.Parameters{CustomScalingRunningJobPercentage: "0", CustomScalingQueueLengthDeduction: new(int32(0))},
 			}}}
 		}, false},
 		"a day whose peak is above the maximum": {func(s *simulation.Scenario) {
-			s.Duration, s.Policy = simulation.Duration(48*time.Hour), scaled("accurate", 20)
+			s.Duration, s.Autoscaler = simulation.Duration(48*time.Hour), scaled("accurate", 20)
 			s.Queues[0].Arrivals = simulation.Daily(0.05, 0.8, 0.05, 0.05)
 		}, false},
 		"a day that is too much": {func(s *simulation.Scenario) {
-			s.Duration, s.Policy = simulation.Duration(48*time.Hour), scaled("accurate", 20)
+			s.Duration, s.Autoscaler = simulation.Duration(48*time.Hour), scaled("accurate", 20)
 			s.Queues[0].Arrivals = simulation.Daily(0.3, 1.2, 0.3, 0.3)
 		}, true},
 		"a trace": {func(s *simulation.Scenario) {
-			s.Policy, s.Duration = scaled("accurate", 20), 0
+			s.Autoscaler, s.Duration = scaled("accurate", 20), 0
 			s.Queues[0].Arrivals, s.Queues[0].Trace = simulation.Arrivals{}, burstsOf(60, time.Hour)
 		}, false},
 		"a trace that is too much": {func(s *simulation.Scenario) {
-			s.Policy, s.Duration = scaled("accurate", 20), 0
+			s.Autoscaler, s.Duration = scaled("accurate", 20), 0
 			s.Queues[0].Arrivals, s.Queues[0].Trace = simulation.Arrivals{}, burstsOf(600, time.Hour)
 		}, true},
 		"90 items a second for 100 Jobs that empty the queue": {func(s *simulation.Scenario) {
-			s.Duration, s.Policy, s.Jobs.DrainQueue = simulation.Duration(24*time.Hour), scaled("accurate", 100), true
+			s.Duration, s.Autoscaler, s.Jobs.DrainQueue = simulation.Duration(24*time.Hour), scaled("accurate", 100), true
 			s.Queues[0].Arrivals, s.Queues[0].Service = simulation.Poisson(90), simulation.Fixed(time.Second)
 		}, false},
 	} {
@@ -149,10 +149,10 @@ func TestSameBytes(t *testing.T) {
 	var all []string
 	for _, parallel := range []int{1, 2, 7} {
 		o := study.Options{Parallel: parallel}
-		c, err := study.Capacities(s, []simulation.Policy{s.Policy}, o)
+		c, err := study.Capacities(s, []simulation.Autoscaler{s.Autoscaler}, o)
 		require.NoError(t, err)
 		require.NoError(t, c[0].Measure(o))
-		of, err := study.Replicate(s, []simulation.Policy{s.Policy, s.Policy}, o)
+		of, err := study.Replicate(s, []simulation.Autoscaler{s.Autoscaler, s.Autoscaler}, o)
 		require.NoError(t, err)
 		all = append(all, marshal(t, c)+marshal(t, of))
 	}
@@ -166,7 +166,7 @@ func servers(c int64, arrivals float64, service simulation.Distribution) simulat
 	p := simulation.NewScaling(strategy.Default{}, c)
 	p.Policy.Bounds.Min, p.Interval = c, simulation.Duration(30*time.Second)
 	return simulation.Scenario{
-		Seed: 1, Policy: p, Duration: simulation.Duration(10_000 / arrivals * float64(time.Second)), Drain: new(simulation.Duration(0)),
+		Seed: 1, Autoscaler: p, Duration: simulation.Duration(10_000 / arrivals * float64(time.Second)), Drain: new(simulation.Duration(0)),
 		Queues: []simulation.Queue{{Arrivals: simulation.Poisson(arrivals), Service: service}},
 		Jobs:   simulation.JobBehavior{DrainQueue: true, Wait: simulation.Duration(1e6 * time.Second)},
 	}
@@ -204,7 +204,7 @@ func TestErlang(t *testing.T) {
 			for _, share := range q.loads {
 				a := share * float64(q.c)
 				s := servers(q.c, a, q.service)
-				of, err := study.Replicate(s, []simulation.Policy{s.Policy}, study.Options{Seeds: 20, SummaryOnly: true})
+				of, err := study.Replicate(s, []simulation.Autoscaler{s.Autoscaler}, study.Options{Seeds: 20, SummaryOnly: true})
 				require.NoError(t, err)
 				e, want := of.Estimate(0, meanWait), q.wait(q.c, a)
 				half := (e.High - e.Low) / 2

@@ -17,7 +17,7 @@ var orders = simulation.Scenario{
 }
 
 // candidates are two strategies under the same maximum.
-var candidates = []simulation.Policy{simulation.NewScaling(strategy.Default{}, 20), simulation.NewScaling(strategy.Accurate{}, 20)}
+var candidates = []simulation.Autoscaler{simulation.NewScaling(strategy.Default{}, 20), simulation.NewScaling(strategy.Accurate{}, 20)}
 
 // waited is the time that 95 % of the items wait at most, in seconds.
 func waited(s *simulation.Summary) float64 { return s.Wait.P95 }
@@ -33,11 +33,11 @@ func ExampleReplicate() {
 		fmt.Printf("%s: %.0f to %.0f s\n", s.Policy, e.Low, e.High)
 	}
 	d := of.Difference(0, 1, waited)
-	fmt.Printf("%s %.0f s in %d runs\n", d.Word, d.Mean, of.Seeds)
+	fmt.Printf("%s, %.0f s in %d runs\n", d.Word, d.Mean, of.Seeds)
 	// Output:
 	// default, max 20: 118 to 129 s
 	// accurate, max 20: 38 to 39 s
-	// differs by 85 s in 33 runs
+	// different, 85 s in 33 runs
 }
 
 // The load at which the queue begins to grow.
@@ -58,11 +58,11 @@ func ExampleCapacity_Measure() {
 
 // The smallest of several maxima that lets 95 % of the items wait at most a minute.
 func ExampleSearch() {
-	var tried []simulation.Policy
+	var tried []simulation.Autoscaler
 	for most := int64(4); most <= 20; most += 4 {
 		tried = append(tried, simulation.NewScaling(strategy.Accurate{}, most))
 	}
-	minute := study.Condition{Value: waited, Most: 60}
+	minute := study.Condition{Value: waited, Limit: 60}
 	found, err := study.Search(orders, tried, []study.Condition{minute}, study.Options{})
 	if err != nil {
 		panic(err)

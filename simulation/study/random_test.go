@@ -41,13 +41,13 @@ func workload(random *rand.Rand) simulation.Scenario {
 			of.CustomScalingRunningJobPercentage, of.CustomScalingQueueLengthDeduction = "0.5", new(int32(1))
 		}
 		release, _ := keda.Release(pick("2.4", "2.18", "2.21"))
-		s.Policy = simulation.KEDA{Profile: release, Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most, ScalingStrategy: of}}
+		s.Autoscaler = simulation.KEDA{Profile: release, Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most, ScalingStrategy: of}}
 		return s
 	}
 	of, _ := strategy.FromSpec(pick("default", "accurate", "eager", "pendingAware"), strategy.Parameters{})
 	p := simulation.NewScaling(of, int64(most))
 	p.Policy.Bounds.Min = int64(least)
-	s.Policy = p
+	s.Autoscaler = p
 	return s
 }
 
@@ -133,7 +133,7 @@ func TestCoverage(t *testing.T) {
 			if e.Low-half <= truth.Mean && truth.Mean <= e.High+half {
 				covered[name]++
 			}
-			if d := of.Difference(1, 0, value); d.Word == study.CannotTell {
+			if d := of.Difference(1, 0, value); d.Word == study.TooClose {
 				cannot++
 				if d.Low <= many.Difference(1, 0, value).Mean && many.Difference(1, 0, value).Mean <= d.High {
 					right++

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -12,9 +15,9 @@ import (
 
 // Options control a study. The zero value decides on the number of seeds itself.
 type Options struct {
-	// Progress receives the completed share of the work, from 0 to 1, which never
-	// decreases. It is never called by two goroutines at once. An error ends the work, and is returned.
-	Progress func(part float64) error
+	// Progress receives the completed share of the work, from 0 to 1, which never decreases. It
+	// is never called by two goroutines at once.
+	Progress func(part float64)
 	// Stop is called often, by several goroutines. An error ends the work, and is returned.
 	Stop func() error
 	// Parallel is the number of simultaneous runs; below 1 it is the number of processors. It
@@ -22,48 +25,38 @@ type Options struct {
 	Parallel int
 	// Seeds is the number of replications; 0 means as many as are needed, from 10 to 200.
 	Seeds int
+	// Resample also plays shuffled copies of the traces, which widen the intervals.
+	Resample bool
 	// SummaryOnly leaves out the bands, and the ticks of the first run.
 	SummaryOnly bool
 }
 
-// The limits of the number of seeds that a study chooses, and the number of resampled
-// traces.
+// The limits of the number of seeds that a study chooses, and the number of shuffled traces.
 const (
-	fewestSeeds = 10
-	mostSeeds   = 200
-	resamples   = 40
-)
-
-// Values of Study.Sampling.
-const (
-	fromSeeds     = "seeds"
-	fromBlocks    = "blocks"
-	fromFewBlocks = "fewBlocks"
-	exactly       = "exact"
+	minSeeds  = 10
+	maxSeeds  = 200
+	resamples = 40
 )
 
 // A Study holds replications of several policies.
 type Study struct {
-	// Sampling is the source of the differences between replications:
-	//
-	//	seeds      random numbers; intervals are of means
-	//	blocks     blocks of the trace; intervals are of a trace of this length
-	//	fewBlocks  the trace has fewer than 10 blocks; there are no intervals
-	//	exact      nothing is random; intervals have no width
-	Sampling string   `json:"sampling"`
-	Seeds    int      `json:"seeds"`            // runs of each policy
-	Blocks   int      `json:"blocks,omitempty"` // of the trace
-	Samples  []Sample `json:"samples"`          // in the order of the policies
+	Exact    bool     `json:"exact,omitempty"`    // nothing is random: there is one run, and intervals have no width
+	Recorded bool     `json:"recorded,omitempty"` // the arrivals are those of a trace, in each run
+	Seeds    int      `json:"seeds"`              // runs of each policy
+	Blocks   int      `json:"blocks,omitempty"`   // of the traces, if copies of them are shuffled
+	Samples  []Sample `json:"samples"`            // in the order of the policies
 }
 
 // A Sample holds the replications of a policy.
 type Sample struct {
-	Policy string               `json:"policy"` // its name
-	Runs   []simulation.Summary `json:"runs"`   // in the order of the seeds
-	// First is the run under the first seed, of the recorded trace if there is one.
+	Policy string               `json:"policy"`
+	Runs   []simulation.Summary `json:"runs"` // by seed
+	// Resampled are the runs of shuffled traces.
+	Resampled []simulation.Summary `json:"resampled,omitempty"`
+	// First is the run under the first seed.
 	First simulation.Result `json:"first"`
-	// Queue and Jobs are the waiting items and the unfinished Jobs over time, in steps of so
-	// many seconds.
+	// Queue and Jobs are the waiting items and the unfinished Jobs over time, as means of steps of
+	// so many seconds.
 	Step  float64 `json:"step,omitempty"`
 	Queue Band    `json:"queue,omitzero"`
 	Jobs  Band    `json:"jobs,omitzero"`
@@ -72,7 +65,7 @@ type Sample struct {
 }
 
 // A Band holds, for each place of a curve, the mean of the runs and the values between which
-// 90 % of the runs are.
+// 90 % of the runs are, shuffled traces included.
 type Band struct {
 	Mean []float64 `json:"mean,omitempty"`
 	Low  []float64 `json:"low,omitempty"`
@@ -82,149 +75,196 @@ type Band struct {
 // Undone returns the number of items that are neither done nor lost.
 func Undone(s *simulation.Summary) float64 { return float64(s.Arrived - s.Done - s.Lost) }
 
-// Replicate runs the scenario under each policy in place of its own. An error joins the
-// problems of the scenario and of each policy, after its name or policies[i]; otherwise it
+// Replicate runs the scenario under each autoscaler in place of its own. An error joins the
+// problems of the scenario and of each autoscaler, after its name or policies[i]; otherwise it
 // is the error of a run.
-func Replicate(s simulation.Scenario, policies []simulation.Policy, o Options) (*Study, error) {
+func Replicate(s simulation.Scenario, policies []simulation.Autoscaler, o Options) (*Study, error) {
 	if err := problems(s, policies); err != nil {
 		return nil, err
 	}
-	r := newReplicator(s, policies, o)
-	if err := r.grow(r.first()); err != nil {
+	r, err := newReplicator(s, policies, o)
+	if err != nil {
 		return nil, err
 	}
-	for r.study.Sampling == fromSeeds && o.Seeds == 0 {
-		n := r.study.wanted()
-		if n <= r.study.Seeds {
-			break
-		}
+	for n := r.start(); n > r.study.Seeds; n = r.neededSeeds() {
 		if err := r.grow(n); err != nil {
 			return nil, err
 		}
 	}
-	return r.finish(), nil
+	if err := r.resample(); err != nil {
+		return nil, err
+	}
+	r.addBands()
+	return r.study, nil
 }
 
-// problems returns the problems of the scenario under each of the policies.
-func problems(s simulation.Scenario, policies []simulation.Policy) error {
-	var all field.Errors
-	seen := map[string]bool{}
+// problems returns the problems of the scenario under each of the autoscalers.
+func problems(s simulation.Scenario, policies []simulation.Autoscaler) error {
+	var errs field.Errors
+	reported := map[string]bool{}
 	for i, p := range policies {
-		s.Policy = p
+		s.Autoscaler = p
 		for _, err := range field.All(s.Validate()) {
-			if err.Path == "policy" || len(err.Path) > 7 && err.Path[:7] == "policy." {
+			if err.Path == "policy" || strings.HasPrefix(err.Path, "policy.") {
 				name := fmt.Sprintf("policies[%d]", i)
 				if p != nil {
 					name = cmp.Or(p.Settings().Name, name)
 				}
-				all.Join("", fmt.Errorf("%s: %w", name, err))
-			} else if !seen[err.Error()] {
-				seen[err.Error()] = true
-				all.Join("", err)
+				errs.Join("", fmt.Errorf("%s: %w", name, err))
+			} else if !reported[err.Error()] {
+				reported[err.Error()] = true
+				errs.Join("", err)
 			}
 		}
 	}
-	return all.Err()
+	return errs.Err()
 }
 
 // A replicator adds replications to a study.
 type replicator struct {
 	scenario simulation.Scenario
-	policies []simulation.Policy
+	policies []simulation.Autoscaler
 	options  Options
 	study    *Study
-	curves   [][]curves // of each policy, by seed
-	bar      progress
-	splice   func(seed int) simulation.Scenario
+	blocks   blocks
+	step     float64
+	curves   [][]*curves // of each policy
+	progress float64
 }
 
-func newReplicator(s simulation.Scenario, policies []simulation.Policy, o Options) *replicator {
-	r := &replicator{scenario: s, policies: policies, options: o, study: &Study{Sampling: exactly, Samples: make([]Sample, len(policies))}}
-	r.bar.tell, r.bar.stop = o.Progress, o.Stop
-	r.curves = make([][]curves, len(policies))
+func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Options) (*replicator, error) {
+	load := s.Load()
+	r := &replicator{
+		scenario: s, policies: policies, options: o, curves: make([][]*curves, len(policies)), step: stepOf(s, load.Length),
+		study: &Study{Exact: !load.Random, Samples: make([]Sample, len(policies))},
+	}
 	for i, p := range policies {
 		r.study.Samples[i].Policy = p.Settings().Name
 	}
-	hasTrace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
-	switch {
-	case hasTrace:
-		r.study.Sampling = fromFewBlocks
-		b := blocksOf(s, policies)
-		if r.study.Blocks = b.n; b.n >= fewestBlocks {
-			r.study.Sampling, r.splice = fromBlocks, b.scenario
+	r.study.Recorded = slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
+	if o.Resample {
+		r.blocks = newBlocks(s, policies)
+		if r.study.Blocks = r.blocks.count; r.blocks.count < minBlocks {
+			return nil, fmt.Errorf("the trace has %d blocks of 20 polls, and at least %d are needed to shuffle it", r.blocks.count, minBlocks)
 		}
-	case s.Load().Random:
-		r.study.Sampling = fromSeeds
 	}
-	return r
+	return r, nil
 }
 
-// first returns the number of runs to begin with.
-func (r *replicator) first() int {
+// start returns the number of runs to begin with.
+func (r *replicator) start() int {
 	switch {
-	case r.study.Sampling == exactly || r.study.Sampling == fromFewBlocks && !r.scenario.Load().Random:
+	case r.study.Exact:
 		return 1
 	case r.options.Seeds > 0:
 		return r.options.Seeds
-	case r.study.Sampling == fromBlocks:
-		return resamples
 	}
-	return fewestSeeds
+	return minSeeds
+}
+
+// A task is a run of a policy.
+type task struct {
+	policy int
+	seed   int
+	result *simulation.Result
+	curves *curves
 }
 
 // grow adds runs until there are n of each policy.
 func (r *replicator) grow(n int) error {
-	from, each := r.study.Seeds, len(r.policies)
-	type outcome struct {
-		summary simulation.Summary
-		curves  curves
-		first   *simulation.Result
-	}
-	jobs := (n - from) * each
-	recorded := 0 // runs of the recorded trace itself, which is not among its resamples
-	if from == 0 && r.splice != nil {
-		recorded = each
-	}
-	all := make([]outcome, jobs+recorded)
-	err := parallel(len(all), r.options.Parallel, &r.bar, func(i int, tell func(float64) error) error {
-		s, seed := r.scenario, from+i/each
-		if i >= jobs {
-			seed = 0
-		} else if r.splice != nil {
-			s = r.splice(seed)
+	tasks, err := r.play(r.study.Seeds, n, func(int) simulation.Scenario { return r.scenario })
+	for i := range tasks {
+		t := &tasks[i]
+		sample := &r.study.Samples[t.policy]
+		if len(sample.Runs) == 0 {
+			sample.First = *t.result
 		}
-		s.Policy, s.Seed = r.policies[i%each], r.scenario.Seed+uint64(seed)
-		first := from == 0 && (i >= jobs || recorded == 0 && seed == 0)
-		result, c, err := play(s, r.scenario, r.options.SummaryOnly, first, tell)
-		if err != nil {
-			return err
-		}
-		all[i] = outcome{summary: result.Summary, curves: c}
-		if first {
-			all[i].first = result
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, one := range all {
-		sample := &r.study.Samples[i%each]
-		if one.first != nil {
-			sample.First = *one.first
-		}
-		if i < jobs {
-			sample.Runs = append(sample.Runs, one.summary)
-			r.curves[i%each] = append(r.curves[i%each], one.curves)
-		}
+		sample.Runs = append(sample.Runs, t.result.Summary)
 	}
 	r.study.Seeds = n
-	return nil
+	return err
 }
 
-// wanted returns the number of seeds after which the intervals are expected to be narrow.
-func (s *Study) wanted() int {
+// resample adds runs of shuffled traces.
+func (r *replicator) resample() error {
+	if !r.options.Resample {
+		return nil
+	}
+	tasks, err := r.play(0, resamples, r.blocks.scenario)
+	for i := range tasks {
+		sample := &r.study.Samples[tasks[i].policy]
+		sample.Resampled = append(sample.Resampled, tasks[i].result.Summary)
+	}
+	return err
+}
+
+// play runs each policy under the seeds from a number until another.
+func (r *replicator) play(from, until int, scenario func(seed int) simulation.Scenario) ([]task, error) {
+	width := len(r.policies)
+	tasks := make([]task, max(0, until-from)*width)
+	start, completed := r.progress, 0
+	var mutex sync.Mutex
+	err := parallel(len(tasks), r.options.Parallel, func(i int) (err error) {
+		t := &tasks[i]
+		t.policy, t.seed = i%width, from+i/width
+		s := scenario(t.seed)
+		s.Autoscaler, s.Seed = r.policies[t.policy], r.scenario.Seed+uint64(t.seed)
+		t.result, t.curves, err = r.run(s, from == 0 && t.seed == 0)
+		mutex.Lock()
+		defer mutex.Unlock()
+		completed++
+		r.progress = start + (1-start)*0.9*float64(completed)/float64(len(tasks)) // further seeds may follow
+		if r.options.Progress != nil {
+			r.options.Progress(r.progress)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range tasks {
+		r.curves[tasks[i].policy] = append(r.curves[tasks[i].policy], tasks[i].curves)
+	}
+	return tasks, nil
+}
+
+// run plays a scenario. A first run keeps its ticks.
+func (r *replicator) run(s simulation.Scenario, first bool) (*simulation.Result, *curves, error) {
+	c := &curves{step: r.step}
+	bands := !r.options.SummaryOnly
+	var ticks []simulation.Tick
+	o := simulation.Options{SummaryOnly: true, Waits: bands}
+	if bands || r.options.Stop != nil {
+		o.EachPoll = func(t simulation.Tick) error {
+			if bands {
+				c.add(t.Seconds, t.QueueArea, t.JobArea)
+			}
+			if bands && first {
+				ticks = append(ticks, t)
+			}
+			if r.options.Stop != nil {
+				return r.options.Stop()
+			}
+			return nil
+		}
+	}
+	result, err := simulation.Run(s, o)
+	if err != nil || !bands {
+		return result, c, err
+	}
+	end := &result.Summary
+	c.add(end.Seconds, end.MeanQueue*end.Seconds, end.MeanJobs*end.Seconds)
+	result.Ticks, c.waits = ticks, result.Waits
+	return result, c, nil
+}
+
+// neededSeeds returns the number of seeds after which the intervals are expected to be narrow.
+func (r *replicator) neededSeeds() int {
+	s := r.study
 	n := s.Seeds
+	if s.Exact || r.options.Seeds > 0 {
+		return n
+	}
 	for i := range s.Samples {
 		cost := s.Estimate(i, (*simulation.Summary).Cost).Mean
 		for _, m := range []struct {
@@ -237,22 +277,122 @@ func (s *Study) wanted() int {
 		} {
 			e := s.Estimate(i, m.value)
 			if half, limit := (e.High-e.Low)/2, max(math.Abs(e.Mean)/20, m.limit); half > limit {
-				n = max(n, s.Seeds+fewestSeeds, int(math.Ceil(min(float64(s.Seeds)*half*half/limit/limit, mostSeeds))))
+				n = max(n, s.Seeds+minSeeds, int(math.Ceil(min(float64(s.Seeds)*half*half/limit/limit, maxSeeds))))
 			}
 		}
 	}
-	return min(n, mostSeeds)
+	return min(n, maxSeeds)
 }
 
-// finish makes bands of the curves.
-func (r *replicator) finish() *Study {
-	for i := range r.study.Samples {
-		if s := &r.study.Samples[i]; !r.options.SummaryOnly {
-			s.Step = stepOf(r.scenario)
-			s.Queue = bandOf(r.curves[i], func(c *curves) []float64 { return c.queue })
-			s.Jobs = bandOf(r.curves[i], func(c *curves) []float64 { return c.jobs })
-			s.Waits = bandOf(r.curves[i], func(c *curves) []float64 { return c.waits })
-		}
+func (r *replicator) addBands() {
+	if r.options.SummaryOnly {
+		return
 	}
-	return r.study
+	for i := range r.study.Samples {
+		s := &r.study.Samples[i]
+		s.Step = r.step
+		s.Queue = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.queue })
+		s.Jobs = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.jobs })
+		s.Waits = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.waits })
+	}
+}
+
+// curves are those of one run: means over each step, and the quantiles of the wait.
+type curves struct {
+	step                     float64
+	queue, jobs, waits       []float64
+	time, queueArea, jobArea float64 // so far
+}
+
+// The parts of the time in which items arrive, and of the longest run, that curves have.
+const (
+	arrivalSteps = 240
+	runSteps     = 960
+)
+
+// stepOf returns the seconds of a step, for items that arrive for a time.
+func stepOf(s simulation.Scenario, length simulation.Duration) float64 {
+	drain := max(length, hour)
+	if s.Drain != nil {
+		drain = *s.Drain
+	}
+	return max(seconds(length)/arrivalSteps, seconds(length+drain)/runSteps, 1e-3)
+}
+
+// add adds the areas below the curves until a time, which is shared out by the steps that it spans.
+func (c *curves) add(time, queueArea, jobArea float64) {
+	span := time - c.time
+	for i := int(c.time / c.step); float64(i)*c.step < time; i++ {
+		overlap := min(time, float64(i+1)*c.step) - max(c.time, float64(i)*c.step)
+		if overlap <= 0 {
+			continue
+		}
+		for len(c.queue) <= i {
+			c.queue, c.jobs = append(c.queue, 0), append(c.jobs, 0)
+		}
+		c.queue[i] += (queueArea - c.queueArea) * overlap / span / c.step
+		c.jobs[i] += (jobArea - c.jobArea) * overlap / span / c.step
+	}
+	c.time, c.queueArea, c.jobArea = time, queueArea, jobArea
+}
+
+// newBand returns the band of curves, of which shorter ones continue with 0. The mean is that of the
+// first n.
+func newBand(runs []*curves, n int, values func(*curves) []float64) (b Band) {
+	length := 0
+	for _, c := range runs {
+		length = max(length, len(values(c)))
+	}
+	column := make([]float64, len(runs))
+	for k := range length {
+		mean := 0.0
+		for i, c := range runs {
+			column[i] = 0
+			if v := values(c); k < len(v) {
+				column[i] = v[k]
+			}
+			if i < n {
+				mean += column[i] / float64(n)
+			}
+		}
+		slices.Sort(column)
+		tail := len(column) / 20
+		b.Mean = append(b.Mean, mean)
+		b.Low, b.High = append(b.Low, min(mean, column[tail])), append(b.High, max(mean, column[len(column)-1-tail]))
+	}
+	return b
+}
+
+// parallel calls work for 0 to n-1, some at the same time, and returns the error of the
+// lowest index.
+func parallel(n, width int, work func(i int) error) error {
+	if width < 1 {
+		width = runtime.GOMAXPROCS(0)
+	}
+	errs := make([]error, n)
+	var mutex sync.Mutex
+	next, failed := 0, false
+	take := func() int {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if failed {
+			return n
+		}
+		next++
+		return next - 1
+	}
+	var group sync.WaitGroup
+	for range min(width, n) {
+		group.Go(func() {
+			for i := take(); i < n; i = take() {
+				if errs[i] = work(i); errs[i] != nil {
+					mutex.Lock()
+					failed = true
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return cmp.Or(errs...)
 }

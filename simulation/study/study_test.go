@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/premise"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 	"github.com/scaledjob/scaledjob/strategy"
@@ -25,7 +27,7 @@ func marshal(t *testing.T, v any) string {
 }
 
 // under are strategies as policies with a maximum.
-func under(t *testing.T, most int64, names ...string) (all []simulation.Policy) {
+func under(t *testing.T, most int64, names ...string) (all []simulation.Autoscaler) {
 	for _, name := range names {
 		of, err := strategy.FromSpec(name, strategy.Parameters{})
 		require.NoError(t, err)
@@ -54,13 +56,13 @@ func TestReplicate(t *testing.T) {
 	policies := under(t, 20, "default", "accurate")
 	of, err := study.Replicate(s, policies, study.Options{Seeds: 3})
 	require.NoError(t, err)
-	require.Equal(t, "seeds", of.Sampling)
+	require.False(t, of.Exact)
 	for i := range of.Samples {
 		sample := &of.Samples[i]
 		require.Len(t, sample.Runs, 3)
 		for seed, got := range sample.Runs {
 			alone := s
-			alone.Policy, alone.Seed = policies[i], s.Seed+uint64(seed)
+			alone.Autoscaler, alone.Seed = policies[i], s.Seed+uint64(seed)
 			r, err := simulation.Run(alone, simulation.Options{})
 			require.NoError(t, err)
 			require.Equal(t, r.Summary, got)
@@ -71,15 +73,60 @@ func TestReplicate(t *testing.T) {
 		}
 		require.Len(t, sample.Waits.Mean, 101)
 		require.NotEmpty(t, sample.Queue.Mean)
-		mean := 0.0 // the area below the band is that of the runs
-		for _, v := range sample.Jobs.Mean {
-			mean += v * sample.Step
+	}
+}
+
+// A chart never leaves what happened in its runs: it is at least 0 and at most the highest count,
+// and the area below its mean is that of the runs.
+func TestBands(t *testing.T) {
+	premise.CheckN(t, 60, propBands, premise.Least{"Jobs at the maximum": 0.1, "a step that ends between polls": 0.5, "a trace": 0.2})
+}
+func FuzzBands(f *testing.F) { premise.Fuzz(f, propBands) }
+
+func propBands(t *rapid.T, c *premise.Counts) {
+	s := steady(0.02+rapid.Float64Range(0, 0.5).Draw(t, "rate"), time.Duration(rapid.IntRange(1, 120).Draw(t, "service"))*time.Second)
+	s.Duration = simulation.Duration(rapid.Int64Range(int64(10*time.Second), int64(3*time.Hour)).Draw(t, "duration"))
+	most := rapid.Int64Range(1, 20).Draw(t, "maximum")
+	of := simulation.NewScaling(strategy.Accurate{}, most)
+	of.Interval = simulation.Duration(rapid.Int64Range(1, 90).Draw(t, "interval")) * simulation.Duration(time.Second)
+	o := study.Options{Seeds: rapid.IntRange(1, 3).Draw(t, "seeds")}
+	if trace := rapid.IntRange(0, 2).Draw(t, "trace") == 0; trace {
+		c.Note("a trace", true)
+		s.Queues[0].Arrivals = simulation.Arrivals{}
+		for at := simulation.Duration(0); at < s.Duration; at += s.Duration/97 + 1 {
+			s.Queues[0].Trace = append(s.Queues[0].Trace, simulation.Arrival{At: at, Items: rapid.Int64Range(0, 9).Draw(t, "items")})
 		}
-		work := 0.0
-		for _, r := range sample.Runs {
-			work += (r.BusySeconds + r.IdleSeconds) / 3
+		o.Resample = s.Duration > 10*20*of.Interval+simulation.Duration(time.Minute)
+	}
+	r, err := study.Replicate(s, []simulation.Autoscaler{of}, o)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	sample := &r.Samples[0]
+	var queue, jobs, queueArea, jobArea float64
+	for i, run := range append(slices.Clone(sample.Resampled), sample.Runs...) {
+		queue, jobs = max(queue, float64(run.PeakQueue)), max(jobs, float64(run.PeakJobs))
+		if i >= len(sample.Resampled) {
+			queueArea += run.MeanQueue * run.Seconds / float64(r.Seeds)
+			jobArea += run.MeanJobs * run.Seconds / float64(r.Seeds)
 		}
-		require.InEpsilon(t, work, mean, 0.3, "Jobs are seen at polls only")
+	}
+	c.Note("Jobs at the maximum", jobs == float64(most))
+	c.Note("a step that ends between polls", math.Mod(sample.Step, time.Duration(of.Interval).Seconds()) != 0)
+	for _, band := range []struct {
+		study.Band
+		highest, area float64
+	}{{sample.Queue, queue, queueArea}, {sample.Jobs, jobs, jobArea}} {
+		area := 0.0
+		for i := range band.Mean {
+			area += band.Mean[i] * sample.Step
+			if band.Low[i] < 0 || band.Low[i] > band.Mean[i] || band.Mean[i] > band.High[i] || band.High[i] > band.highest+1e-6 {
+				t.Fatalf("step %d: %g to %g, mean %g, and at most %g happened", i, band.Low[i], band.High[i], band.Mean[i], band.highest)
+			}
+		}
+		if math.Abs(area-band.area) > 1e-6*(1+band.area) {
+			t.Fatalf("the area is %g, and that of the runs %g", area, band.area)
+		}
 	}
 }
 
@@ -107,11 +154,11 @@ func TestThreeWords(t *testing.T) {
 	s := steady(0.2, time.Minute)
 	of, err := study.Replicate(s, under(t, 40, "accurate", "default", "accurate"), study.Options{Seeds: 10})
 	require.NoError(t, err)
-	require.Equal(t, study.Same, of.Difference(2, 0, wait).Word)
-	require.Equal(t, study.Differs, of.Difference(1, 0, wait).Word, "the metric leaves out the items in progress")
+	require.Equal(t, study.Equal, of.Difference(2, 0, wait).Word)
+	require.Equal(t, study.Different, of.Difference(1, 0, wait).Word, "the metric leaves out the items in progress")
 	require.Negative(t, of.Difference(0, 1, wait).High)
 	// Samples with a true difference of 241 and a spread far above it.
-	wide := study.Study{Sampling: "seeds", Seeds: 3, Samples: make([]study.Sample, 2)}
+	wide := study.Study{Seeds: 3, Samples: make([]study.Sample, 2)}
 	for i, waits := range [][]float64{{38, 38, 38}, {10, 800, 27}} {
 		for _, w := range waits {
 			var r simulation.Summary
@@ -120,68 +167,68 @@ func TestThreeWords(t *testing.T) {
 		}
 	}
 	d := wide.Difference(1, 0, wait)
-	require.Equal(t, study.CannotTell, d.Word)
+	require.Equal(t, study.TooClose, d.Word)
 	require.Greater(t, d.Needed, 3)
 	// A single seed has no interval, and needs as many as a study begins with.
 	one, err := study.Replicate(s, under(t, 40, "accurate", "default"), study.Options{Seeds: 1})
 	require.NoError(t, err)
 	d = one.Difference(1, 0, wait)
-	require.Equal(t, study.CannotTell, d.Word)
+	require.Equal(t, study.TooClose, d.Word)
 	require.False(t, d.Interval)
 	require.Equal(t, 10, d.Needed)
 	// Nothing random: one run, which is exact.
 	s.Queues[0].Arrivals, s.Queues[0].Service = simulation.Constant(0.2), simulation.Fixed(time.Minute)
 	of, err = study.Replicate(s, under(t, 40, "accurate", "default"), study.Options{})
 	require.NoError(t, err)
-	require.Equal(t, "exact", of.Sampling)
+	require.True(t, of.Exact)
 	require.Equal(t, 1, of.Seeds)
-	require.Equal(t, study.Differs, of.Difference(1, 0, wait).Word)
+	require.Equal(t, study.Different, of.Difference(1, 0, wait).Word)
 }
 
-// A trace without anything random is resampled in blocks, or has no interval.
+// A trace is played as it was in each run. Shuffled copies are an option, which widens the interval.
 func TestTraces(t *testing.T) {
 	s := steady(0.2, time.Minute)
-	s.Queues[0].Service = simulation.Fixed(time.Minute)
-	r, err := simulation.Run(withPolicy(s, under(t, 40, "default")[0]), simulation.Options{})
-	require.NoError(t, err)
-	require.NotEmpty(t, r.Ticks)
-	long := s
-	long.Queues = slices.Clone(s.Queues)
-	long.Duration = 0
-	long.Queues[0].Arrivals = simulation.Arrivals{}
+	s.Duration, s.Queues[0].Arrivals = 0, simulation.Arrivals{}
 	at := simulation.Duration(0)
 	for i := range 3000 {
 		at += simulation.Duration(time.Duration(2+(i*7919)%9) * time.Second)
-		long.Queues[0].Trace = append(long.Queues[0].Trace, simulation.Arrival{At: at})
+		if at > simulation.Duration(time.Hour) && at < simulation.Duration(75*time.Minute) {
+			at += simulation.Duration(20 * time.Second) // a lull
+		}
+		s.Queues[0].Trace = append(s.Queues[0].Trace, simulation.Arrival{At: at})
 	}
 	policies := under(t, 40, "accurate", "default")
-	of, err := study.Replicate(long, policies, study.Options{})
-	require.NoError(t, err)
-	require.Equal(t, "blocks", of.Sampling)
-	require.GreaterOrEqual(t, of.Blocks, 10)
-	e := of.Estimate(1, wait)
-	require.True(t, e.Interval)
-	require.Less(t, e.Low, e.High)
-	require.Equal(t, study.Differs, of.Difference(1, 0, wait).Word)
-	require.EqualValues(t, 3000, of.Samples[0].First.Summary.Arrived, "the recorded trace")
-	for _, run := range of.Samples[0].Runs {
-		require.InEpsilon(t, 3000, run.Arrived, 0.1)
+	for _, random := range []bool{true, false} {
+		if !random {
+			s.Queues[0].Service = simulation.Fixed(time.Minute)
+		}
+		of, err := study.Replicate(s, policies, study.Options{})
+		require.NoError(t, err)
+		require.True(t, of.Recorded)
+		require.Equal(t, !random, of.Exact)
+		for _, run := range of.Samples[0].Runs {
+			require.EqualValues(t, 3000, run.Arrived)
+			require.Equal(t, (of.Samples[0].Runs[0].DrainSeconds == nil), run.DrainSeconds == nil)
+		}
+		require.Equal(t, study.Different, of.Difference(1, 0, wait).Word)
+
+		shuffled, err := study.Replicate(s, policies, study.Options{Resample: true})
+		require.NoError(t, err)
+		require.Len(t, shuffled.Samples[1].Resampled, 40)
+		narrow, wide := of.Estimate(1, wait), shuffled.Estimate(1, wait)
+		require.Equal(t, narrow.Mean, wide.Mean, "judged on the recording")
+		require.Less(t, wide.Low, narrow.Low)
+		require.Less(t, narrow.High, wide.High)
+		require.Contains(t, shuffled.String(), "the recorded arrivals as they were")
+		require.Contains(t, shuffled.String(), "40 shuffled copies")
 	}
-	short := long
-	short.Duration = simulation.Duration(30 * time.Minute)
-	of, err = study.Replicate(short, policies, study.Options{})
-	require.NoError(t, err)
-	require.Equal(t, "fewBlocks", of.Sampling)
-	require.Equal(t, 3, of.Blocks)
-	d := of.Difference(1, 0, wait)
-	require.False(t, d.Interval)
-	require.Equal(t, study.CannotTell, d.Word)
-	require.Equal(t, 10, d.Needed)
-	require.Equal(t, "without intervals: the trace has 3 blocks of 20 polls, and 10 are needed", of.String())
+	s.Duration = simulation.Duration(30 * time.Minute)
+	_, err := study.Replicate(s, policies, study.Options{Resample: true})
+	require.EqualError(t, err, "the trace has 3 blocks of 20 polls, and at least 10 are needed to shuffle it")
 }
 
-func withPolicy(s simulation.Scenario, p simulation.Policy) simulation.Scenario {
-	s.Policy = p
+func withPolicy(s simulation.Scenario, p simulation.Autoscaler) simulation.Scenario {
+	s.Autoscaler = p
 	return s
 }
 
@@ -189,7 +236,7 @@ func withPolicy(s simulation.Scenario, p simulation.Policy) simulation.Scenario 
 func TestSearchIsExhaustive(t *testing.T) {
 	s := steady(0.2, 40*time.Second)
 	s.Duration = simulation.Duration(30 * time.Minute)
-	var policies []simulation.Policy
+	var policies []simulation.Autoscaler
 	for _, most := range []int64{14, 20, 9, 10, 11, 12, 13, 26} {
 		for _, interval := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute} {
 			for _, name := range []string{"accurate", "default"} {
@@ -203,7 +250,7 @@ func TestSearchIsExhaustive(t *testing.T) {
 	require.NoError(t, err)
 	chosen := map[int]bool{}
 	for _, bound := range []float64{20, 60, 120, 600, 3600} {
-		conditions := []study.Condition{{Value: wait, Most: bound, Below: true}, {Value: study.Undone}}
+		conditions := []study.Condition{{Value: wait, Limit: bound, Below: true}, {Value: study.Undone}}
 		best, least := -1, math.Inf(1)
 		for i := range policies {
 			met := true
@@ -234,7 +281,7 @@ func TestSearchIsExhaustive(t *testing.T) {
 		chosen[best] = true
 	}
 	require.Greater(t, len(chosen), 3, "the objective selects")
-	found, err := study.Search(s, policies[:6], []study.Condition{{Value: wait, Most: 0.001, Below: true}}, study.Options{})
+	found, err := study.Search(s, policies[:6], []study.Condition{{Value: wait, Limit: 0.001, Below: true}}, study.Options{})
 	require.NoError(t, err)
 	require.Equal(t, -1, found.Policy)
 	require.NotNil(t, found.Study)
@@ -243,7 +290,7 @@ func TestSearchIsExhaustive(t *testing.T) {
 func TestErrors(t *testing.T) {
 	s := steady(0.1, time.Minute)
 	s.Jobs.Wait = -1
-	_, err := study.Replicate(s, []simulation.Policy{simulation.Scaling{}, simulation.Scaling{Name: "mine", Interval: -1}, nil}, study.Options{})
+	_, err := study.Replicate(s, []simulation.Autoscaler{simulation.Scaling{}, simulation.Scaling{Name: "mine", Interval: -1}, nil}, study.Options{})
 	require.EqualError(t, err, `jobs.wait: found -1ns; use 0s or more, and less than 20 years
 mine: policy.interval: found -1ns; use 0s or more, where 0s means 30s
 policies[2]: policy: found nothing; use Scaling, KEDA, Placement or a type of your own`)
@@ -251,17 +298,12 @@ policies[2]: policy: found nothing; use Scaling, KEDA, Placement or a type of yo
 
 	s.Jobs.Wait = 0
 	var told []float64
-	o := study.Options{Progress: func(part float64) error {
-		told = append(told, part)
-		return nil
-	}}
+	o := study.Options{Progress: func(part float64) { told = append(told, part) }}
 	_, err = study.Replicate(s, under(t, 10, "default", "accurate"), o)
 	require.NoError(t, err)
 	require.Greater(t, len(told), 10)
 	require.IsNonDecreasing(t, told)
 	enough := errors.New("enough")
 	_, err = study.Replicate(s, under(t, 10, "default"), study.Options{Stop: func() error { return enough }})
-	require.ErrorIs(t, err, enough)
-	_, err = study.Replicate(s, under(t, 10, "default"), study.Options{Progress: func(float64) error { return enough }})
 	require.ErrorIs(t, err, enough)
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"math"
 	"sort"
 	"time"
@@ -8,9 +9,16 @@ import (
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
-const defaultInterval = simulation.Duration(30 * time.Second)
+const (
+	hour = simulation.Duration(time.Hour)
+	day  = 24 * hour
+)
 
 func seconds(d simulation.Duration) float64 { return time.Duration(d).Seconds() }
+
+func intervalOf(s simulation.Settings) simulation.Duration {
+	return cmp.Or(s.Interval, simulation.Duration(30*time.Second))
+}
 
 // A watch follows the unfinished work of a run, and ends it when its trend is decided.
 type watch struct {
@@ -20,41 +28,49 @@ type watch struct {
 	// whole lets a queue that does not grow be watched to the end of the run.
 	whole bool
 
-	at   []state
-	next int64 // arrivals before the next test
-	poll int   // polls before it
+	states []state
+	next   int64 // arrivals before the next test
+	polls  int   // before it
+	stop   func() error
 }
 
-// A state is that after a poll.
-type state struct{ time, left, offered float64 }
+// A state is that after a poll: the unfinished work, and the work that has arrived.
+type state struct{ time, work, offered float64 }
 
 // The first test of a run, after which the tests are at twice as many items and polls.
 const (
 	firstItems = 5_000
 	firstPolls = 1_000
-	leastItems = 200 // before any test
+	minItems   = 200 // before a test
 	// A queue that does not grow at first may do so later.
 	flatItems = 10_000
 	flatPolls = 3_000
 )
 
-func (w *watch) see(t simulation.Tick) error {
+func (w *watch) record(t simulation.Tick) error {
 	arrived := t.Done + t.Lost + t.Queued + t.InProgress
 	if w.items {
-		w.at = append(w.at, state{t.Seconds, float64(t.Queued + t.InProgress), float64(arrived)})
+		w.states = append(w.states, state{t.Seconds, float64(t.Queued + t.InProgress), float64(arrived)})
 	} else {
-		w.at = append(w.at, state{t.Seconds, t.Work, t.Offered})
+		w.states = append(w.states, state{t.Seconds, t.Work, t.Offered})
+	}
+	if w.stop != nil {
+		if err := w.stop(); err != nil {
+			return err
+		}
 	}
 	if w.next == 0 {
-		w.next, w.poll = arrived+firstItems, firstPolls
+		w.next, w.polls = arrived+firstItems, firstPolls
 	}
-	if len(w.at) < 2*slopes || arrived < w.next && (len(w.at) < w.poll || arrived < leastItems) {
+	due := arrived >= w.next || (len(w.states) >= w.polls && arrived >= minItems)
+	if !due || len(w.states) < 2*slopes {
 		return nil
 	}
-	w.next, w.poll = arrived+max(arrived/2, firstItems/2), len(w.at)+len(w.at)/2
-	now := w.test()
-	late := arrived >= flatItems || len(w.at) >= flatPolls
-	if now.certain() || now.flat() && late && !w.whole {
+	w.next, w.polls = arrived+max(arrived/2, firstItems/2), len(w.states)+len(w.states)/2
+	result := w.test()
+	late := arrived >= flatItems || len(w.states) >= flatPolls
+	flat := late && !w.whole && result.flat()
+	if flat || result.certain() {
 		return simulation.Stop
 	}
 	return nil
@@ -75,10 +91,10 @@ type test struct {
 // Parts of the run have whole cycles.
 func (w *watch) test() test {
 	t := test{work: w.work}
-	if len(w.at) < 3 {
+	if len(w.states) < 3 {
 		return t
 	}
-	end := w.at[len(w.at)-1].time
+	end := w.states[len(w.states)-1].time
 	from := end / 4
 	length := (end - from) / slopes
 	if w.cycle > 0 {
@@ -90,13 +106,13 @@ func (w *watch) test() test {
 		return t
 	}
 	var grown, offered []float64
-	before := w.stateAt(from)
+	last := w.stateAt(from)
 	for i := range n {
-		now := w.stateAt(from + float64(i+1)*length)
-		span := max(now.time-before.time, 1e-9)
-		grown = append(grown, (now.left-before.left)/span)
-		offered = append(offered, (now.offered-before.offered)/span-w.work)
-		before = now
+		next := w.stateAt(from + float64(i+1)*length)
+		span := max(next.time-last.time, 1e-9)
+		grown = append(grown, (next.work-last.work)/span)
+		offered = append(offered, (next.offered-last.offered)/span-w.work)
+		last = next
 	}
 	t.freedom = n - 1
 	t.mean, t.err = controlled(grown, offered)
@@ -104,9 +120,9 @@ func (w *watch) test() test {
 }
 
 // stateAt returns the state of the first poll at or after a time.
-func (w *watch) stateAt(at float64) state {
-	i := sort.Search(len(w.at), func(i int) bool { return w.at[i].time >= at-1e-6 })
-	return w.at[min(i, len(w.at)-1)]
+func (w *watch) stateAt(time float64) state {
+	i := sort.Search(len(w.states), func(i int) bool { return w.states[i].time >= time-1e-6 })
+	return w.states[min(i, len(w.states)-1)]
 }
 
 // controlled returns the mean of values and its standard error, with another variable of mean

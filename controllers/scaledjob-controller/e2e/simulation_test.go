@@ -205,12 +205,20 @@ func (l *load) simulated(t *testing.T, name string, n int, with change) (all []f
 		for i, at := range l.arrived {
 			trace = append(trace, simulation.Arrival{At: offset + simulation.Duration(at.Sub(l.arrived[0])), Service: simulation.Duration(with.service * float64(l.service[i]))})
 		}
+		arrived, responses := map[int64]time.Duration{}, []time.Duration(nil)
 		r, err := simulation.Run(simulation.Scenario{
-			Seed: uint64(k), Policy: p, Queues: []simulation.Queue{{Trace: trace, Metric: "waiting"}},
+			Seed: uint64(k), Autoscaler: p, Queues: []simulation.Queue{{Trace: trace, Metric: "waiting"}},
 			Jobs: simulation.JobBehavior{Startup: simulation.Recorded(startups...), Completion: simulation.Recorded(l.endings...)},
-		}, simulation.Options{SummaryOnly: true})
+		}, simulation.Options{SummaryOnly: true, Observe: func(e simulation.Event) {
+			switch e.Kind {
+			case "arrived":
+				arrived[e.Item] = e.At
+			case "done":
+				responses = append(responses, e.At-arrived[e.Item])
+			}
+		}})
 		require.NoError(t, err)
-		all = append(all, figures{float64(r.Summary.JobsCreated), float64(r.Summary.PeakJobs), r.Summary.Wait.Mean, r.Summary.Response.Mean + mean(l.endings)})
+		all = append(all, figures{float64(r.Summary.JobsCreated), float64(r.Summary.PeakJobs), r.Summary.Wait.Mean, mean(responses) + mean(l.endings)})
 	}
 	return all
 }

@@ -56,7 +56,7 @@ func parseGoal(text string) (g goal, err error) {
 	if err != nil || !(most > 0 || most == 0 && equal && !c.time) {
 		return g, wrong
 	}
-	return goal{study.Condition{Value: c.value, Most: most, Below: !equal}, text, c.format}, nil
+	return goal{study.Condition{Value: c.value, Limit: most, Below: !equal}, text, c.format}, nil
 }
 
 // A goalResult reports whether a policy meets a goal.
@@ -71,7 +71,7 @@ type goalResult struct {
 func judged(s *study.Study, goals []goal) (all []goalResult) {
 	for i := range s.Samples {
 		for _, g := range goals {
-			o := goalResult{s.Samples[i].Policy, g.text, string(study.CannotTell), s.Estimate(i, g.Value)}
+			o := goalResult{s.Samples[i].Policy, g.text, string(study.TooClose), s.Estimate(i, g.Value)}
 			switch {
 			case g.Meets(o.Estimate.High):
 				o.Result = "pass"

@@ -54,7 +54,7 @@ func (c *column) compare(s *study.Study) (line string, differ bool) {
 	for i := range s.Samples {
 		if i != best {
 			d := s.Difference(i, best, c.value)
-			differ = differ || d.Word != study.Same
+			differ = differ || d.Word != study.Equal
 			all = append(all, s.Samples[i].Policy+" "+c.text(s, d))
 		}
 	}
@@ -64,7 +64,7 @@ func (c *column) compare(s *study.Study) (line string, differ bool) {
 // text describes a difference in one of three words.
 func (c *column) text(s *study.Study, d study.Difference) string {
 	text := string(d.Word)
-	if d.Word == study.Same {
+	if d.Word == study.Equal {
 		return text
 	}
 	text += fmt.Sprintf(" %s", c.signed(d.Mean))
@@ -72,7 +72,7 @@ func (c *column) text(s *study.Study, d study.Difference) string {
 		text += fmt.Sprintf(" (%s to %s)", c.signed(d.Low), c.signed(d.High))
 	}
 	what := "seeds"
-	if s.Sampling == "blocks" || s.Sampling == "fewBlocks" {
+	if s.Blocks > 0 {
 		what = "blocks of a trace"
 	}
 	switch {

@@ -71,7 +71,7 @@ type member struct {
 
 // Build returns the policy for so many clusters, or all its problems. The problems of a
 // release of KEDA are found by package simulation.
-func (p *Policy) Build(clusters int) (simulation.Policy, error) {
+func (p *Policy) Build(clusters int) (simulation.Autoscaler, error) {
 	if p.Release.Profile != nil {
 		return simulation.KEDA{Name: p.Name, Profile: *p.Release.Profile, Spec: p.Spec, Metrics: p.metrics()}, nil
 	}
@@ -202,9 +202,9 @@ func (s *Flags) Compared(world *Scenario, names []string) (all []Policy, err err
 }
 
 // BuildAll builds the policies, and returns the problems of all of them.
-func BuildAll(all []Policy, clusters int) ([]simulation.Policy, error) {
+func BuildAll(all []Policy, clusters int) ([]simulation.Autoscaler, error) {
 	var problems field.Errors
-	var built []simulation.Policy
+	var built []simulation.Autoscaler
 	for i := range all {
 		p, err := all[i].Build(clusters)
 		problems.Join(all[i].Name, err)

@@ -32,10 +32,10 @@ func (s *Scenario) Check() error {
 	var problems field.Errors
 	built, err := s.Policy.Build(len(s.Clusters))
 	problems.Join("", err)
-	if s.Scenario.Policy = built; err != nil {
-		s.Scenario.Policy = simulation.Scaling{StuckAfter: s.Policy.StuckAfter} // its other problems are known
+	if s.Scenario.Autoscaler = built; err != nil {
+		s.Scenario.Autoscaler = simulation.Scaling{StuckAfter: s.Policy.StuckAfter} // its other problems are known
 		if len(s.Clusters) > 1 {
-			s.Scenario.Policy = simulation.Placement{}
+			s.Scenario.Autoscaler = simulation.Placement{}
 		}
 	}
 	if r := s.Policy.Release; r.Profile != nil {

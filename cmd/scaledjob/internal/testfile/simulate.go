@@ -73,7 +73,7 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 		s.Duration = *w.Duration
 	}
 	p := scenario.Policy{Release: r, Spec: m.KEDA.Spec}
-	if s.Policy, err = p.Build(1); err != nil {
+	if s.Autoscaler, err = p.Build(1); err != nil {
 		return nil, err
 	}
 	s.Jobs.Acknowledge = cmp.Or(w.Acknowledge, "end")

@@ -16,40 +16,40 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// A Policy decides how many Jobs to create. [Scaling], [KEDA] and [Placement] are
-// policies; a program's own type may be another.
-type Policy interface {
+// An Autoscaler decides how many Jobs to create. [Scaling], [KEDA] and [Placement] are
+// autoscalers; a program's own type may be another.
+type Autoscaler interface {
 	// Settings returns the parameters of the polls. A run calls it once.
 	Settings() Settings
-	// Decide decides a poll. It must be pure, since runs may call it at the same time:
-	// whatever a policy remembers goes into Decision.Checkpoint.
-	Decide(Poll) Decision
+	// Decide decides a o. It must be pure, since runs may call it at the same time:
+	// whatever an autoscaler remembers goes into Decision.Checkpoint.
+	Decide(Observation) Decision
 }
 
-// Settings are the part of a policy that is the same in all polls. The zero value polls
+// Settings are the part of an autoscaler that is the same in all polls. The zero value polls
 // every 30 s, expects no Jobs and keeps all finished Jobs.
 type Settings struct {
 	Name     string   // in results
 	Interval Duration // from poll to poll; 0 means 30s
 	// Min and Max are the documented bounds of the number of Jobs. The simulation does
-	// not enforce them: it measures how far a policy exceeds Max.
+	// not enforce them: it measures how far an autoscaler exceeds Max.
 	Min, Max int64
 	// StuckAfter is the time after which a pending Job is stuck; nil means never.
 	StuckAfter *Duration
 	// History limits the finished Jobs that each poll keeps.
 	History history.Limits
-	// Metrics select the items that each queue's metric counts under this policy, as Queue.Metric
-	// does; "" or no element means Queue.Metric.
+	// Metrics select the items that each queue's metric counts under this autoscaler, as
+	// Queue.Metric does; "" or no element means Queue.Metric.
 	Metrics []string
-	// Clusters reports whether Decide reads Poll.Clusters. A policy that does not read it
-	// works with one cluster.
+	// Clusters reports whether Decide reads Observation.Clusters. An autoscaler that does not
+	// read it works with one cluster.
 	Clusters bool
 }
 
 func (s *Settings) interval() Duration { return cmp.Or(s.Interval, 30*second) }
 
-// A Poll is the observation of a poll.
-type Poll struct {
+// An Observation is what a poll reads.
+type Observation struct {
 	Now     time.Time        // the run starts at 1970-01-01T00:00:00Z
 	Metrics []scaling.Metric // one for each queue; valid until Decide returns
 	// Jobs counts the unfinished Jobs of all clusters, or is nil if they are not known.
@@ -63,13 +63,13 @@ type Poll struct {
 	phase [phases]int64 // Jobs in each phase, in the first cluster
 }
 
-// A Decision holds the actions of a poll. The zero value does nothing.
+// A Decision holds the actions of a o. The zero value does nothing.
 type Decision struct {
 	Create int64            // Jobs to create in the first cluster; below 0 counts as 0
 	Place  []jobs.Placement // Jobs to create by the name of a cluster; unknown names are ignored
 	Delete []jobs.Ref       // Jobs to delete, finished or not; those that no longer exist are ignored
 	Rule   string           // why, for [Summary.Rules]
-	// Checkpoint is passed to the next poll. Decide must not modify it later.
+	// Checkpoint is passed to the next o. Decide must not modify it later.
 	Checkpoint any
 }
 
@@ -87,10 +87,10 @@ type Scaling struct {
 	History    history.Limits // the zero value keeps all
 }
 
-// NewScaling returns the policy of a strategy with a maximum and the defaults of a ScaledJob.
-func NewScaling(of strategy.Strategy, most int64) Scaling {
+// NewScaling returns the autoscaler of a strategy with a maximum and the defaults of a ScaledJob.
+func NewScaling(s strategy.Strategy, maximum int64) Scaling {
 	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
-	p.Policy.Strategy, p.Policy.Bounds.Max = of, most
+	p.Policy.Strategy, p.Policy.Bounds.Max = s, maximum
 	return p
 }
 
@@ -103,8 +103,8 @@ func (p Scaling) Settings() Settings {
 }
 
 // Decide calls [scaling.Decide].
-func (p Scaling) Decide(poll Poll) Decision {
-	d := scaling.Decide(p.Policy, scaling.State{Metrics: poll.Metrics, Jobs: poll.Jobs})
+func (p Scaling) Decide(o Observation) Decision {
+	d := scaling.Decide(p.Policy, scaling.State{Metrics: o.Metrics, Jobs: o.Jobs})
 	return Decision{Create: d.Create, Rule: d.Rule.String()}
 }
 
@@ -117,8 +117,8 @@ func (s *Settings) bound(b scaling.Bounds) {
 	s.Min = min(max(0, b.Min), s.Max)
 }
 
-// describe sets a name if there is none: a strategy by some rules, and the settings that are
-// not the default.
+// describe sets a name if there is none: a strategy by some rules, and the settings that
+// differ from the default.
 func (s *Settings) describe(strategy string) {
 	if s.Name != "" {
 		return
@@ -179,14 +179,14 @@ func (p KEDA) Settings() Settings {
 		s.History.Failed = history.Keep(int(*n))
 	}
 	s.bound(b)
-	of := p.Spec.ScalingStrategy
-	name := cmp.Or(of.Strategy, "default")
+	chosen := p.Spec.ScalingStrategy
+	name := cmp.Or(chosen.Strategy, "default")
 	if name == "custom" {
 		deduction := int32(0)
-		if n := of.CustomScalingQueueLengthDeduction; n != nil {
+		if n := chosen.CustomScalingQueueLengthDeduction; n != nil {
 			deduction = *n
 		}
-		name += fmt.Sprintf(" %d %s", deduction, of.CustomScalingRunningJobPercentage)
+		name += fmt.Sprintf(" %d %s", deduction, chosen.CustomScalingRunningJobPercentage)
 	}
 	s.describe("KEDA " + p.Profile.Release() + " " + name)
 	return s
@@ -194,15 +194,15 @@ func (p KEDA) Settings() Settings {
 
 // Decide calls [keda.Profile.Decide]. Pods have the conditions of their phase, so that
 // pendingPodConditions have their effect.
-func (p KEDA) Decide(poll Poll) Decision {
+func (p KEDA) Decide(o Observation) Decision {
 	j := keda.ScaledJob{Spec: p.Spec}
-	state := keda.State{JobsUnknown: poll.Jobs == nil}
-	for _, m := range poll.Metrics {
+	state := keda.State{JobsUnknown: o.Jobs == nil}
+	for _, m := range o.Metrics {
 		state.Scalers = append(state.Scalers, keda.Scaler{
 			QueueLength: m.Value, Target: m.Target, ActivationThreshold: m.ActivationThreshold, Failed: m.Failed,
 		})
 	}
-	for ph, n := range poll.phase {
+	for ph, n := range o.phase {
 		if n > 0 {
 			each := p.Profile.Count(&j, podOf[ph])
 			state.Running += n * each.Running
@@ -222,7 +222,7 @@ func (p KEDA) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value *int32
-		least int64
+		floor int64
 	}{
 		{"pollingInterval", p.Spec.PollingInterval, 1},
 		{"minReplicaCount", p.Spec.MinReplicaCount, 0},
@@ -231,45 +231,42 @@ func (p KEDA) Validate() error {
 		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
 	} {
 		if n.value != nil {
-			r.AtLeast("spec."+n.name, int64(*n.value), n.least)
+			r.AtLeast("spec."+n.name, int64(*n.value), n.floor)
 		}
 	}
-	of := p.Spec.ScalingStrategy
-	r.Check(of.Strategy == "" || slices.Contains(keda.Strategies(), of.Strategy),
-		"spec.scalingStrategy.strategy", of.Strategy, "one of "+strings.Join(keda.Strategies(), ", "))
-	r.Check(of.MultipleScalersCalculation == "" || slices.Contains(keda.Calculations(), of.MultipleScalersCalculation),
-		"spec.scalingStrategy.multipleScalersCalculation", of.MultipleScalersCalculation, "one of "+strings.Join(keda.Calculations(), ", "))
+	chosen := p.Spec.ScalingStrategy
+	r.Check(chosen.Strategy == "" || slices.Contains(keda.Strategies(), chosen.Strategy),
+		"spec.scalingStrategy.strategy", chosen.Strategy, "one of "+strings.Join(keda.Strategies(), ", "))
+	r.Check(chosen.MultipleScalersCalculation == "" || slices.Contains(keda.Calculations(), chosen.MultipleScalersCalculation),
+		"spec.scalingStrategy.multipleScalersCalculation", chosen.MultipleScalersCalculation, "one of "+strings.Join(keda.Calculations(), ", "))
 	return r.Err()
 }
 
 // podOf is a Job with the pod that it has in a phase.
-var podOf = func() (all [phases][]keda.Job) {
+var podOf = func() (pods [phases][]keda.Job) {
 	for ph := range phases {
-		var ready, placed string
-		pod := keda.Pod{Phase: "Pending"}
+		ready, placed := "True", "True"
+		pod := keda.Pod{Phase: "Running"}
 		switch ph {
-		case backingOff:
-			all[ph] = []keda.Job{{Pods: []keda.Pod{{Phase: "Failed"}}}}
-			continue
 		case unscheduled:
-			ready, placed = "False", "False"
+			ready, placed, pod.Phase = "False", "False", "Pending"
 		case starting:
-			ready, placed = "False", "True"
+			ready, pod.Phase = "False", "Pending"
 		case completing:
-			ready, placed, pod.Phase = "False", "True", "Succeeded"
-		default:
-			ready, placed, pod.Phase = "True", "True", "Running"
+			ready, pod.Phase = "False", "Succeeded"
 		}
-		pod.Conditions = []keda.Condition{
-			{Type: "PodScheduled", Status: placed},
-			{Type: "PodReadyToStartContainers", Status: placed},
-			{Type: "Initialized", Status: placed},
-			{Type: "ContainersReady", Status: ready},
-			{Type: "Ready", Status: ready},
+		for _, condition := range []string{"PodScheduled", "PodReadyToStartContainers", "Initialized"} {
+			pod.Conditions = append(pod.Conditions, keda.Condition{Type: condition, Status: placed})
 		}
-		all[ph] = []keda.Job{{Pods: []keda.Pod{pod}}}
+		for _, condition := range []string{"ContainersReady", "Ready"} {
+			pod.Conditions = append(pod.Conditions, keda.Condition{Type: condition, Status: ready})
+		}
+		if ph == backingOff {
+			pod = keda.Pod{Phase: "Failed"}
+		}
+		pods[ph] = []keda.Job{{Pods: []keda.Pod{pod}}}
 	}
-	return all
+	return pods
 }()
 
 // Placement decides by package placement/jobs, for one or several clusters. The zero
@@ -284,53 +281,43 @@ type Placement struct {
 func (p Placement) Settings() Settings {
 	s := Settings{Name: p.Name, Interval: p.Interval, Clusters: true}
 	s.bound(p.Policy.Scaling.Bounds)
-	of := p.Policy.Scaling.Strategy
-	if of == nil {
-		of = strategy.PendingAware{}
+	chosen := p.Policy.Scaling.Strategy
+	if chosen == nil {
+		chosen = strategy.PendingAware{}
 	}
-	s.describe("placement " + nameOf(of))
+	s.describe("placement " + nameOf(chosen))
 	return s
 }
 
 // Decide calls [jobs.Plan].
-func (p Placement) Decide(poll Poll) Decision {
-	checkpoint, _ := poll.Checkpoint.(jobs.Checkpoint)
-	d := jobs.Plan(p.Policy, jobs.State{Metrics: poll.Metrics, Clusters: poll.Clusters, Checkpoint: checkpoint, Now: poll.Now})
-	of := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
-	for _, all := range [][]jobs.Deletion{d.Outdated, d.Duplicates, d.Finished} {
-		for _, one := range all {
-			if !one.Deferred {
-				of.Delete = append(of.Delete, one.Ref)
-			}
+func (p Placement) Decide(o Observation) Decision {
+	checkpoint, _ := o.Checkpoint.(jobs.Checkpoint)
+	d := jobs.Plan(p.Policy, jobs.State{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
+	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
+	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
+		if !deletion.Deferred {
+			decision.Delete = append(decision.Delete, deletion.Ref)
 		}
 	}
-	return of
+	return decision
 }
 
 func (p Placement) check(r *report, clusters []Cluster) {
 	_, err := p.Policy.Validate()
 	r.Join("policy", err)
+	names := make([]string, len(clusters))
+	for i := range clusters {
+		names[i] = clusterName(clusters, i)
+	}
 	for i, m := range p.Policy.Members {
-		known := false
-		for k := range clusters {
-			known = known || clusterName(clusters, k) == m.Name
-		}
-		r.Check(known, fmt.Sprintf("policy.Members[%d].Name", i), m.Name, "the name of a cluster of the scenario")
+		r.Check(slices.Contains(names, m.Name), fmt.Sprintf("policy.Members[%d].Name", i), m.Name, "the name of a cluster of the scenario")
 	}
 }
 
-// clusterName is a name for the cluster at i, its own if it has one.
-func clusterName(clusters []Cluster, i int) string {
-	if clusters[i].Name == "" {
-		return fmt.Sprintf("cluster-%d", i+1)
-	}
-	return clusters[i].Name
-}
-
-// settings are those of the policy, or the zero value without a policy.
+// settings are those of the autoscaler, or the zero value without one.
 func (s *Scenario) settings() Settings {
-	if s.Policy == nil {
+	if s.Autoscaler == nil {
 		return Settings{}
 	}
-	return s.Policy.Settings()
+	return s.Autoscaler.Settings()
 }
