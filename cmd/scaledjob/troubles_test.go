@@ -12,7 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 

@@ -8,34 +8,34 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // A goal is a bound that a policy has to meet.
 type goal struct {
 	study.Condition
-	text   string
-	format func(float64) string
+	text     string
+	implicit bool
+	quantity quantity
 }
 
 // ParseGoals reads conditions such as p95<2m,undone<=0,peak<=40. Without one on the undone
-// items, all items must be done. An empty text has no goals.
-func ParseGoals(text string) (all []goal, err error) {
+// items, every item must be done. An empty text has no goals.
+func ParseGoals(text string) (goals []goal, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	for one := range strings.SplitSeq(text, ",") {
-		g, err := parseGoal(strings.TrimSpace(one))
+	for condition := range strings.SplitSeq(text, ",") {
+		g, err := parseGoal(strings.TrimSpace(condition))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, g)
+		goals = append(goals, g)
 	}
-	if !slices.ContainsFunc(all, func(g goal) bool { return strings.HasPrefix(g.text, "undone") }) {
-		all = append(all, goal{study.Condition{Value: study.Undone}, "undone<=0", report.Count})
+	if !slices.ContainsFunc(goals, func(g goal) bool { return strings.HasPrefix(g.text, "undone") }) {
+		goals = append(goals, goal{Condition: study.Condition{Value: study.Undone}, text: "undone<=0", implicit: true})
 	}
-	return all, nil
+	return goals, nil
 }
 
 func parseGoal(text string) (g goal, err error) {
@@ -46,57 +46,95 @@ func parseGoal(text string) (g goal, err error) {
 	if !found || c == nil {
 		return g, wrong
 	}
-	var most float64
-	if bound = strings.TrimSpace(bound); c.time {
+	isTime := c.quantity != count
+	var limit float64
+	if bound = strings.TrimSpace(bound); isTime {
 		d, parseErr := time.ParseDuration(bound)
-		most, err = d.Seconds(), parseErr
+		limit, err = d.Seconds(), parseErr
 	} else {
-		most, err = strconv.ParseFloat(bound, 64)
+		limit, err = strconv.ParseFloat(bound, 64)
 	}
-	if err != nil || !(most > 0 || most == 0 && equal && !c.time) {
+	zero := limit == 0 && equal && !isTime
+	if err != nil || (!(limit > 0) && !zero) {
 		return g, wrong
 	}
-	return goal{study.Condition{Value: c.value, Limit: most, Below: !equal}, text, c.format}, nil
+	return goal{Condition: study.Condition{Value: c.value, Limit: limit, Below: !equal}, text: text, quantity: c.quantity}, nil
 }
+
+// goalTexts joins the goals, and names those that nobody wrote.
+func goalTexts(goals []goal) string {
+	var texts []string
+	for _, g := range goals {
+		if g.implicit {
+			g.text += " (always part of an objective)"
+		}
+		texts = append(texts, g.text)
+	}
+	return strings.Join(texts, " and ")
+}
+
+// Values of goalResult.Result.
+const (
+	pass     = "pass"
+	fail     = "fail"
+	tooClose = string(study.TooClose)
+)
 
 // A goalResult reports whether a policy meets a goal.
 type goalResult struct {
 	Policy    string         `json:"policy"`
 	Objective string         `json:"objective"`
-	Result    string         `json:"result"` // pass, fail or cannot tell
+	Result    string         `json:"result"` // pass, fail or too close to call
 	Estimate  study.Estimate `json:"estimate"`
 }
 
-// judged returns whether each policy meets each goal.
-func judged(s *study.Study, goals []goal) (all []goalResult) {
+// judged returns whether each policy meets each goal: for certain if the whole 95 % interval does.
+func judged(s *study.Study, goals []goal) (results []goalResult) {
 	for i := range s.Samples {
 		for _, g := range goals {
-			o := goalResult{s.Samples[i].Policy, g.text, string(study.TooClose), s.Estimate(i, g.Value)}
+			o := goalResult{s.Samples[i].Policy, g.text, tooClose, s.Estimate(i, g.Value)}
 			switch {
+			case !o.Estimate.Interval: // a single run of something random
 			case g.Meets(o.Estimate.High):
-				o.Result = "pass"
+				o.Result = pass
 			case !g.Meets(o.Estimate.Low):
-				o.Result = "fail"
+				o.Result = fail
 			}
-			all = append(all, o)
+			results = append(results, o)
 		}
 	}
-	return all
+	return results
 }
 
-// lineOf describes a goalResult.
-func (g *goal) lineOf(o *goalResult) string {
-	text := fmt.Sprintf("%s: %s %s: %s", o.Result, o.Policy, g.text, g.estimated(o.Estimate))
-	if o.Estimate.High <= o.Estimate.Low && !o.Estimate.Interval {
-		text += " (without an interval)"
+// line describes a goalResult.
+func (g *goal) line(o *goalResult, u *units) string {
+	text := fmt.Sprintf("%s %s: %s, %s", o.Policy, g.text, o.Result, g.estimate(o.Estimate, u))
+	if !o.Estimate.Interval {
+		text += " (one run has no interval; use --seeds 10)"
 	}
-	return text
+	return text + "."
 }
 
-// estimated returns a mean with its interval, if there is one.
-func (g *goal) estimated(e study.Estimate) string {
+// estimate returns a mean with its interval, if there is one.
+func (g *goal) estimate(e study.Estimate, u *units) string {
 	if e.High > e.Low {
-		return fmt.Sprintf("%s (%s to %s)", g.format(e.Mean), g.format(e.Low), g.format(e.High))
+		return fmt.Sprintf("%s (95 %% interval: %s)", u.text(e.Mean, g.quantity), u.interval(e, g.quantity, false))
 	}
-	return g.format(e.Mean)
+	return u.text(e.Mean, g.quantity)
+}
+
+// Missed reports whether a policy misses the objective for certain, or the search found none, and close
+// whether that is too close to call for one.
+func (r *Findings) Missed() (missed, close bool) {
+	searching := r.Search != nil
+	if searching && r.Search.Policy < 0 {
+		return true, false
+	}
+	if searching && len(r.Study.Samples) == 1 { // today's policy, which the search is to replace
+		return false, false
+	}
+	for _, o := range r.Objectives {
+		missed, close = missed || o.Result == fail, close || o.Result == tooClose
+	}
+	return missed, close
 }

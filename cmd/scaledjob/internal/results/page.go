@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 )
 
 //go:embed report.css
@@ -29,36 +29,29 @@ func (p *page) add(format string, args ...any) {
 }
 
 // lines writes a list.
-func (p *page) lines(class string, all []string) {
+func (p *page) lines(class string, lines []string) {
 	p.add("<ul class=\"%s\">", class)
-	for _, line := range all {
+	for _, line := range lines {
 		p.add("<li>%s</li>\n", line)
 	}
 	p.add("</ul>\n")
 }
 
-// table writes a table that may be wider than the page.
+// table writes a table. On a narrow screen a row is a list of its cells behind their heads.
 func (p *page) table(head []string, rows [][]string) {
-	p.add("<div class=\"wide\"><table>\n<thead><tr>")
+	p.add("<table>\n<thead><tr>")
 	for _, name := range head {
 		p.add("<th>%s</th>", name)
 	}
 	p.add("</tr></thead>\n<tbody>")
 	for _, row := range rows {
 		p.add("\n<tr>")
-		for _, cell := range row {
-			p.add("<td>%s</td>", cell)
+		for i, cell := range row {
+			p.add("<td data-head=\"%s\">%s</td>", head[i], cell)
 		}
 		p.add("</tr>")
 	}
-	p.add("\n</tbody></table></div>\n")
-}
-
-// folded writes a part that is hidden until the reader opens it.
-func (p *page) folded(summary string, head []string, rows [][]string) {
-	p.add("<details><summary>%s</summary>", summary)
-	p.table(head, rows)
-	p.add("</details>\n")
+	p.add("\n</tbody></table>\n")
 }
 
 func writeHTML(w io.Writer, r *Findings) error {
@@ -67,30 +60,27 @@ func writeHTML(w io.Writer, r *Findings) error {
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
 	p.add("<title>%s: simulation</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n", r.Scenario.Name)
 	p.WriteString(":root { color-scheme: light dark; }\n" + picture.Style + style)
-	p.add("</style>\n</head>\n<body>\n<h1>%s</h1>\n<p>%s</p>\n", r.Scenario.Name, r.Workload())
-	heads := len(r.Capacities)
-	p.lines("head", r.Verdict[:heads])
-	if len(r.Objectives) > 0 {
-		p.add("<ul class=\"objectives\">")
-		for i := range r.Objectives {
-			class := strings.ReplaceAll(r.Objectives[i].Result, " ", "-")
-			p.add("<li class=\"%s\">%s</li>\n", class, r.Goals[i%len(r.Goals)].lineOf(&r.Objectives[i]))
-		}
-		p.add("</ul>\n")
-	}
-	p.lines("verdict", r.Verdict[heads+len(r.Objectives):])
-	rows := r.table(onPage)
+	p.add("</style>\n</head>\n<body>\n<h1>%s</h1>\n", r.Scenario.Name)
+	p.add("<p class=\"verdict\">%s</p>\n", strings.Join(r.Verdict, " "))
+	rows := r.table(false)
 	p.table(rows[0], rows[1:])
-	rows = r.table(folded)
-	p.folded("More numbers", rows[0], rows[1:])
 	p.add("<div class=\"charts\">")
 	for _, chart := range r.charts() {
-		p.WriteString("\n<figure style=\"margin: 0\">" + chart + "</figure>")
+		p.WriteString("\n<figure>" + chart + "</figure>")
 	}
-	p.add("\n</div>\n<p>Lines are means of the runs; 90 %% of the runs are within a band.</p>\n")
+	p.add("\n</div>\n<p>%s Lines are means of the runs; 90 %% of the runs are within a band.</p>\n", r.numbers())
+	p.add("<h2>Assumed</h2>\n<p>%s</p>\n", r.workload())
 	if len(r.Assumptions) > 0 {
-		p.folded("Assumptions", []string{"parameter", "value", "source", "flag"}, assumed(r.Assumptions))
+		p.table([]string{"assumption", "value", "source", "flag"}, assumptionRows(r))
 	}
+	if r.Patch != "" {
+		p.add("<h2>Patch</h2>\n<pre>%s</pre>\n", r.Patch)
+	}
+	p.add("<details><summary>Intervals and their reasons</summary>\n")
+	p.lines("details", r.Details)
+	rows = r.table(true)
+	p.table(rows[0], rows[1:])
+	p.add("</details>\n")
 	if r.Command != "" {
 		p.add("<h2>Repeat</h2>\n<pre>")
 		for i, word := range strings.Split(r.Command, " ") {

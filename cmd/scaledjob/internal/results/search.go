@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
@@ -14,56 +15,26 @@ type searched struct {
 	*study.Found
 	Candidates int    `json:"candidates"`
 	Name       string `json:"name"` // of the policy
-	Line       string `json:"line"`
-}
-
-// describe describes what a search found.
-func (s *searched) describe(goals []goal) {
-	texts := make([]string, len(goals))
-	for i, g := range goals {
-		texts[i] = g.text
-	}
-	all := strings.Join(texts, " and ")
-	if s.Policy < 0 {
-		s.Line = fmt.Sprintf("None of %d policies meets %s.", s.Candidates, all)
-		if s.Study == nil {
-			return
-		}
-		s.Name = s.Study.Samples[0].Policy
-		s.Line = fmt.Sprintf("None of %d policies meets %s; the closest is %s, with %s.", s.Candidates, all, s.Name, s.numbers(goals))
-		return
-	}
-	s.Name = s.Study.Samples[0].Policy
-	s.Line = fmt.Sprintf("Smallest maximum that meets %s: %s, with %s. Of equal maxima it has the longest polling interval, then the fewest idle seconds; "+
-		"%d of %d policies were tried.", all, s.Name, s.numbers(goals), s.Tried, s.Candidates)
-}
-
-func (s *searched) numbers(goals []goal) string {
-	var parts []string
-	for _, g := range goals {
-		name, _, _ := strings.Cut(g.text, "<")
-		parts = append(parts, strings.TrimSpace(name)+" "+g.estimated(s.Study.Estimate(0, g.Value)))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // Find searches the policy with the smallest maximum that meets the goals: first among some
 // maxima, and then between the maximum that was found and the maximum before.
-func (r *Findings) Find(s *scenario.Scenario, goals []goal, o study.Options) error {
+func (r *Findings) Find(s *scenario.Scenario, o study.Options) error {
 	load := r.Capacities[0].Load
 	interval := 30.0
 	if n := s.Policy.Spec.PollingInterval; n != nil {
 		interval = float64(*n)
 	}
-	conditions := make([]study.Condition, len(goals))
-	for i, g := range goals {
+	conditions := make([]study.Condition, len(r.Goals))
+	for i, g := range r.Goals {
 		conditions[i] = g.Condition
 	}
-	most := load.Arrivals * (load.Service + s.Jobs.Startup.Mean().Seconds() + interval)
-	from, to, candidates, attempts := int64(1), int64(min(max(2*most, 10), 1e5))+1, 0, 0
+	jobs := load.Arrivals * (load.Service + s.Jobs.Startup.Mean().Seconds() + interval)
+	from, to, attempts := int64(1), int64(min(max(2*jobs, 10), 1e5))+1, 0
+	r.Search = &searched{}
 	for {
-		some := scenario.Maxima(from, to)
-		policies := scenario.Tried(s.Policy, load.Busy, some)
+		maxima := scenario.Maxima(from, to)
+		policies := scenario.Candidates(s.Policy, load.Busy, maxima)
 		built, err := scenario.BuildAll(policies, len(s.Clusters))
 		if err != nil {
 			return err
@@ -72,20 +43,69 @@ func (r *Findings) Find(s *scenario.Scenario, goals []goal, o study.Options) err
 		if err != nil {
 			return err
 		}
-		candidates += len(policies)
 		attempts += found.Tried
-		r.Search = &searched{Found: found, Candidates: candidates}
-		r.Search.Tried = attempts
+		r.Search.Found, r.Search.Candidates = found, r.Search.Candidates+len(policies)
 		if found.Policy < 0 {
 			break
 		}
-		i := slices.Index(some, *policies[found.Policy].Spec.MaxReplicaCount)
-		if i == 0 || some[i]-some[i-1] < 2 {
+		chosen := &policies[found.Policy]
+		r.Search.Name, r.Patch = chosen.Name, patch(s.Name, chosen, &s.Policy)
+		i := slices.Index(maxima, *chosen.Spec.MaxReplicaCount)
+		if i == 0 || maxima[i]-maxima[i-1] < 2 {
 			break
 		}
-		from, to = int64(some[i-1])+1, int64(some[i])
+		from, to = int64(maxima[i-1])+1, int64(maxima[i])
 	}
-	r.Search.describe(goals)
-	r.Verdict = append(r.Verdict, r.Search.Line)
+	r.Search.Tried = attempts
+	r.describeSearch()
 	return nil
+}
+
+// describeSearch puts what was found in front of the verdict, with its cost against today's.
+func (r *Findings) describeSearch() {
+	s, goals := r.Search, goalTexts(r.Goals)
+	r.Details = append(r.Details, fmt.Sprintf("Search: %d of %d policies were tried. Of equal maxima the longest polling interval wins, then the fewest idle pods.", s.Tried, s.Candidates))
+	if s.Study == nil {
+		r.Verdict = []string{"No policy meets " + goals + "."}
+		return
+	}
+	var parts []string
+	for _, g := range r.Goals {
+		name, _, _ := strings.Cut(g.text, "<")
+		parts = append(parts, strings.TrimSpace(name)+" "+g.estimate(s.Study.Estimate(0, g.Value), &r.units))
+	}
+	numbers := strings.Join(parts, ", ")
+	if s.Policy < 0 {
+		r.Verdict = []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", s.Study.Samples[0].Policy, numbers)}
+		return
+	}
+	found := s.Study.Estimate(0, (*simulation.Summary).Cost).Mean
+	today := r.podTime(0)
+	text := fmt.Sprintf("It costs %s; today's policy costs %s", r.cost(found), r.cost(today))
+	if today > 0 {
+		text += fmt.Sprintf(" (%+.0f %%)", 100*(found/today-1))
+	}
+	r.Verdict = []string{
+		fmt.Sprintf("Use %s: the smallest maximum that meets %s.", s.Name, goals),
+		fmt.Sprintf("It has %s.", numbers),
+		text + ".",
+	}
+}
+
+// patch returns the lines of a manifest that differ from today's, as a YAML patch.
+func patch(name string, p, today *scenario.Policy) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# kubectl patch scaledjob %s --type merge --patch-file patch.yaml\nspec:\n", name)
+	line := func(name string, n, before *int32) {
+		text := fmt.Sprintf("  %s: %d", name, *n)
+		if before != nil && *before != *n {
+			text += fmt.Sprintf(" # today %d", *before)
+		}
+		b.WriteString(text + "\n")
+	}
+	line("pollingInterval", p.Spec.PollingInterval, today.Spec.PollingInterval)
+	line("minReplicaCount", p.Spec.MinReplicaCount, today.Spec.MinReplicaCount)
+	line("maxReplicaCount", p.Spec.MaxReplicaCount, today.Spec.MaxReplicaCount)
+	fmt.Fprintf(&b, "  scalingStrategy:\n    strategy: %s\n", p.Spec.ScalingStrategy.Strategy)
+	return b.String()
 }

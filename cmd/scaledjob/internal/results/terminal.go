@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -9,85 +10,123 @@ import (
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
+// printTerminal prints the verdict, the table, the charts, what was assumed and, if wanted, the details.
+func printTerminal(out io.Writer, r *Findings) error {
+	report.Fit(out, report.Columns)
+	columns := report.Width(out)
+	for _, line := range r.Verdict {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintf(out, "\n%s\n%s\n\n%s", report.Tabulated(r.table(false), columns), r.numbers(), terminalCharts(r, columns))
+	if rows := assumptionRows(r); len(rows) > 0 {
+		table := report.Aligned("  ", false, rows)
+		if !report.Fits(table, columns) {
+			table = ""
+			for _, row := range rows {
+				table += "  " + strings.Join(row, "  ") + "\n"
+			}
+		}
+		fmt.Fprintf(out, "\nAssumptions, their sources, and the flags that change them:\n%s", table)
+	}
+	if r.AllDetails {
+		fmt.Fprintf(out, "\nDetails:\n%s\n", report.Tabulated(r.table(true), columns))
+		for _, line := range r.Details {
+			fmt.Fprintln(out, line)
+		}
+	} else {
+		fmt.Fprintln(out, "\nIntervals and their reasons: --details.")
+	}
+	if r.Patch != "" {
+		fmt.Fprintf(out, "\n%s", r.Patch)
+	}
+	return nil
+}
+
+// assumptionRows returns a row for each assumption.
+func assumptionRows(r *Findings) (rows [][]string) {
+	for _, a := range r.Assumptions {
+		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})
+	}
+	return rows
+}
+
 // terminalCharts draws the means of the waiting items and the Jobs over time, a row for each
 // policy with the same scale, and has the maxima in a line below.
 func terminalCharts(r *Findings, columns int) string {
-	wide, steps, length := 0, 0, 0.0
+	c := chart{study: r.Study, columns: columns}
+	length := 0.0
 	for i := range r.Study.Samples {
 		s := &r.Study.Samples[i]
-		wide = max(wide, report.Wide(s.Policy))
-		steps = max(steps, len(s.Queue.Mean))
-		length = s.Step * float64(steps) // the step is the same in all
+		c.names = max(c.names, report.Wide(s.Policy))
+		c.steps = max(c.steps, len(s.Queue.Mean))
+		length = s.Step * float64(c.steps) // the step is the same in each
 	}
-	if wide > columns*2/5 {
-		wide = 0 // names have lines of their own
+	if c.names > columns*2/5 {
+		c.names = 0 // names have lines of their own
 	}
 	title := "Jobs"
-	if most := r.Capacities[0].Load.Max; most > 0 {
-		title = fmt.Sprintf("Jobs (maximum %d)", most)
+	if limit := r.Capacities[0].Load.Max; limit > 0 {
+		title = fmt.Sprintf("Jobs (maximum %d)", limit)
 	}
 	var b strings.Builder
-	c := chart{r.Study, wide, steps, columns}
 	c.draw(&b, "Items waiting", columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
 	c.draw(&b, title, columnOf("peak"), func(s *study.Sample) []float64 { return s.Jobs.Mean })
-	fmt.Fprintf(&b, "%*s%*s\n", wide+2, "0", columns-wide-2, report.Span(length))
+	fmt.Fprintf(&b, "%*s%*s\n", c.names+2, "0", columns-c.names-2, report.Span(length))
 	return b.String()
 }
 
 // A chart has names of at most so many columns on its left.
 type chart struct {
-	of                   *study.Study
-	wide, steps, columns int
+	study                 *study.Study
+	names, steps, columns int
 }
 
 func (c *chart) draw(b *strings.Builder, title string, peak *column, means func(*study.Sample) []float64) {
-	of := c.of
-	rows, highest := make([][]float64, len(of.Samples)), 0.0
-	var most []string
+	rows, highest := make([][]float64, len(c.study.Samples)), 0.0
+	var peaks []string
 	for i := range rows {
-		s := &of.Samples[i]
-		rows[i] = parts(means(s), c.steps, c.columns-c.wide-1)
+		s := &c.study.Samples[i]
+		rows[i] = averages(means(s), c.steps, c.columns-c.names-1)
 		highest = max(highest, slices.Max(rows[i]))
 		top := 0.0
 		for k := range s.Runs {
 			top = max(top, peak.value(&s.Runs[k]))
 		}
-		most = append(most, s.Policy+" "+peak.format(top))
+		peaks = append(peaks, s.Policy+" "+report.Count(top))
 	}
-	fmt.Fprintf(b, "%s: means, a full block is %s\n", title, report.Short(highest))
+	fmt.Fprintf(b, "%s (average; a full bar is %s)\n", title, report.Short(highest))
 	for i, row := range rows {
-		name := of.Samples[i].Policy
-		if c.wide == 0 {
+		name := c.study.Samples[i].Policy
+		if c.names == 0 {
 			fmt.Fprintln(b, name)
 			name = ""
 		}
-		fmt.Fprintf(b, "%s %s\n", name+strings.Repeat(" ", c.wide-report.Wide(name)), strings.TrimRight(bars(row, highest), " "))
+		fmt.Fprintf(b, "%s %s\n", name+strings.Repeat(" ", c.names-report.Wide(name)), strings.TrimRight(bars(row, highest), " "))
 	}
-	fmt.Fprintf(b, "Highest of all runs: %s.\n", strings.Join(most, "; "))
+	fmt.Fprintf(b, "Highest in any run: %s.\n", strings.Join(peaks, "; "))
 }
 
-// parts returns the mean of each of n parts of so many steps. There are no values after the
+// averages returns the mean of each of n parts of so many steps. There are no values after the
 // end of a run.
-func parts(values []float64, steps, n int) []float64 {
-	all := make([]float64, n)
-	for k := range all {
+func averages(values []float64, steps, n int) []float64 {
+	means := make([]float64, n)
+	for k := range means {
 		from := k * steps / n
 		to := max(from+1, (k+1)*steps/n)
 		for _, v := range values[min(from, len(values)):min(to, len(values))] {
-			all[k] += v / float64(to-from)
+			means[k] += v / float64(to-from)
 		}
 	}
-	return all
+	return means
 }
 
 // bars draws values as bars of up to eight eighths of a line. A value above 0 has at least
 // one eighth.
 func bars(values []float64, highest float64) string {
-	const eighths = "▁▂▃▄▅▆▇█"
-	blocks := []rune(eighths)
+	blocks := []rune("▁▂▃▄▅▆▇█")
 	var b strings.Builder
 	for _, v := range values {
-		if v <= 0 || highest <= 0 {
+		if v <= 0 {
 			b.WriteRune(' ')
 			continue
 		}

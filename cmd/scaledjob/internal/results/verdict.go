@@ -1,9 +1,7 @@
 package results
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -12,85 +10,293 @@ import (
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// verdict returns the lines that a user reads after the capacity: the objectives, how the
-// policies differ, and the troubles that occurred.
-func verdict(s *study.Study, startup float64) []string {
-	var lines []string
-	if len(s.Samples) > 1 {
-		lines = append(lines, differences(s)...)
+// Judge fills in the objectives, the verdict and the details, of pods that start within so many seconds on
+// average.
+func (r *Findings) Judge(startup float64) {
+	r.units = newUnits(r.Study, r.Capacities[0].Load)
+	r.Objectives = judged(r.Study, r.Goals)
+	best := r.best()
+	r.Verdict = []string{r.answer(best), r.needs(best)}
+	if line := r.objectiveLine(); line != "" {
+		r.Verdict = append(r.Verdict, line)
+	} else if symptoms := troubles(r.Study, best, startup); len(symptoms) > 0 {
+		r.Verdict = append(r.Verdict, "Beware: "+symptoms[0])
 	}
-	for i := range s.Samples {
-		lines = append(lines, troubles(s, i, startup)...)
-	}
-	if len(s.Samples) == 1 {
-		lines = append(lines, alone(s))
-	}
-	return append(lines, "Numbers are "+s.String()+".")
+	r.Details = r.details(startup)
 }
 
-// objectives are the numbers that should be small, the most important first.
-var objectives = []*column{columnOf("undone"), columnOf("p95"), columnOf("idle")}
+// deciding are the numbers that decide between policies, the most important first.
+var deciding = []*column{columnOf("undone"), columnOf("p95"), {name: "pod time", quantity: podTime, value: (*simulation.Summary).Cost}}
 
-// differences returns a line for each objective that differs between policies.
-func differences(s *study.Study) (lines []string) {
-	for i, o := range objectives {
-		line, differ := o.compare(s)
-		if differ || i > 0 {
-			lines = append(lines, line)
+// compare returns -1 if policy a is better than b, 1 if it is worse, and 0 if that is too close to call.
+func (r *Findings) compare(a, b int) int {
+	if growsA, growsB := r.Capacities[a].Present.Grows(), r.Capacities[b].Present.Grows(); growsA != growsB {
+		if growsA {
+			return 1
+		}
+		return -1
+	}
+	for _, c := range deciding {
+		if d := r.Study.Difference(a, b, c.value); d.Word == study.Different {
+			if d.Mean > 0 {
+				return 1
+			}
+			return -1
 		}
 	}
-	return lines
+	return 0
 }
 
-// compare compares the policies with the policy that has the lowest mean.
-func (c *column) compare(s *study.Study) (line string, differ bool) {
-	best, means := 0, make([]float64, len(s.Samples))
-	for i := range means {
-		if means[i] = s.Estimate(i, c.value).Mean; means[i] < means[best] {
+// best returns the first policy than which no other is better.
+func (r *Findings) best() (best int) {
+	for i := range r.Study.Samples {
+		if r.compare(i, best) < 0 {
 			best = i
 		}
 	}
-	all := []string{fmt.Sprintf("%s %s", s.Samples[best].Policy, c.format(means[best]))}
-	for i := range s.Samples {
-		if i != best {
-			d := s.Difference(i, best, c.value)
-			differ = differ || d.Word != study.Equal
-			all = append(all, s.Samples[i].Policy+" "+c.text(s, d))
-		}
-	}
-	return c.verdict + ": " + strings.Join(all, "; ") + ".", differ
+	return best
 }
 
-// text describes a difference in one of three words.
-func (c *column) text(s *study.Study, d study.Difference) string {
-	text := string(d.Word)
-	if d.Word == study.Equal {
-		return text
+// answer says which policy to use, and how long items wait.
+func (r *Findings) answer(best int) string {
+	name := r.Study.Samples[best].Policy
+	p95 := columnOf("p95")
+	waits := r.units.text(r.Study.Estimate(best, p95.value).Mean, wait)
+	growth := r.growth(best)
+	if len(r.Study.Samples) == 1 {
+		if growth != "" {
+			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
+		}
+		return fmt.Sprintf("%s keeps up: 95 %% of the items wait at most %s.", name, waits)
 	}
-	text += fmt.Sprintf(" %s", c.signed(d.Mean))
-	if d.Interval && d.High > d.Low {
-		text += fmt.Sprintf(" (%s to %s)", c.signed(d.Low), c.signed(d.High))
+	var ties, others []string
+	for i, s := range r.Study.Samples {
+		if i == best {
+			continue
+		}
+		others = append(others, s.Policy+": "+r.outcome(i, p95))
+		if r.compare(i, best) == 0 {
+			ties = append(ties, s.Policy)
+		}
 	}
-	what := "seeds"
-	if s.Blocks > 0 {
-		what = "blocks of a trace"
+	switch text := fmt.Sprintf("95 %% of the items wait at most %s (%s)", waits, strings.Join(others, ", ")); {
+	case growth != "":
+		return fmt.Sprintf("No policy keeps up. The best is %s: %s.", name, text)
+	case len(ties) > 0:
+		return fmt.Sprintf("%s and %s are too close to call: %s.", name, strings.Join(ties, ", "), text)
+	default:
+		return fmt.Sprintf("Use %s: %s.", name, text)
 	}
-	switch {
-	case d.Needed > 0 && !d.Interval:
-		text += fmt.Sprintf(", an interval needs %d %s", d.Needed, what)
-	case d.Needed > 0:
-		text += fmt.Sprintf(", %d %s would", d.Needed, what)
+}
+
+// outcome is how long items wait under another policy, or that its queue grows.
+func (r *Findings) outcome(policy int, p95 *column) string {
+	if r.Capacities[policy].Present.Grows() {
+		return "does not keep up"
+	}
+	text := r.units.text(r.Study.Estimate(policy, p95.value).Mean, wait)
+	if undone := r.Study.Estimate(policy, study.Undone).Mean; undone > 0 {
+		text += ", " + report.Count(undone) + " items not done"
 	}
 	return text
 }
 
-func (c *column) signed(n float64) string {
-	if text := c.format(math.Abs(n)); n < 0 && text != c.format(0) {
-		return "-" + text
-	} else if text != c.format(0) {
-		return "+" + text
+// needs says how many Jobs a policy runs, what they cost, and which loads it sustains.
+func (r *Findings) needs(policy int) string {
+	c := &r.Capacities[policy]
+	peak := r.Study.Estimate(policy, columnOf("peak").value).Mean
+	text := fmt.Sprintf("It runs up to %s Jobs", report.Count(peak))
+	if peak == 1 {
+		text = "It runs up to 1 Job"
 	}
-	return c.format(0)
+	if c.Load.Max > 0 && c.Load.Max < 1e9 {
+		text += fmt.Sprintf(" (maximum %d)", c.Load.Max)
+	}
+	idle := r.Study.Estimate(policy, columnOf("idle").value).Mean
+	total := r.podTime(policy)
+	text += fmt.Sprintf(" and costs %s", r.cost(total))
+	if total > 0 {
+		text += fmt.Sprintf(", %.0f %% of it idle", 100*idle/total)
+	}
+	if c.Reason != "" || len(c.Probes) == 0 {
+		return text + "."
+	}
+	return fmt.Sprintf("%s; it keeps up %s, and %s arrive.", text, r.sustained(c), r.units.text(c.Load.Arrivals, rate))
+}
+
+// podTime returns the mean time of pods in seconds.
+func (r *Findings) podTime(policy int) float64 {
+	return r.Study.Estimate(policy, (*simulation.Summary).Cost).Mean
+}
+
+// cost formats a time of pods, as a price if there is one for an hour.
+func (r *Findings) cost(seconds float64) string {
+	if r.Price > 0 {
+		return fmt.Sprintf("%.2f", seconds/3600*r.Price)
+	}
+	return r.units.text(seconds, podTime)
+}
+
+// sustained describes the loads that a policy sustains.
+func (r *Findings) sustained(c *study.Capacity) string {
+	highest := c.Probes[len(c.Probes)-1].Load
+	if len(c.Growing) == 0 {
+		return "up to at least " + r.units.text(highest, rate)
+	}
+	var parts []string
+	if c.Sustained > 0 {
+		parts = append(parts, "below "+r.units.text(c.Sustained, rate))
+	}
+	for i, g := range c.Growing {
+		next := highest
+		if i+1 < len(c.Growing) {
+			next = c.Growing[i+1].Low
+		}
+		if g.High < next {
+			parts = append(parts, fmt.Sprintf("from %s to %s", r.units.number(g.High, rate), r.units.text(next, rate)))
+		}
+	}
+	if len(parts) == 0 {
+		return "at no load from " + r.units.text(c.Probes[0].Load, rate) + " on"
+	}
+	return strings.Join(parts, ", and again ")
+}
+
+// growth says how fast the queue of a policy grows, and why. It is empty if the policy keeps up.
+func (r *Findings) growth(policy int) string {
+	p := &r.Capacities[policy].Present
+	if !p.Grows() {
+		return ""
+	}
+	trend, start := &p.Empty, ""
+	if p.Long.Grows {
+		trend = &p.Long
+	}
+	if p.Depends() {
+		start = "once it is empty, "
+		if p.Long.Grows {
+			start = fmt.Sprintf("once %d items wait, ", p.Long.Start)
+		}
+	}
+	return fmt.Sprintf("%sits queue grows by %s%s", start, r.units.text(trend.Growth, rate), cause(trend, &r.Scenario))
+}
+
+// causes are rules as causes of a growing queue.
+var causes = strings.NewReplacer("the minimum; the queue is ignored", "KEDA ignores the queue because fewer Jobs run than the minimum",
+	"the strategy's answer", "the strategy asks for fewer Jobs than the queue needs")
+
+// cause names the most frequent cause of a growing queue, from the counts of its run.
+func cause(t *study.Trend, s *simulation.Scenario) string {
+	r := &t.Summary
+	worst := simulation.RuleCount{}
+	for _, rule := range r.Rules {
+		if rule.Starved > worst.Starved {
+			worst = rule
+		}
+	}
+	share := func(polls int64) string { return fmt.Sprintf("in %d of %d polls", polls, r.Polls) }
+	switch {
+	case r.FullPolls*2 > r.Polls:
+		return ", because the maximum is reached " + share(r.FullPolls)
+	case worst.Starved*2 > r.Polls:
+		return ", because " + share(worst.Polls) + " " + causes.Replace(worst.Rule)
+	case r.LongestPending > 60 && r.LongestPending > 3*s.Jobs.Startup.Mean().Seconds():
+		return ", because Jobs stay pending for up to " + report.Span(r.LongestPending)
+	case worst.Starved*10 > r.Polls:
+		return fmt.Sprintf(", because items have no Job %s; the rule is mostly: %s", share(r.StarvedPolls), worst.Rule)
+	}
+	return ""
+}
+
+// details are the intervals, and their reasons.
+func (r *Findings) details(startup float64) (lines []string) {
+	for i := range r.Capacities {
+		lines = append(lines, r.capacityLine(i))
+	}
+	for _, c := range append(deciding, columnOf("idle")) {
+		if line := r.differences(c); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for i := range r.Objectives {
+		lines = append(lines, r.Goals[i%len(r.Goals)].line(&r.Objectives[i], &r.units))
+	}
+	for i := range r.Study.Samples {
+		lines = append(lines, troubles(r.Study, i, startup)...)
+	}
+	return lines
+}
+
+// capacityLine describes the load, and whether a policy sustains it.
+func (r *Findings) capacityLine(policy int) string {
+	c := &r.Capacities[policy]
+	if c.Reason != "" {
+		return fmt.Sprintf("%s: how much load it sustains cannot be measured, because %s.", c.Policy, c.Reason)
+	}
+	load := r.units.text(c.Load.Arrivals, rate)
+	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
+		load += fmt.Sprintf(" (%s in the busiest %s)", r.units.number(c.Load.Peak, rate), report.Span(c.Load.PeakSeconds))
+	}
+	text := "keeps up"
+	if growth := r.growth(policy); growth != "" {
+		text = growth
+	}
+	if len(c.Probes) > 0 {
+		text += fmt.Sprintf("; it keeps up %s", r.sustained(c))
+	}
+	return fmt.Sprintf("%s: %s arrive and keep %s Jobs busy; %s.", c.Policy, load, report.Short(c.Load.Busy), text)
+}
+
+// differences describes how the policies differ from the one with the lowest mean, or the interval of a
+// single one. It is empty if they are equal and nothing is left undone.
+func (r *Findings) differences(c *column) string {
+	lowest := 0
+	for i := range r.Study.Samples {
+		if r.Study.Estimate(i, c.value).Mean < r.Study.Estimate(lowest, c.value).Mean {
+			lowest = i
+		}
+	}
+	e := r.Study.Estimate(lowest, c.value)
+	parts := []string{r.Study.Samples[lowest].Policy + " " + r.units.text(e.Mean, c.quantity)}
+	if e.High > e.Low {
+		parts[0] += fmt.Sprintf(" (95 %% interval: %s)", r.units.interval(e, c.quantity, false))
+	}
+	differ := e.Mean > 0
+	for i := range r.Study.Samples {
+		if i == lowest {
+			continue
+		}
+		d := r.Study.Difference(i, lowest, c.value)
+		differ = differ || d.Word != study.Equal
+		parts = append(parts, r.Study.Samples[i].Policy+" "+r.difference(c, d))
+	}
+	if !differ {
+		return ""
+	}
+	return strings.ToUpper(c.name[:1]) + c.name[1:] + ": " + strings.Join(parts, "; ") + "."
+}
+
+// difference describes a difference.
+func (r *Findings) difference(c *column, d study.Difference) string {
+	if d.Word == study.Equal {
+		return "the same"
+	}
+	text := plus(d.Mean, r.units.text(d.Mean, c.quantity))
+	if d.Word == study.TooClose {
+		text += ", but too close to call"
+	}
+	if d.Interval && d.High > d.Low {
+		text += fmt.Sprintf(" (95 %% interval: %s)", r.units.interval(d.Estimate, c.quantity, true))
+	}
+	switch {
+	case d.Needed > 0 && !d.Interval:
+		text += fmt.Sprintf(" (an interval needs --seeds %d)", d.Needed)
+	case d.Needed > 0 && r.Study.Blocks > 0:
+		text += fmt.Sprintf(" (a recording about %d times as long would decide)", d.Needed)
+	case d.Needed > 0:
+		text += fmt.Sprintf(" (--seeds %d would decide)", d.Needed)
+	}
+	return text
 }
 
 // A symptom is something that should not happen. Each has its number in every run.
@@ -98,10 +304,10 @@ type symptom struct {
 	number func(*simulation.Summary) float64
 	// matters reports whether the number is worth a sentence.
 	matters func(s *simulation.Summary, n float64) bool
-	// format and, if not nil, of are the means that replace %s in text: of the number, and of
+	// format and, if not nil, total are the means that replace %s in text: of the number, and of
 	// a number that it is a part of.
 	format func(float64) string
-	of     func(*simulation.Summary) float64
+	total  func(*simulation.Summary) float64
 	text   string
 }
 
@@ -115,9 +321,36 @@ func created(s *simulation.Summary) float64 { return float64(s.JobsCreated) }
 func symptoms(startup float64) []symptom {
 	return []symptom{
 		{
+			func(s *simulation.Summary) float64 { return float64(s.Lost) }, above0,
+			report.Count, arrived, "loses %s of %s items",
+		},
+		{study.Undone, above0, report.Count, arrived, "leaves %s of %s items undone"},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, above0,
+			report.Count, nil, "runs up to %s Jobs more than the maximum",
+		},
+		{
 			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },
 			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
-			report.Count, polls, "starves: after %s of %s polls, items waited for which no Job existed, below the maximum",
+			report.Count, polls, "starves the queue: after %s of %s polls, items wait without a Job although the maximum has room",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
+			func(s *simulation.Summary, n float64) bool { return n > 1 && n*20 > float64(s.JobsCreated) },
+			report.Count, created, "creates too many Jobs: %s of %s find no item",
+		},
+		{
+			func(s *simulation.Summary) float64 { return s.LongestPending },
+			func(_ *simulation.Summary, n float64) bool { return n > max(300, 10*startup) },
+			report.Span, nil, "has Jobs that stay pending for up to %s",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, above0,
+			report.Count, nil, "does work twice: %s times",
+		},
+		{
+			func(s *simulation.Summary) float64 { return float64(s.JobsRejected) }, above0,
+			report.Count, nil, "is rejected: the API server does not create %s Jobs",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.UnreadablePolls) }, above0,
@@ -127,58 +360,27 @@ func symptoms(startup float64) []symptom {
 			func(s *simulation.Summary) float64 { return float64(s.UnknownPolls) }, above0,
 			report.Count, polls, "cannot list Jobs in %s of %s polls: an API server does not answer",
 		},
-		{
-			func(s *simulation.Summary) float64 { return s.LongestPending },
-			func(_ *simulation.Summary, n float64) bool { return n > max(300, 10*startup) },
-			report.Span, nil, "has Jobs that stay pending for up to %s",
-		},
-		{
-			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
-			func(s *simulation.Summary, n float64) bool { return n > 1 && n*20 > float64(s.JobsCreated) },
-			report.Count, created, "creates too many Jobs: %s of %s found no item",
-		},
-		{
-			func(s *simulation.Summary) float64 { return float64(s.Duplicated) }, above0,
-			report.Count, nil, "does work twice: %s times",
-		},
-		{
-			func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, above0,
-			report.Count, nil, "runs up to %s Jobs more than the maximum",
-		},
-		{
-			func(s *simulation.Summary) float64 { return float64(s.JobsRejected) }, above0,
-			report.Count, nil, "is rejected: the API server did not create %s Jobs",
-		},
-		{
-			func(s *simulation.Summary) float64 { return float64(s.Lost) }, above0,
-			report.Count, arrived, "loses %s of %s items",
-		},
-		{study.Undone, above0, report.Count, arrived, "leaves %s of %s items undone"},
 	}
 }
 
-// troubles returns a line for each trouble that occurred under a policy, with the means of
-// its runs, and the rule of the polls that starved the queue.
-func troubles(of *study.Study, policy int, startup float64) (lines []string) {
-	sample := &of.Samples[policy]
-	for i, t := range symptoms(startup) {
+// troubles returns a line for each symptom that occurred under a policy, with the means of its runs.
+func troubles(s *study.Study, policy int, startup float64) (lines []string) {
+	sample := &s.Samples[policy]
+	for _, t := range symptoms(startup) {
 		occurred := 0
 		for k := range sample.Runs {
-			if s := &sample.Runs[k]; t.matters(s, t.number(s)) {
+			if run := &sample.Runs[k]; t.matters(run, t.number(run)) {
 				occurred++
 			}
 		}
 		if occurred == 0 {
 			continue
 		}
-		means := []any{t.format(of.Estimate(policy, t.number).Mean)}
-		if t.of != nil {
-			means = append(means, t.format(of.Estimate(policy, t.of).Mean))
+		means := []any{t.format(s.Estimate(policy, t.number).Mean)}
+		if t.total != nil {
+			means = append(means, t.format(s.Estimate(policy, t.total).Mean))
 		}
 		line := sample.Policy + " " + fmt.Sprintf(t.text, means...)
-		if rule := starvedBy(sample.Runs); i == 0 && rule != "" {
-			line += "; " + rule
-		}
 		if occurred < len(sample.Runs) {
 			line += fmt.Sprintf(" (in %d of %d runs)", occurred, len(sample.Runs))
 		}
@@ -187,118 +389,35 @@ func troubles(of *study.Study, policy int, startup float64) (lines []string) {
 	return lines
 }
 
-// starvedBy returns the rule that decided most of the polls that starved the queue.
-func starvedBy(runs []simulation.Summary) string {
-	sums, all := map[string]int64{}, int64(0)
-	for i := range runs {
-		for _, r := range runs[i].Rules {
-			sums[r.Rule] += r.Starved
-			all += r.Starved
-		}
-	}
-	best := ""
-	for rule, n := range sums {
-		if n > sums[best] || n == sums[best] && rule < best {
-			best = rule
-		}
-	}
-	if all == 0 || sums[best] == 0 {
+// objectiveLine says which policies meet the objective.
+func (r *Findings) objectiveLine() string {
+	if len(r.Goals) == 0 || r.Search != nil {
 		return ""
 	}
-	return fmt.Sprintf("the rule of %.0f %% of them is: %s", 100*float64(sums[best])/float64(all), best)
-}
-
-// alone describes a single policy.
-func alone(s *study.Study) string {
-	wait := s.Estimate(0, objectives[1].value)
-	idle := s.Estimate(0, objectives[2].value)
-	cost := s.Estimate(0, (*simulation.Summary).Cost)
-	text := fmt.Sprintf("95 %% of the items wait at most %s", report.Span(wait.Mean))
-	if wait.Low < wait.High {
-		text += fmt.Sprintf(" (%s to %s)", report.Span(max(0, wait.Low)), report.Span(wait.High))
+	results := map[string][]string{}
+	for i := range r.Study.Samples {
+		name, result := r.Study.Samples[i].Policy, resultOf(r.Objectives, r.Study.Samples[i].Policy)
+		results[result] = append(results[result], name)
 	}
-	return fmt.Sprintf("%s; Jobs do no work for %s of %s.", text, report.Span(idle.Mean), report.Span(cost.Mean))
-}
-
-// capacityLine describes which loads a policy sustains, and whether the present load is one
-// of them.
-func capacityLine(c *study.Capacity, s *simulation.Scenario) string {
-	if c.Reason != "" {
-		return fmt.Sprintf("Capacity of %s is not measured: %s.", c.Policy, c.Reason)
-	}
-	have := report.Rate(c.Load.Arrivals)
-	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
-		have += fmt.Sprintf(" on average and %s in the busiest %s", report.Rate(c.Load.Peak), report.Span(c.Load.PeakSeconds))
-	}
-	have += fmt.Sprintf(" (%s x %s = %s Jobs at work, maximum %d)", report.Rate(c.Load.Arrivals), report.Span(c.Load.Service), report.Short(c.Load.Busy), c.Load.Max)
-	text := fmt.Sprintf("%s at %s: %s", c.Policy, have, present(&c.Present, s))
-	if len(c.Probes) == 0 {
-		return text + "."
-	}
-	return fmt.Sprintf("%s sustains %s; you have %s: %s", c.Policy, sustained(c), have, present(&c.Present, s)) + "."
-}
-
-// sustained describes the loads that a policy sustains.
-func sustained(c *study.Capacity) string {
-	switch {
-	case len(c.Growing) == 0:
-		return fmt.Sprintf("at least %s", report.Rate(c.Sustained))
-	case c.Sustained == 0:
-		return fmt.Sprintf("not even %s", report.Rate(c.Probes[0].Load))
-	}
-	text := report.Rate(c.Sustained)
-	var again []string
-	for _, g := range c.Growing {
-		if g.High < c.Probes[len(c.Probes)-1].Load {
-			again = append(again, fmt.Sprintf("from %s to %s", report.Rate(g.Low), report.Rate(g.High)))
-		} else {
-			again = append(again, "from "+report.Rate(g.Low))
+	var parts []string
+	for _, result := range []string{pass, fail, tooClose} {
+		if names := results[result]; len(names) > 0 {
+			parts = append(parts, map[string]string{pass: "met by ", fail: "missed by ", tooClose: "too close to call for "}[result]+strings.Join(names, ", "))
 		}
 	}
-	if len(again) > 1 {
-		text += " (its queue grows " + strings.Join(again, ", ") + ")"
-	}
-	return text
+	return goalTexts(r.Goals) + ": " + strings.Join(parts, "; ") + "."
 }
 
-// present describes whether the queue grows at the present load, and why.
-func present(p *study.Probe, s *simulation.Scenario) string {
-	growth := func(t *study.Trend) string {
-		if t.Grows {
-			return fmt.Sprintf("grows by %s items an hour", report.Count(t.Growth*3600))
-		}
-		return "does not grow"
+// resultOf joins the results of a policy: the worst counts.
+func resultOf(results []goalResult, policy string) string {
+	has := func(result string) bool {
+		return slices.ContainsFunc(results, func(g goalResult) bool { return g.Policy == policy && g.Result == result })
 	}
 	switch {
-	case p.Depends():
-		grows := &p.Empty
-		if p.Long.Grows {
-			grows = &p.Long
-		}
-		return fmt.Sprintf("it depends on the start: an empty queue %s, one of %d items %s%s", growth(&p.Empty), p.Long.Start, growth(&p.Long), cause(grows, s))
-	case p.Empty.Grows:
-		return "the queue " + growth(&p.Empty) + cause(&p.Empty, s)
+	case has(fail):
+		return fail
+	case has(tooClose):
+		return tooClose
 	}
-	return "the queue does not grow"
-}
-
-// causes are rules as causes of a growing queue.
-var causes = strings.NewReplacer("the minimum; the queue is ignored", "R < min: the queue is ignored",
-	"the strategy's answer", "the strategy asks for fewer Jobs than the queue needs")
-
-// cause names the most frequent cause of a growing queue, from the counts of its run.
-func cause(t *study.Trend, s *simulation.Scenario) string {
-	r := &t.Summary
-	starved := slices.MaxFunc(append(slices.Clone(r.Rules), simulation.RuleCount{}), func(a, b simulation.RuleCount) int { return cmp.Compare(a.Starved, b.Starved) })
-	switch {
-	case r.FullPolls*2 > r.Polls:
-		return fmt.Sprintf("; as many Jobs as the maximum exist after %d of %d polls", r.FullPolls, r.Polls)
-	case starved.Starved*2 > r.Polls:
-		return fmt.Sprintf("; in %d of %d polls, %s", starved.Polls, r.Polls, causes.Replace(starved.Rule))
-	case r.LongestPending > 60 && r.LongestPending > 3*s.Jobs.Startup.Mean().Seconds():
-		return fmt.Sprintf("; Jobs stay pending for up to %s", report.Span(r.LongestPending))
-	case starved.Starved*10 > r.Polls:
-		return fmt.Sprintf("; %d of %d polls leave items without a Job, mostly by the rule: %s", r.StarvedPolls, r.Polls, starved.Rule)
-	}
-	return ""
+	return pass
 }

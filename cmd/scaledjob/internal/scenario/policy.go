@@ -213,9 +213,9 @@ func BuildAll(all []Policy, clusters int) ([]simulation.Autoscaler, error) {
 	return built, problems.Err()
 }
 
-// Tried returns the policies of a search for some maxima: the strategies, polling intervals
+// Candidates returns the policies of a search for some maxima: the strategies, polling intervals
 // around the manifest's, and minima up to half of the Jobs at work.
-func Tried(base Policy, busy float64, maxima []int32) (all []Policy) {
+func Candidates(base Policy, busy float64, maxima []int32) (all []Policy) {
 	interval, least := int64(30), int64(0)
 	if n := base.Spec.PollingInterval; n != nil {
 		interval = int64(*n)

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/picture"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 

@@ -265,3 +265,9 @@ func number(v float64) string {
 	}
 	return fmt.Sprintf("%g", v)
 }
+
+// round3 keeps three digits.
+func round3(v float64) float64 {
+	power := math.Pow(10, 2-math.Floor(math.Log10(max(v, 1e-12))))
+	return math.Round(v*power) / power
+}

@@ -255,7 +255,7 @@ func Waits(s *study.Study) []string {
 		x.unit = unitOf(x.to)
 		x.name = "wait in " + x.unit.name + ", up to that of 99 % of the items"
 	}
-	return panels("Share of the items that wait at most so long", policiesOf(s), func(title string, legend []name, policies []int) string {
+	return panels("Items served within a given wait (%)", policiesOf(s), func(title string, legend []name, policies []int) string {
 		c := newChart(title, legend, x, axis{to: 100})
 		for at, i := range policies {
 			w := &s.Samples[i].Waits
@@ -273,21 +273,21 @@ func Waits(s *study.Study) []string {
 	})
 }
 
-// Loads draws the wait of 95 % of the items against the load, with the present load marked.
-// A line ends where the queue grows.
-func Loads(all []study.Capacity) []string {
-	x, y := axis{name: "load in items per second", log: true, from: math.Inf(1)}, axis{log: true, times: true, from: math.Inf(1)}
+// Loads draws the wait of 95 % of the items against the load in units of a rate, with the present load
+// marked. A line ends where the queue grows.
+func Loads(all []study.Capacity, unitName string, size float64) []string {
+	x, y := axis{name: "load in " + unitName, log: true, from: math.Inf(1)}, axis{log: true, times: true, from: math.Inf(1)}
 	present := 0.0
 	for i := range all {
 		for k := range all[i].Probes {
 			p := &all[i].Probes[k]
-			x.from, x.to = min(x.from, p.Load), max(x.to, p.Load)
+			x.from, x.to = min(x.from, p.Load/size), max(x.to, p.Load/size)
 			if wait := p.Empty.Summary.Wait.P95; !p.Grows() {
 				y.to = max(y.to, wait)
 				y.from = min(y.from, max(wait, 1))
 			}
 		}
-		present = max(present, all[i].Present.Load)
+		present = max(present, all[i].Present.Load/size)
 	}
 	if x.to == 0 {
 		return nil
@@ -301,22 +301,22 @@ func Loads(all []study.Capacity) []string {
 	const title = "Wait of 95 % of the items by load; dotted: the queue grows"
 	return panels(title, policies, func(title string, legend []name, some []int) string {
 		c := newChart(title, legend, x, y)
-		c.mark(present, "now "+number(present)+"/s")
+		c.mark(present, "now "+number(round3(present)))
 		for at, i := range some {
-			c.load(colour(i), 2+1.5*float64(len(some)-1-at), &all[i])
+			c.load(colour(i), 2+1.5*float64(len(some)-1-at), &all[i], size)
 		}
 		return c.end()
 	})
 }
 
 // load draws the line of a policy, in parts where the queue does not grow.
-func (c *chart) load(class string, wide float64, of *study.Capacity) {
+func (c *chart) load(class string, wide float64, of *study.Capacity, size float64) {
 	var xs, ys []float64
 	flush := func(grows float64) {
 		c.path(class, wide, xs, ys)
 		for k := range xs {
 			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`, class, place(c.x.at(xs[k])), place(c.y.at(ys[k])), place(1+wide),
-				html.EscapeString(fmt.Sprintf("%s at %s/s: %.3gs", of.Policy, number(xs[k]), ys[k])))
+				html.EscapeString(fmt.Sprintf("%s at %.3g: %.3gs", of.Policy, xs[k], ys[k])))
 		}
 		if n := len(xs); n > 0 && grows > 0 {
 			c.path(class+" again", 2, []float64{xs[n-1], grows}, []float64{ys[n-1], c.y.to})
@@ -326,10 +326,10 @@ func (c *chart) load(class string, wide float64, of *study.Capacity) {
 	for k := range of.Probes {
 		p := &of.Probes[k]
 		if p.Grows() {
-			flush(p.Load)
+			flush(p.Load / size)
 			continue
 		}
-		xs, ys = append(xs, p.Load), append(ys, p.Empty.Summary.Wait.P95)
+		xs, ys = append(xs, p.Load/size), append(ys, p.Empty.Summary.Wait.P95)
 	}
 	flush(0)
 }
