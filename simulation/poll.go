@@ -325,7 +325,7 @@ func (r *run) tick(rule string, created int64, clusters []ClusterTick) {
 	t := Tick{
 		Seconds: r.now.seconds(), Created: created, Rule: rule,
 		Queued: r.queued, InProgress: r.inProgress, Done: r.completed, Lost: r.lost, Finished: r.finished[0] + r.finished[1],
-		Clusters: clusters, Work: r.unfinishedWork, Offered: r.offered, QueueArea: r.queueArea, JobArea: r.jobArea,
+		Clusters: clusters, Work: r.unfinishedWork, Offered: r.offered,
 	}
 	for i := range r.metrics {
 		t.Metric += r.metrics[i].Value

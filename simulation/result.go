@@ -19,7 +19,12 @@ type Result struct {
 	// Waits holds the quantiles of the wait at 0, 1, 2, … 100 %, in seconds. It is nil if the
 	// options leave out the ticks, or if no item arrived.
 	Waits []float64 `json:"waits,omitempty"`
+	// Curves are the waiting items and the unfinished Jobs over time.
+	Curves Curves `json:"-"`
 }
+
+// Curves hold means of the parts of a run. The last part counts in full.
+type Curves struct{ Queue, Jobs []float64 }
 
 // A Summary holds the numbers of a run. Times are in seconds. BusySeconds, IdleSeconds and
 // WaitingSeconds are sums over the pods.
@@ -120,10 +125,8 @@ type Tick struct {
 
 	Clusters []ClusterTick `json:"clusters,omitempty"` // if there are several
 
-	Work      float64 `json:"-"` // seconds of service of the items that are neither done nor lost
-	Offered   float64 `json:"-"` // seconds of service of the items so far
-	QueueArea float64 `json:"-"` // waiting items times seconds, so far
-	JobArea   float64 `json:"-"` // unfinished Jobs times seconds, so far
+	Work    float64 `json:"-"` // seconds of service of the items that are neither done nor lost
+	Offered float64 `json:"-"` // seconds of service of the items so far
 }
 
 // A ClusterTick is the part of a Tick for a cluster.
@@ -187,6 +190,7 @@ type tally struct {
 	isDrained                            bool
 	waits                                []Duration
 	queueArea, jobArea                   float64 // items and Jobs times seconds
+	curves                               Curves
 	offered, unfinishedWork              float64 // seconds of service
 	busyTime, idleTime, waitingTime      podTime
 
@@ -218,6 +222,9 @@ func (r *run) advance(time Duration) {
 	if span := time - r.now; span > 0 {
 		r.queueArea += float64(r.queued) * span.seconds()
 		r.jobArea += float64(len(r.live)) * span.seconds()
+		if r.options.Step > 0 {
+			r.extendCurves(time)
+		}
 		for i := range r.clusters {
 			c := &r.clusters[i]
 			r.busyTime.add(c.phase[working], span)
@@ -226,6 +233,22 @@ func (r *run) advance(time Duration) {
 		}
 	}
 	r.now = time
+}
+
+// extendCurves shares out the time that passes by the parts of the run that it spans.
+func (r *run) extendCurves(until Duration) {
+	step, c := r.options.Step, &r.curves
+	for now := r.now; now < until; {
+		i := int(now / step)
+		next := min(until, Duration(i+1)*step)
+		for len(c.Queue) <= i {
+			c.Queue, c.Jobs = append(c.Queue, 0), append(c.Jobs, 0)
+		}
+		share := float64(next-now) / float64(step)
+		c.Queue[i] += float64(r.queued) * share
+		c.Jobs[i] += float64(len(r.live)) * share
+		now = next
+	}
 }
 
 // settle notes when every item is done or lost.

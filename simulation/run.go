@@ -21,6 +21,8 @@ type Options struct {
 	// SummaryOnly leaves out the ticks, and the quantiles of the wait unless Waits is true.
 	SummaryOnly bool
 	Waits       bool
+	// Step is the length of the parts of the run whose means are in Result.Curves; 0 is none.
+	Step Duration
 }
 
 // Stop is returned by [Options].EachPoll to end a run early, without an error.
@@ -40,7 +42,7 @@ func Run(s Scenario, o Options) (*Result, error) {
 	if err := r.play(); err != nil && err != Stop {
 		return nil, err
 	}
-	result := &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks}
+	result := &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks, Curves: r.curves}
 	if !o.SummaryOnly || o.Waits {
 		result.Waits = percentiles(r.waits)
 	}

@@ -61,6 +61,6 @@ func TestTimeline(t *testing.T) {
 		},
 	}, r.Summary)
 	require.Equal(t, simulation.Tick{
-		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1, Work: 5, Offered: 10, QueueArea: 20, JobArea: 7,
+		Seconds: 20, Metric: 1, Created: 1, Rule: "the strategy's proposal", Queued: 1, Done: 1, Running: 1, Pending: 1, Finished: 1, Work: 5, Offered: 10,
 	}, r.Ticks[2])
 }

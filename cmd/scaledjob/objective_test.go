@@ -44,13 +44,17 @@ func TestSearch(t *testing.T) {
 		require.Equal(t, success, status, said)
 		var r struct {
 			Search struct {
-				Found      struct{ Policy int }
-				Name, Line string
-				Study      struct{ Samples []study.Sample }
+				Found struct{ Policy int }
+				Name  string
+				Study struct{ Samples []study.Sample }
 			}
+			Verdict []string
+			Patch   string
 		}
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		require.Contains(t, r.Search.Line, "Smallest maximum that meets "+objective+" and undone<=0: ")
+		require.Contains(t, r.Verdict[0], "the smallest maximum that meets "+objective+" and undone<=0 (always part of an objective)")
+		require.Contains(t, r.Verdict[2], "today's policy costs ")
+		require.Contains(t, r.Patch, "\nspec:\n  pollingInterval: ")
 		_, after, found := strings.Cut(r.Search.Name, "max ")
 		require.True(t, found)
 		var most int32

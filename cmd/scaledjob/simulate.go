@@ -23,11 +23,14 @@ import (
 type simulate struct {
 	scenario.Flags
 	seeds     int
+	resample  bool
 	compare   []string
 	search    bool
 	objective string
+	strict    bool
 	price     float64
 	loads     bool
+	details   bool
 	output    string
 	measured  string
 }
@@ -38,11 +41,15 @@ for better parameters. The same command gives the same numbers.
 Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten minutes) or daily:1/s,5/s,2/s (a curve
 over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is CSV or
 JSON with time, items and service, or the answer of a Prometheus range query; times are RFC 3339, Unix times, or offsets.
+It is played as it was; only service and start times vary from run to run. --resample also plays shuffled copies.
 A measured queue length (--measured) has the same forms, and service and start times can be those of real Jobs (--jobs).
 
 What the metric counts, the items of a Job and the polling interval are read from the manifest; the assumptions are printed.
 
-Without -o a table and a verdict are printed; -o writes a report that needs no network (report.html), pictures
+With --objective the status is 1 if a policy misses it for certain (its whole 95 % interval does), or --search finds none. What is
+too close to call is a warning, or 1 with --strict.
+
+Without -o a verdict and a table are printed; -o writes a report that needs no network (report.html), pictures
 (run.svg), every poll (run.csv) or all of it (run.json).`
 
 const simulateExample = `  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
@@ -52,6 +59,10 @@ const simulateExample = `  scaledjob simulate orders.yaml --arrivals poisson:2/s
 
   # as KEDA does it, before and after an upgrade
   scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21
+
+  # another maximum, or another manifest, against today's
+  scaledjob simulate orders.yaml --trace queue.csv --compare max=50,eager+interval=10s
+  scaledjob simulate orders.yaml new.yaml --trace queue.csv
 
   # my own data: arrivals and queue length from Prometheus, times of real Jobs
   scaledjob simulate orders.yaml --trace published.json --measured queue.json --jobs jobs.json
@@ -77,9 +88,12 @@ func newSimulate() *cobra.Command {
 	s.Flags.Add(c)
 	flags.StringVar(&s.measured, "measured", "", "`file` with the measured queue length over time, to compare with: CSV, JSON, or a Prometheus range query")
 	flags.IntVar(&s.seeds, "seeds", 0, "`number` of seeds under which each policy runs; by default from 10 to 200, until the intervals are narrow")
-	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, or both such as eager@2.18")
+	flags.BoolVar(&s.resample, "resample", false, "also play shuffled copies of --trace, so that the intervals say what another such day may bring")
+	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, both such as eager@2.18, settings such as min=2, max=50, interval=10s or eager+max=50, files with other manifests, and today")
 	flags.BoolVar(&s.search, "search", false, "try strategies and parameters, and propose the smallest maximum that meets --objective")
 	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40, on "+results.Goals)
+	flags.BoolVar(&s.strict, "strict", false, "fail as well if the objective is too close to call")
+	flags.BoolVar(&s.details, "details", false, "print the intervals, and their reasons")
 	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour: the report has the cost of each policy")
 	flags.BoolVar(&s.loads, "loads", true, "also find the other loads at which the queue grows")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")
@@ -91,6 +105,9 @@ func newSimulate() *cobra.Command {
 		}
 		if c.Flags().Changed("compare") && len(s.compare) == 0 {
 			return input.Usagef("--compare: found no policy; use strategies, or releases such as 2.18")
+		}
+		if len(args) == 2 && len(s.Files) == 0 && s.compare == nil { // two manifests are compared
+			s.compare, args = args[1:], args[:1]
 		}
 		if s.Files = append(s.Files, args...); len(s.Files) > 0 {
 			s.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
@@ -131,20 +148,32 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if s.search && goals == nil {
 		return input.Usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
 	}
-	r := &results.Findings{Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, Command: repeated(c), Price: s.price, Goals: goals}
+	r := &results.Findings{
+		Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, Command: repeated(c), Price: s.price, Goals: goals, AllDetails: s.details,
+	}
 	if err := s.play(ctx, r, world, built, progress(c.ErrOrStderr())); err != nil {
 		return err
 	}
-	return write(c.OutOrStdout(), r)
+	for _, warning := range s.Warnings {
+		c.PrintErrln("warning: " + warning)
+	}
+	if err := write(c.OutOrStdout(), r); err != nil {
+		return err
+	}
+	missed, close := r.Missed()
+	if close && !missed {
+		c.PrintErrln("warning: whether the objective is met is too close to call; use more --seeds, or --strict to fail")
+	}
+	return input.Outcome(missed || (close && s.strict), nil)
 }
 
 // play simulates the policies, and adds what was found.
 func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, built []simulation.Autoscaler, bar *bar) (err error) {
-	o := study.Options{Seeds: s.seeds, Progress: bar.part(0, 0.05), Stop: ctx.Err}
+	defer bar.clear()
+	o := study.Options{Seeds: s.seeds, Resample: s.resample, Progress: bar.part(0, 0.05), Stop: ctx.Err}
 	if r.Capacities, err = study.Capacities(world.Scenario, built, o); err != nil {
 		return err
 	}
-	bar.say(r.Head())
 	o.Progress = bar.part(0.05, 0.5)
 	if r.Study, err = study.Replicate(world.Scenario, built, o); err != nil {
 		return err
@@ -163,11 +192,8 @@ func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenari
 	}
 	if s.search {
 		o.Progress = bar.part(0.8, 1)
-		if err := r.Find(world, r.Goals, o); err != nil {
-			return err
-		}
+		return r.Find(world, o)
 	}
-	bar.part(1, 1)(1)
 	return nil
 }
 
@@ -198,17 +224,14 @@ func repeated(c *cobra.Command) string {
 }
 
 // A bar shows the progress on a terminal, and nowhere else.
-type bar struct {
-	*progressbar.ProgressBar
-	to io.Writer
-}
+type bar struct{ *progressbar.ProgressBar }
 
 func progress(to io.Writer) *bar {
 	file := report.Terminal(to)
 	if file == nil {
 		return &bar{}
 	}
-	return &bar{to: file, ProgressBar: progressbar.NewOptions(1000, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
+	return &bar{progressbar.NewOptions(1000, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("simulating"), progressbar.OptionThrottle(100*time.Millisecond))}
 }
 
@@ -221,10 +244,9 @@ func (b *bar) part(from, to float64) func(part float64) {
 	}
 }
 
-// say prints lines above the bar, so that a user who waits has a first answer.
-func (b *bar) say(lines []string) {
+// clear removes the bar before anything else is printed.
+func (b *bar) clear() {
 	if b.ProgressBar != nil {
 		_ = b.Clear()
-		fmt.Fprintln(b.to, strings.Join(lines, "\n"))
 	}
 }

@@ -73,12 +73,12 @@ func TestAssumptions(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "polling interval 10s given")
 	require.Contains(t, out, "default, every 10s")
 	file = written(t, "m.yaml", trigger("azure-pipelines", `organizationURL: u, poolID: "1"`, ""))
-	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m --loads=false", "")
+	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m --loads=false --details", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(out), " "), "azure-pipelines counts waiting items KEDA 2.20.2 --metric"))
 	require.Contains(t, out, "2.20 starves", "the same queue has another length")
 	_, out, _ = call(t, "simulate "+file+assumed+" --compare 2.20,2.21 --service 5m --metric all --loads=false", "")
-	require.Contains(t, out, "2.21 same")
+	require.Contains(t, out, "2.20 and 2.21 do the same")
 	_, _, said = call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
 	require.Contains(t, said, "--polling-interval 1.5s: use whole seconds")
 }
@@ -88,15 +88,15 @@ func TestSimulateAgreesWithLint(t *testing.T) {
 	file := written(t, "m.yaml", trigger("rabbitmq", `host: "amqp://host", queueName: q, mode: QueueLength, value: "1"`, ""))
 	_, linted, _ := call(t, "lint "+file, "")
 	require.Contains(t, linted, "Use the strategy accurate")
-	_, out, _ := call(t, "simulate "+file+" --arrivals poisson:1/s --service 1m --compare default,accurate", "")
+	_, out, _ := call(t, "simulate "+file+" --arrivals poisson:1/s --service 1m --compare default,accurate --details", "")
 	require.Contains(t, out, "default starves")
 	require.NotContains(t, out, "accurate creates")
 }
 
 func TestFaults(t *testing.T) {
-	const run = "simulate -f testdata/manifest.yaml --arrivals constant:1/m --duration 10m --seeds 1 --service 10s "
+	const run = "simulate -f testdata/manifest.yaml --arrivals constant:1/m --duration 10m --seeds 1 --service 10s --details "
 	events := map[string]string{
-		"--fault rejects:0s-5m": "is rejected: the API server did not create ",
+		"--fault rejects:0s-5m": "is rejected: the API server does not create ",
 		"--fault metric:0s-3h":  "leaves 10 of 10 items undone",
 		"--metric-age 20m":      "starves",
 		"--fault noStart:0s-3h": "leaves 10 of 10 items undone",
@@ -180,16 +180,16 @@ func TestTimesOfRealJobs(t *testing.T) {
 func TestMeasured(t *testing.T) {
 	file := written(t, "m.yaml", trigger("redis", `listLength: "1"`, ""))
 	trace := written(t, "arrivals.csv", "time,items\n2026-01-31T12:00:10Z,4\n2026-01-31T12:05:00Z,4\n")
-	flags := "simulate " + file + " --trace " + trace + " --service 5m --seeds 1 --measured "
+	flags := "simulate " + file + " --trace " + trace + " --service 5m --seeds 1 --details --measured "
 	// The first poll, at the first arrival, reads 4 items; Jobs take them within 5 s.
 	exact := written(t, "exact.csv", "time,items\n2026-01-31T12:00:00Z,99\n2026-01-31T12:00:10Z,4\n2026-01-31T12:01:10Z,0\n")
 	_, out, said := call(t, flags+exact, "")
 	require.Empty(t, said)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "Measured queue length: 2 on average; simulated 2 (KEDA 2.21.0 default); apart by 0 on average, 0 % of the measured.")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "Queue length: measured 2 on average, simulated 2 (KEDA 2.21.0 default); they differ by 0 on average, 0 % of the measured length.")
 	const prometheus = `{"data":{"resultType":"matrix","result":[{"metric":{"a":"1"},"values":[[1769860810,"1"],[1769860870,"50"]]},{"metric":{"a":"2"},"values":[[1769860810,"3"]]}]}}`
 	_, out, said = call(t, flags+written(t, "gauge.json", prometheus), "")
 	require.Empty(t, said)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "Measured queue length: 27 on average; simulated 2 (KEDA 2.21.0 default); apart by 25 on average, 93 % of the measured. The simulation does not describe this queue: check the assumptions.")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "Queue length: measured 27 on average, simulated 2 (KEDA 2.21.0 default); they differ by 25 on average, 93 % of the measured length. The simulation does not describe this queue: check the assumptions.")
 	html := filepath.Join(t.TempDir(), "r.html")
 	_, _, said = call(t, flags+exact+" -o "+html, "")
 	require.Empty(t, said)
@@ -265,5 +265,5 @@ func TestTerminalCharts(t *testing.T) {
 	require.True(t, found)
 	row := strings.Split(jobs, "\n")[1]
 	require.Less(t, strings.Count(row, "█"), 45, row)
-	require.Contains(t, jobs, "Highest of all runs: ")
+	require.Contains(t, jobs, "Highest in any run: ")
 }

@@ -71,7 +71,7 @@ func TestSimulateFiles(t *testing.T) {
 	require.Equal(t, "2.18.3", all.Policies[2].Release)
 	require.Equal(t, "2.21.0", all.Policies[3].Release)
 	svg := string(simulated(t, flags, "run.svg"))
-	for _, text := range []string{"default", "accurate", "eager@2.21", "minutes", "Items waiting", "Jobs", "Share of the items"} {
+	for _, text := range []string{"default", "accurate", "eager@2.21", "minutes", "Items waiting", "Jobs", "Items served within"} {
 		require.Contains(t, svg, text)
 	}
 }
@@ -126,7 +126,7 @@ func TestScenarioErrors(t *testing.T) {
 		},
 		"duration: 1h\nqueues:\n- arrivals: poisson:1/s\n  metric: some\n- arrivals: poisson:1/q\njobs: {drainQueue: 3}\npolicy:\n  release: \"1.9\"\n" +
 			"  spec: {pollingInterval: -3,\n    maxReplicaCount: 99999999999}\n  stuckAfter: -1s\n": {
-			`4: queues[0].metric: found "some"; use all or waiting`, `5: queues[1].arrivals: found "poisson:1/q"; use items and a time`, "6: jobs.drainQueue: found 3; use true or false",
+			`4: queues[0].metric: found "some"; use all, waiting or active`, `5: queues[1].arrivals: found "poisson:1/q"; use items and a time`, "6: jobs.drainQueue: found 3; use true or false",
 			`8: policy.release: found "1.9"; use`, "9: policy.spec.pollingInterval: found -3; use 1 or more",
 			"10: policy.spec.maxReplicaCount: found 99999999999; use a whole number of 32 bits", "11: policy.stuckAfter: found -1s; use 0s or more",
 		},
@@ -273,7 +273,8 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 func TestReportHasTheFaults(t *testing.T) {
 	page := string(simulated(t, "--fault metric:1m-2m --fault rejects:3m-4m --list-age 10s --metric-age 15s --seeds 1", "r.html"))
 	require.Contains(t, page, "redis: poisson:0.3/s, exp:45s each; for 20m; startup 20s; metric redis 15s old; metric redis unreadable from 1m to 2m; "+
-		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0; numbers are means of 1 seeds; the first seed is 1.")
+		"list of Jobs of the cluster 10s old; cluster rejects from 3m to 4m; rules of KEDA 2.21.0.")
+	require.Contains(t, page, "Numbers: one run; the first seed is 1.")
 }
 
 // A shell that runs the printed command passes the same words.

@@ -1,26 +1,196 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/results"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 )
 
-// The verdict begins with the capacity, compares the policies and names the troubles
-// that occurred.
+// The verdict begins with the answer; the details name the troubles that occurred.
 func TestVerdict(t *testing.T) {
 	for flags, want := range map[string][]string{
 		"--metric all --compare default,accurate": {
-			" at 0.3/s (0.3/s x 45.0s = 13.5 Jobs at work, maximum 100): the queue does not grow.",
-			"accurate creates too many Jobs: ", "Time in which Jobs do no work: "},
-		"--metric waiting --compare default,accurate": {"default starves: ", "Wait of 95 % of the items: accurate "},
-		"--metric all --compare accurate,accurate":    {"accurate same"},
-		"--metric all": {"95 % of the items wait at most "},
+			"Use accurate: 95 % of the items wait at most 30 s (default: 48 s for 6.4 pod-h). ", "It runs up to ", "(maximum 100) and costs ", "default: 18 items/min arrive and keep 13.5 Jobs busy.",
+			"accurate creates too many Jobs: ", "Idle: default "},
+		"--metric waiting --compare default,accurate": {"Use accurate: ", "default starves the queue: ", "95 % wait at most: accurate "},
+		"--metric all --compare accurate,accurate":    {"accurate and accurate do the same: "},
+		"--metric all": {"plain keeps up: 95 % of the items wait at most "},
 		"--metric all --arrivals poisson:30/s --duration 2m": {"only the triggers"},
 	} {
-		_, out, said := call(t, workload+flags, "")
+		_, out, said := call(t, workload+flags+" --details", "")
 		for _, text := range want {
-			require.Contains(t, out+said, text, flags)
+			require.Contains(t, strings.Join(strings.Fields(out+said), " "), text, flags)
 		}
 	}
+}
+
+// A recording is played as it was: its burst is in the picture, and no seed changes its items.
+func TestRecording(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("time,items\n")
+	for minute := range 240 {
+		if burst := minute >= 20 && minute < 35; burst {
+			fmt.Fprintf(&rows, "%d,30\n", minute*60)
+		} else if minute%3 == 0 {
+			fmt.Fprintf(&rows, "%d,1\n", minute*60)
+		}
+	}
+	trace := written(t, "burst.csv", rows.String())
+	for _, flags := range []string{"", "--service exp:30s", "--seeds 1", "--resample"} {
+		status, out, said := call(t, "simulate -f testdata/manifest.yaml --loads=false -o json --trace "+trace+" "+flags, "")
+		require.Equal(t, success, status, said)
+		var r results.Findings
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		sample := &r.Study.Samples[0]
+		for _, run := range sample.Runs {
+			require.EqualValues(t, 15*30+75, run.Arrived, flags)
+		}
+		mean := func(from, to float64) (sum float64) {
+			for i := int(from / sample.Step); i < int(to/sample.Step); i++ {
+				sum += sample.Jobs.Mean[i] * sample.Step / (to - from)
+			}
+			return sum
+		}
+		require.Greater(t, mean(20*60, 35*60), 10*mean(60*60, 200*60), "the burst is where it was: %s", flags)
+		require.True(t, r.Study.Recorded)
+		require.Equal(t, flags == "--resample", len(sample.Resampled) > 0)
+	}
+	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --loads=false --trace "+trace, "")
+	require.Contains(t, out, "Numbers: the recorded arrivals as they were; one run, in which nothing is random")
+	_, _, said := call(t, "simulate -f testdata/manifest.yaml --resample --trace "+written(t, "few.csv", "time\n0\n700\n1400\n"), "")
+	require.Contains(t, said, "the trace has 2 blocks of 20 polls, and at least 10 are needed to shuffle it")
+}
+
+// Rates in CSV are read as rates, and fractions that may be rates get a warning.
+func TestRates(t *testing.T) {
+	rows := "time,items\n"
+	for i := range 121 {
+		rows += fmt.Sprintf("%d,0.12\n", i*30)
+	}
+	trace := written(t, "rate.csv", rows)
+	_, out, said := call(t, "simulate -f testdata/manifest.yaml --details --trace "+trace+" --trace-as rate", "")
+	require.Contains(t, out, "7.2 items/min arrive")
+	require.Empty(t, said)
+	_, _, said = call(t, "simulate -f testdata/manifest.yaml --trace "+trace, "")
+	require.Contains(t, said, "if they are items per second, use --trace-as rate")
+	_, _, said = call(t, "simulate -f testdata/manifest.yaml --trace "+trace+" --trace-as items", "")
+	require.Empty(t, said)
+}
+
+// An objective that is missed for certain is a failure, and what is too close to call a warning.
+func TestObjectiveStatus(t *testing.T) {
+	for flags, want := range map[string]int{
+		"--objective p95<1s": found, "--objective p95<10m": success, "--objective p95<10m --strict": success,
+		"--compare default,max=2 --objective p95<10m": found, "--search --objective p95<1s": found, "--search --objective p95<5m": success,
+		"--objective p95<10m --seeds 1": success, "--objective p95<10m --seeds 1 --strict": found,
+	} {
+		status, out, said := call(t, workload+"--metric all "+flags, "")
+		require.Equal(t, want, status, "%s\n%s%s", flags, out, said)
+		require.Contains(t, strings.Join(strings.Fields(out), " "), "undone<=0 (always part of an objective)", flags)
+		require.Equal(t, strings.Contains(flags, "--seeds 1"), strings.Contains(said, "too close to call"), flags)
+	}
+}
+
+// A search ends with the lines to copy, which are a manifest's.
+func TestPatch(t *testing.T) {
+	_, out, _ := call(t, workload+"--search --objective p95<5m --price 2", "")
+	_, text, found := strings.Cut(out, "# kubectl patch scaledjob plain --type merge --patch-file patch.yaml\n")
+	require.True(t, found, out)
+	var p struct {
+		Spec struct {
+			PollingInterval, MinReplicaCount, MaxReplicaCount *int32
+			ScalingStrategy                                   struct{ Strategy string }
+		}
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), &p))
+	require.NotNil(t, p.Spec.PollingInterval)
+	require.NotNil(t, p.Spec.MinReplicaCount)
+	require.Less(t, *p.Spec.MaxReplicaCount, int32(100))
+	require.NotEmpty(t, p.Spec.ScalingStrategy.Strategy)
+	require.Regexp(t, `It costs [0-9.]+; today's policy costs [0-9.]+ \([-+][0-9]+ %\)\.`, strings.Join(strings.Fields(out), " "))
+}
+
+// Settings and files are compared with today's policy.
+func TestCompare(t *testing.T) {
+	names := func(flags string) (names []string) {
+		status, out, said := call(t, workload+flags+" --loads=false -o json", "")
+		require.NotEqual(t, trouble, status, said)
+		var r results.Findings
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		for _, s := range r.Study.Samples {
+			names = append(names, fmt.Sprintf("%s:%d", s.Policy, s.Runs[0].PeakJobs))
+		}
+		return names
+	}
+	many := names("--seeds 1 --compare default,accurate")
+	require.Len(t, many, 2)
+	require.Equal(t, []string{"today", "max=3"}, policyNames(names("--seeds 1 --compare max=3")))
+	require.Equal(t, "max=3:3", names("--seeds 1 --compare max=3")[1])
+	require.Equal(t, []string{"today", "eager+max=5+interval=10s", "min=2"}, policyNames(names("--seeds 1 --compare eager+max=5+interval=10s,min=2")))
+	require.Equal(t, []string{"accurate", "today"}, policyNames(names("--seeds 1 --compare accurate,today")))
+	other := written(t, "other.yaml", strings.Replace(trigger("redis", `listName: a, listLength: "1"`, ""), "  triggers", "  maxReplicaCount: 2\n  triggers", 1))
+	require.Equal(t, other+":2", names("--seeds 1 --compare " + other)[1])
+	status, out, said := call(t, "simulate testdata/manifest.yaml "+other+" --arrivals constant:1/m --duration 3m", "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "today")
+	for flag, want := range map[string]string{"max=x": `max "x": use a whole number of 0 or more`, "interval=1500ms": "use whole seconds", "size=3": `"size" is no setting; use min, max or interval`} {
+		_, _, said := call(t, workload+"--compare "+flag, "")
+		require.Contains(t, said, want)
+	}
+}
+
+func policyNames(all []string) (names []string) {
+	for _, name := range all {
+		names = append(names, name[:strings.LastIndex(name, ":")])
+	}
+	return names
+}
+
+// BullMQ's list of active items counts the items in progress of the list that waits.
+func TestActiveItems(t *testing.T) {
+	manifest := written(t, "bull.yaml", strings.Replace(trigger("redis", `listName: "bull:mail:wait", listLength: "1"`, ""), `"1"}}]`,
+		`"1"}}, {type: redis, metadata: {listName: "bull:mail:active", listLength: "1"}}]`+"\n  scalingStrategy: {multipleScalersCalculation: sum}", 1))
+	read := func(flags string) results.Findings {
+		status, out, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --duration 10m --service 1m --loads=false -o json "+flags, "")
+		require.Equal(t, success, status, said)
+		var r results.Findings
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		return r
+	}
+	r := read("")
+	require.Equal(t, []string{"waiting", "active", "redis"}, []string{r.Scenario.Queues[0].Metric, r.Scenario.Queues[1].Metric, r.Scenario.Queues[1].Watches})
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "redis-2 counts", Value: "items in progress", Source: "BullMQ's list of active items", Flag: "--metric"})
+	both, alone := r.Study.Samples[0].Runs[0], read("--metric redis-2=waiting").Study.Samples[0].Runs[0]
+	require.Less(t, both.Wait.P95, alone.Wait.P95, "waiting and active items together are what default expects")
+	require.Equal(t, 7.0, read("--metric-limit redis=7").Scenario.Queues[0].MetricLimit)
+	_, _, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --metric rediss=all", "")
+	require.Contains(t, said, `--metric: no trigger is called "rediss"; use redis, redis-2`)
+}
+
+// While pods warm up they are not pending, and their items wait: accurate creates as many again. An agent that
+// waits for an item holds a place of the maximum.
+func TestWarmUpAndWait(t *testing.T) {
+	read := func(flags string) *results.Findings {
+		status, out, said := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --service 5m --startup 5s --seeds 1 --compare accurate,default --loads=false -o json "+flags, "")
+		require.Equal(t, success, status, said)
+		var r results.Findings
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		return &r
+	}
+	created := func(flags string) int64 { return read(flags).Study.Samples[0].Runs[0].JobsCreated }
+	require.EqualValues(t, 10, created(""))
+	require.EqualValues(t, 20, created("--warm-up 40s"), "waiting 10, running 10, none taken yet: 10 more")
+	r := read("--warm-up 40s --wait 10m")
+	require.InEpsilon(t, 6000, r.Study.Samples[0].Runs[0].WaitingSeconds, 0.2)
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "warm-up", Value: "40s", Source: "given", Flag: "--warm-up"})
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "wait without an item", Value: "10m", Source: "given", Flag: "--wait"})
+	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --compare accurate,default --wait 10m --warm-up 40s --loads=false", "")
+	require.Contains(t, out, "waiting agents")
 }

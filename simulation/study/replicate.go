@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -127,15 +128,15 @@ type replicator struct {
 	options  Options
 	study    *Study
 	blocks   blocks
-	step     float64
-	curves   [][]*curves // of each policy
+	step     simulation.Duration
+	curves   [][]curves // of each policy
 	progress float64
 }
 
 func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Options) (*replicator, error) {
 	load := s.Load()
 	r := &replicator{
-		scenario: s, policies: policies, options: o, curves: make([][]*curves, len(policies)), step: stepOf(s, load.Length),
+		scenario: s, policies: policies, options: o, curves: make([][]curves, len(policies)), step: stepOf(s, load.Length),
 		study: &Study{Exact: !load.Random, Samples: make([]Sample, len(policies))},
 	}
 	for i, p := range policies {
@@ -167,7 +168,12 @@ type task struct {
 	policy int
 	seed   int
 	result *simulation.Result
-	curves *curves
+}
+
+// curves are those of one run, and the quantiles of its wait.
+type curves struct {
+	simulation.Curves
+	waits []float64
 }
 
 // grow adds runs until there are n of each policy.
@@ -209,7 +215,7 @@ func (r *replicator) play(from, until int, scenario func(seed int) simulation.Sc
 		t.policy, t.seed = i%width, from+i/width
 		s := scenario(t.seed)
 		s.Autoscaler, s.Seed = r.policies[t.policy], r.scenario.Seed+uint64(t.seed)
-		t.result, t.curves, err = r.run(s, from == 0 && t.seed == 0)
+		t.result, err = r.run(s, from == 0 && t.seed == 0)
 		mutex.Lock()
 		defer mutex.Unlock()
 		completed++
@@ -223,39 +229,23 @@ func (r *replicator) play(from, until int, scenario func(seed int) simulation.Sc
 		return nil, err
 	}
 	for i := range tasks {
-		r.curves[tasks[i].policy] = append(r.curves[tasks[i].policy], tasks[i].curves)
+		t := &tasks[i]
+		r.curves[t.policy] = append(r.curves[t.policy], curves{t.result.Curves, t.result.Waits})
 	}
 	return tasks, nil
 }
 
 // run plays a scenario. A first run keeps its ticks.
-func (r *replicator) run(s simulation.Scenario, first bool) (*simulation.Result, *curves, error) {
-	c := &curves{step: r.step}
+func (r *replicator) run(s simulation.Scenario, first bool) (*simulation.Result, error) {
 	bands := !r.options.SummaryOnly
-	var ticks []simulation.Tick
-	o := simulation.Options{SummaryOnly: true, Waits: bands}
-	if bands || r.options.Stop != nil {
-		o.EachPoll = func(t simulation.Tick) error {
-			if bands {
-				c.add(t.Seconds, t.QueueArea, t.JobArea)
-			}
-			if bands && first {
-				ticks = append(ticks, t)
-			}
-			if r.options.Stop != nil {
-				return r.options.Stop()
-			}
-			return nil
-		}
+	o := simulation.Options{SummaryOnly: !bands || !first, Waits: bands}
+	if bands {
+		o.Step = r.step
 	}
-	result, err := simulation.Run(s, o)
-	if err != nil || !bands {
-		return result, c, err
+	if stop := r.options.Stop; stop != nil {
+		o.EachPoll = func(simulation.Tick) error { return stop() }
 	}
-	end := &result.Summary
-	c.add(end.Seconds, end.MeanQueue*end.Seconds, end.MeanJobs*end.Seconds)
-	result.Ticks, c.waits = ticks, result.Waits
-	return result, c, nil
+	return simulation.Run(s, o)
 }
 
 // neededSeeds returns the number of seeds after which the intervals are expected to be narrow.
@@ -290,18 +280,11 @@ func (r *replicator) addBands() {
 	}
 	for i := range r.study.Samples {
 		s := &r.study.Samples[i]
-		s.Step = r.step
-		s.Queue = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.queue })
-		s.Jobs = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.jobs })
+		s.Step = seconds(r.step)
+		s.Queue = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.Queue })
+		s.Jobs = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.Jobs })
 		s.Waits = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.waits })
 	}
-}
-
-// curves are those of one run: means over each step, and the quantiles of the wait.
-type curves struct {
-	step                     float64
-	queue, jobs, waits       []float64
-	time, queueArea, jobArea float64 // so far
 }
 
 // The parts of the time in which items arrive, and of the longest run, that curves have.
@@ -310,45 +293,28 @@ const (
 	runSteps     = 960
 )
 
-// stepOf returns the seconds of a step, for items that arrive for a time.
-func stepOf(s simulation.Scenario, length simulation.Duration) float64 {
+// stepOf returns the length of a step, for items that arrive for a time.
+func stepOf(s simulation.Scenario, length simulation.Duration) simulation.Duration {
 	drain := max(length, hour)
 	if s.Drain != nil {
 		drain = *s.Drain
 	}
-	return max(seconds(length)/arrivalSteps, seconds(length+drain)/runSteps, 1e-3)
-}
-
-// add adds the areas below the curves until a time, which is shared out by the steps that it spans.
-func (c *curves) add(time, queueArea, jobArea float64) {
-	span := time - c.time
-	for i := int(c.time / c.step); float64(i)*c.step < time; i++ {
-		overlap := min(time, float64(i+1)*c.step) - max(c.time, float64(i)*c.step)
-		if overlap <= 0 {
-			continue
-		}
-		for len(c.queue) <= i {
-			c.queue, c.jobs = append(c.queue, 0), append(c.jobs, 0)
-		}
-		c.queue[i] += (queueArea - c.queueArea) * overlap / span / c.step
-		c.jobs[i] += (jobArea - c.jobArea) * overlap / span / c.step
-	}
-	c.time, c.queueArea, c.jobArea = time, queueArea, jobArea
+	return max(length/arrivalSteps, (length+drain)/runSteps, simulation.Duration(time.Millisecond))
 }
 
 // newBand returns the band of curves, of which shorter ones continue with 0. The mean is that of the
 // first n.
-func newBand(runs []*curves, n int, values func(*curves) []float64) (b Band) {
+func newBand(runs []curves, n int, values func(*curves) []float64) (b Band) {
 	length := 0
-	for _, c := range runs {
-		length = max(length, len(values(c)))
+	for i := range runs {
+		length = max(length, len(values(&runs[i])))
 	}
 	column := make([]float64, len(runs))
 	for k := range length {
 		mean := 0.0
-		for i, c := range runs {
+		for i := range runs {
 			column[i] = 0
-			if v := values(c); k < len(v) {
+			if v := values(&runs[i]); k < len(v) {
 				column[i] = v[k]
 			}
 			if i < n {

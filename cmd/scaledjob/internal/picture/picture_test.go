@@ -64,7 +64,7 @@ func TestCharts(t *testing.T) {
 		require.Contains(t, jobs, `class="`+class+`"`)
 	}
 	require.NotContains(t, wellFormed(t, Jobs(s, 100)[0]), "maximum", "a maximum far above would hide the Jobs")
-	require.Contains(t, wellFormed(t, Waits(s)[0]), "Share of the items that wait at most so long|")
+	require.Contains(t, wellFormed(t, Waits(s)[0]), "Items served within a given wait (%)|")
 	require.Contains(t, wellFormed(t, string(Sheet(items[0], jobs))), "maximum 15|")
 }
 
@@ -95,15 +95,15 @@ func TestUnits(t *testing.T) {
 
 // The line of a policy ends where its queue grows.
 func TestLoads(t *testing.T) {
-	require.Empty(t, Loads(nil))
+	require.Empty(t, Loads(nil, "items/s", 1))
 	c := study.Capacity{Policy: "it", Present: study.Probe{Load: 0.3}}
 	for i, grows := range []bool{false, false, true, false, true} {
 		p := study.Probe{Load: 0.1 * float64(i+1), Empty: study.Trend{Grows: grows}}
 		p.Empty.Summary.Wait.P95 = float64(10 * i)
 		c.Probes = append(c.Probes, p)
 	}
-	chart := Loads([]study.Capacity{c})[0]
-	require.Contains(t, wellFormed(t, chart), "now 0.3/s|")
+	chart := Loads([]study.Capacity{c}, "items/s", 1)[0]
+	require.Contains(t, wellFormed(t, chart), "now 0.3|")
 	require.Equal(t, 3, strings.Count(chart, `r="3"`), "a dot for each load at which the queue does not grow")
 	require.Equal(t, 2, strings.Count(chart, `class="p0 again line"`))
 }

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 

@@ -14,5 +14,5 @@ func TestDiffer(t *testing.T) {
 	r.Summary.Seconds, r.Summary.Policy = 60, "it"
 	line, err := differ([]picture.Sample{{Seconds: -1, Value: 1000}, {Seconds: 29, Value: 8}, {Seconds: 30, Value: 24}, {Seconds: 61, Value: 1000}}, r)
 	require.NoError(t, err)
-	require.Equal(t, "Measured queue length: 16 on average; simulated 15 (it); apart by 3 on average, 19 % of the measured.", line)
+	require.Equal(t, "Queue length: measured 16 on average, simulated 15 (it); they differ by 3 on average, 19 % of the measured length.", line)
 }

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/simulation"
+	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 // Each policy passes or fails each objective, or nobody can tell.
@@ -11,16 +14,38 @@ func TestJudged(t *testing.T) {
 	s := studyOf(map[string][]float64{"a": {10, 12, 11}, "b": {20, 23, 21}, "c": {9, 16, 11}})
 	goals, err := ParseGoals("p95<15s,undone<=0")
 	require.NoError(t, err)
+	u := newUnits(s, simulation.Load{})
 	var lines []string
-	all := judged(s, goals)
-	for i := range all {
-		lines = append(lines, goals[i%len(goals)].lineOf(&all[i]))
+	results := judged(s, goals)
+	for i := range results {
+		lines = append(lines, goals[i%len(goals)].line(&results[i], &u))
 	}
 	require.Equal(t, []string{
-		"pass: a p95<15s: 11.0s (8.5s to 13.5s)", "pass: a undone<=0: 0", "fail: b p95<15s: 21.3s (17.5s to 25.1s)", "pass: b undone<=0: 0",
-		"cannot tell: c p95<15s: 12.0s (3.0s to 21.0s)", "pass: c undone<=0: 0",
+		"a p95<15s: pass, 11 s (95 % interval: 8.5 to 13 s).", "a undone<=0: pass, 0.", "b p95<15s: fail, 21 s (95 % interval: 18 to 25 s).", "b undone<=0: pass, 0.",
+		"c p95<15s: too close to call, 12 s (95 % interval: 3 to 21 s).", "c undone<=0: pass, 0.",
 	}, lines)
-	s.Sampling = "fewBlocks"
-	all = judged(s, goals)
-	require.Equal(t, "pass: a p95<15s: 11.0s (without an interval)", goals[0].lineOf(&all[0]))
+	alone := studyOf(map[string][]float64{"a": {10}})
+	results = judged(alone, goals)
+	require.Equal(t, "a p95<15s: too close to call, 10 s (one run has no interval; use --seeds 10).", goals[0].line(&results[0], &u))
+}
+
+// The status follows from the compared policies, or from the search.
+func TestMissed(t *testing.T) {
+	goals, err := ParseGoals("p95<15s")
+	require.NoError(t, err)
+	outcome := func(search *searched, waits ...float64) [2]bool {
+		policies := map[string][]float64{"a": waits}
+		if search == nil {
+			policies["b"] = []float64{1, 1}
+		}
+		s := studyOf(policies)
+		r := Findings{Study: s, Goals: goals, Objectives: judged(s, goals), Search: search}
+		missed, close := r.Missed()
+		return [2]bool{missed, close}
+	}
+	require.Equal(t, [2]bool{false, false}, outcome(nil, 10, 10))
+	require.Equal(t, [2]bool{true, false}, outcome(nil, 20, 20), "one of two is enough")
+	require.Equal(t, [2]bool{false, true}, outcome(nil, 10, 30))
+	require.Equal(t, [2]bool{false, false}, outcome(&searched{Found: &study.Found{Policy: 3}}, 20, 21), "the search is to replace today's policy")
+	require.Equal(t, [2]bool{true, false}, outcome(&searched{Found: &study.Found{Policy: -1}}, 10, 11))
 }

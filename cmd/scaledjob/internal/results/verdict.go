@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ func (r *Findings) answer(best int) string {
 	waits := r.units.text(r.Study.Estimate(best, p95.value).Mean, wait)
 	growth := r.growth(best)
 	if len(r.Study.Samples) == 1 {
+		name = cmp.Or(r.Scenario.Name, name)
 		if growth != "" {
 			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
 		}
@@ -74,7 +76,7 @@ func (r *Findings) answer(best int) string {
 		if i == best {
 			continue
 		}
-		others = append(others, s.Policy+": "+r.outcome(i, p95))
+		others = append(others, s.Policy+": "+r.outcome(i, best, p95))
 		if r.compare(i, best) == 0 {
 			ties = append(ties, s.Policy)
 		}
@@ -83,20 +85,38 @@ func (r *Findings) answer(best int) string {
 	case growth != "":
 		return fmt.Sprintf("No policy keeps up. The best is %s: %s.", name, text)
 	case len(ties) > 0:
-		return fmt.Sprintf("%s and %s are too close to call: %s.", name, strings.Join(ties, ", "), text)
+		verb := "are too close to call"
+		if r.equal(best, ties) {
+			verb = "do the same"
+		}
+		return fmt.Sprintf("%s and %s %s: %s.", name, strings.Join(ties, ", "), verb, text)
 	default:
 		return fmt.Sprintf("Use %s: %s.", name, text)
 	}
 }
 
+// equal reports whether policies of these names do the same as the best in each run.
+func (r *Findings) equal(best int, names []string) bool {
+	for i, s := range r.Study.Samples {
+		differs := func(c *column) bool { return r.Study.Difference(i, best, c.value).Word != study.Equal }
+		if slices.Contains(names, s.Policy) && slices.ContainsFunc(deciding, differs) {
+			return false
+		}
+	}
+	return true
+}
+
 // outcome is how long items wait under another policy, or that its queue grows.
-func (r *Findings) outcome(policy int, p95 *column) string {
+func (r *Findings) outcome(policy, best int, p95 *column) string {
 	if r.Capacities[policy].Present.Grows() {
 		return "does not keep up"
 	}
 	text := r.units.text(r.Study.Estimate(policy, p95.value).Mean, wait)
 	if undone := r.Study.Estimate(policy, study.Undone).Mean; undone > 0 {
 		text += ", " + report.Count(undone) + " items not done"
+	}
+	if r.Study.Difference(policy, best, (*simulation.Summary).Cost).Word == study.Different {
+		text += " for " + r.cost(r.podTime(policy))
 	}
 	return text
 }
@@ -237,14 +257,14 @@ func (r *Findings) capacityLine(policy int) string {
 	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
 		load += fmt.Sprintf(" (%s in the busiest %s)", r.units.number(c.Load.Peak, rate), report.Span(c.Load.PeakSeconds))
 	}
-	text := "keeps up"
+	text := fmt.Sprintf("%s: %s arrive and keep %s Jobs busy", c.Policy, load, report.Short(c.Load.Busy))
 	if growth := r.growth(policy); growth != "" {
-		text = growth
+		text += "; " + growth
 	}
 	if len(c.Probes) > 0 {
-		text += fmt.Sprintf("; it keeps up %s", r.sustained(c))
+		text += "; it keeps up " + r.sustained(c)
 	}
-	return fmt.Sprintf("%s: %s arrive and keep %s Jobs busy; %s.", c.Policy, load, report.Short(c.Load.Busy), text)
+	return text + "."
 }
 
 // differences describes how the policies differ from the one with the lowest mean, or the interval of a

@@ -36,21 +36,21 @@ func (s *Flags) assume(name, value, source, flag string) {
 }
 
 // itemsOf are the words for the items that a metric counts.
-var itemsOf = map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items"}
+var itemsOf = map[string]string{"all": "waiting and in-progress items", "waiting": "waiting items", "active": "items in progress"}
 
 // metrics returns which items the metrics of the triggers count under the release of the policy. Without
 // a flag the policy has the same for other releases.
 func (s *Flags) metrics(m *input.ScaledJob, all []manifest.Trigger, p *Policy) (metrics []string) {
 	for i, t := range all {
 		how, source := counted(m, i, p.Release)
-		if s.metric != "" {
-			how = s.metric
+		if given, found := perTrigger(s.metricValues, t.Name); found {
+			how = given
 		}
 		how = cmp.Or(how, "all")
 		s.assume(t.Name+" counts", cmp.Or(itemsOf[how], how), source, "metric")
 		metrics = append(metrics, how)
 	}
-	if s.metric == "" {
+	if len(s.metricValues) == 0 {
 		p.counts = func(r input.Release) []string { return Counts(m, all, r) }
 	}
 	return metrics
@@ -68,6 +68,9 @@ func Counts(m *input.ScaledJob, all []manifest.Trigger, r input.Release) []strin
 // counted returns which items the metric of a trigger counts under a release, or "", and the source.
 func counted(m *input.ScaledJob, i int, r input.Release) (how, source string) {
 	kind := m.Spec.Spec.Triggers[i].Type
+	if strings.HasSuffix(m.Spec.Spec.Triggers[i].Metadata["listName"], ":active") {
+		return "active", "BullMQ's list of active items"
+	}
 	switch counting, hidden := triggers.Counts(kind, r.Version(), TriggerInput(m, i)); {
 	case counting == triggers.LeavesOut:
 		return "waiting", "trigger of type " + kind
@@ -161,6 +164,8 @@ func (s *Flags) assumeTimes(p *Policy) {
 	s.assume("polling interval", cmp.Or(interval, simulation.Duration(30*time.Second)).String(), source, "polling-interval")
 	s.assume("service", s.service, cmp.Or(s.recorded, "default of this command"), "service")
 	s.assume("startup", s.startup, cmp.Or(s.recorded, "default of this command"), "startup")
+	s.assume("warm-up", s.warmUp, "default of this command", "warm-up")
+	s.assume("wait without an item", simulation.Duration(s.wait).String(), "default of this command", "wait")
 	s.assume("acknowledge", "at the "+s.ack+" of the work", "default of this command", "acknowledge")
 }
 

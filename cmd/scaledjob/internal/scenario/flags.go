@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,33 +22,37 @@ import (
 type Flags struct {
 	input.ManifestFlags
 	input.QueueFlags
-	scenario  string
-	arrivals  []string
-	trace     string
-	traceAs   string
-	service   string
-	startup   string
-	duration  time.Duration
-	metric    string
-	ack       string
-	items     int64
-	seed      uint64
-	release   input.Releases
-	interval  time.Duration
-	metricAge time.Duration
-	listAge   time.Duration
-	faults    []string
-	dumps     []string
+	scenario     string
+	arrivals     []string
+	trace        string
+	traceAs      string
+	service      string
+	startup      string
+	warmUp       string
+	wait         time.Duration
+	duration     time.Duration
+	metricValues []string
+	limits       []string
+	ack          string
+	items        int64
+	seed         uint64
+	release      input.Releases
+	interval     time.Duration
+	metricAge    time.Duration
+	listAge      time.Duration
+	faults       []string
+	dumps        []string
 
 	// changed reports whether a flag was given.
 	changed     func(flag string) bool
 	Assumptions []Assumption
 	recorded    string // the source of service and start times, if not the flags
 	Began       time.Duration
+	Warnings    []string
 }
 
 // worldly are the flags that a scenario file replaces.
-var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "duration", "metric", "acknowledge", "name", "items-per-job", "seed",
+var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "warm-up", "wait", "duration", "metric", "metric-limit", "acknowledge", "name", "items-per-job", "seed",
 	"release", "target", "polling-interval", "metric-age", "list-age", "fault", "jobs"}
 
 // Add adds the flags to a command.
@@ -59,11 +64,14 @@ func (f *Flags) Add(c *cobra.Command) {
 	flags.StringVar(&f.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
 	flags.StringArrayVar(&f.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
 	flags.StringVar(&f.trace, "trace", "", "`file` of the times at which items arrived, for the first trigger: CSV, JSON, or a Prometheus range query")
-	flags.StringVar(&f.traceAs, "trace-as", "", "`rate|counter`: meaning of a Prometheus series; by default from its name")
+	flags.StringVar(&f.traceAs, "trace-as", "", "`items|rate|counter`: meaning of the numbers in a trace: items of each row, items per second, or a total that rises; by default items, and for Prometheus from the name of the series")
 	flags.StringVar(&f.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
 	flags.StringVar(&f.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
+	flags.StringVar(&f.warmUp, "warm-up", "0s", "how long a running pod takes until it asks for its first item: a `time` or distribution")
+	flags.DurationVar(&f.wait, "wait", 0, "how long a Job without an item waits for one before it ends, a `time`")
 	flags.DurationVar(&f.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, by default until its end")
-	flags.StringVar(&f.metric, "metric", "", "what the triggers count: `all|waiting`, with or without the items being worked on; by default from the manifest")
+	flags.StringSliceVar(&f.metricValues, "metric", nil, "what a trigger counts: `[trigger=]all|waiting|active`, items with, without, or only those being worked on; by default from the manifest")
+	flags.StringSliceVar(&f.limits, "metric-limit", nil, "highest value of a trigger's metric, `[trigger=]number`, such as Kafka's partitions times lagThreshold")
 	flags.DurationVar(&f.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
 	flags.DurationVar(&f.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
 	flags.DurationVar(&f.listAge, "list-age", 0, "age of the list of Jobs when a poll reads it, a `time`")
@@ -100,7 +108,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
 	metrics := f.metrics(m, triggers, &world.Policy)
 	items := f.perJob(triggers)
-	world.Jobs = simulation.JobBehavior{Acknowledge: f.ack, ItemsPerJob: items, DrainQueue: items == 0}
+	world.Jobs = simulation.JobBehavior{Acknowledge: f.ack, ItemsPerJob: items, DrainQueue: items == 0, Wait: simulation.Duration(f.wait)}
 	if err := f.readTimes(m, items, stdin); err != nil {
 		return nil, err
 	}
@@ -148,10 +156,19 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 
 // setQueues sets the startup of pods, and a queue for each trigger.
 func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []string) (err error) {
-	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, Metrics: metrics}
-	err = w.Set(&world.Scenario, triggers, "--")
+	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, WarmUp: f.warmUp, Metrics: metrics}
+	err = errors.Join(w.Set(&world.Scenario, triggers, "--"), checkNames("metric", f.metricValues, triggers), checkNames("metric-limit", f.limits, triggers))
 	for i := range world.Queues {
-		world.Queues[i].Staleness = simulation.Duration(f.metricAge)
+		q := &world.Queues[i]
+		q.Staleness = simulation.Duration(f.metricAge)
+		if limit, found := perTrigger(f.limits, q.Name); found {
+			n, parseErr := strconv.ParseFloat(limit, 64)
+			if parseErr != nil {
+				err = errors.Join(err, fmt.Errorf("--metric-limit %q: use a number", limit))
+			}
+			q.MetricLimit = n
+			f.assume(q.Name+" counts at most", limit, "", "metric-limit")
+		}
 	}
 	if len(f.arrivals) == 0 && f.trace == "" {
 		err = errors.Join(err, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
@@ -161,12 +178,16 @@ func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics 
 
 // setTrace sets the arrivals of the first queue from a trace.
 func (f *Flags) setTrace(world *Scenario) (err error) {
-	all, began, err := trace.Read(f.trace, f.traceAs)
+	arrivals, began, fractions, err := trace.Read(f.trace, f.traceAs)
 	if err != nil {
 		return err
 	}
-	f.Began, world.Queues[0].Trace = began, all
-	f.assumeTrace(all)
+	if fractions && f.traceAs == "" {
+		f.Warnings = append(f.Warnings, f.trace+": items has fractions, which add up to whole items; if they are items per second, use --trace-as rate")
+	}
+	i := max(0, slices.IndexFunc(world.Queues, func(q simulation.Queue) bool { return q.Watches == "" }))
+	f.Began, world.Queues[i].Trace = began, arrivals
+	f.assumeTrace(arrivals)
 	if !f.changed("duration") {
 		world.Duration = 0
 	}
@@ -196,4 +217,28 @@ func addFault(s *simulation.Scenario, text string) error {
 	}
 	s.Clusters[0].Outages = append(s.Clusters[0].Outages, o)
 	return nil
+}
+
+// perTrigger returns the value of a flag for a trigger: that after its name, or the last one without a name.
+func perTrigger(values []string, trigger string) (value string, found bool) {
+	for _, text := range values {
+		i := strings.LastIndex(text, "=")
+		if i >= 0 && text[:i] == trigger {
+			return text[i+1:], true
+		}
+		if i < 0 {
+			value, found = text, true
+		}
+	}
+	return value, found
+}
+
+// checkNames reports values for triggers that do not exist.
+func checkNames(flag string, values []string, triggers []manifest.Trigger) (problems error) {
+	for _, text := range values {
+		if i := strings.LastIndex(text, "="); i >= 0 && input.Index(triggers, text[:i]) < 0 {
+			problems = errors.Join(problems, fmt.Errorf("--%s: no trigger is called %q; use %s", flag, text[:i], input.TriggerNames(triggers)))
+		}
+	}
+	return problems
 }

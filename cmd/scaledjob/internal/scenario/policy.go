@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -175,30 +177,92 @@ func lower(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// Compared are the policies to compare; without names, that of the scenario alone.
-func (s *Flags) Compared(world *Scenario, names []string) (all []Policy, err error) {
+// Compared are the policies to compare; without names, that of the scenario alone. A name is a strategy, a
+// release, both (eager@2.18), a setting (min=2, max=50, interval=10s), several of them (eager+max=50), "today",
+// or a file with another manifest. What a single name, a setting or a file is compared with is today's policy.
+func (s *Flags) Compared(world *Scenario, names []string) (policies []Policy, err error) {
+	today := world.Policy
 	if len(names) == 0 {
-		return []Policy{world.Policy}, nil
+		return []Policy{today}, nil
 	}
+	today.Name = todayName
+	implicit := len(names) == 1
 	for _, name := range names {
 		p := world.Policy
-		strategy, of, both := strings.Cut(name, "@")
-		if !both && (name == input.Spec || strings.ContainsRune(name, '.')) {
-			strategy, of = "", name
-		}
-		if of != "" || both {
-			if p.Release, err = input.ParseRelease(of); err != nil {
+		p.Name = name
+		for part := range strings.SplitSeq(name, "+") {
+			if err := s.change(&p, part); err != nil {
 				return nil, input.Usagef("--compare %s: %w", name, err)
 			}
 		}
-		if strategy != "" {
-			p.Spec.ScalingStrategy.Strategy = strategy
-		}
-		p.Name = name
+		implicit = implicit || isFile(name) || strings.Contains(name, "=")
 		s.assumeMetrics(world, &p)
-		all = append(all, p)
+		policies = append(policies, p)
 	}
-	return all, nil
+	if implicit && !slices.Contains(names, todayName) {
+		policies = append([]Policy{today}, policies...)
+	}
+	return policies, nil
+}
+
+// todayName is the name of the manifest's own policy.
+const todayName = "today"
+
+func isFile(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
+// change changes a policy by a part of a name of --compare.
+func (s *Flags) change(p *Policy, part string) (err error) {
+	if key, value, setting := strings.Cut(part, "="); setting {
+		return p.set(key, value)
+	}
+	if isFile(part) {
+		m, err := (&input.ManifestFlags{Files: []string{part}}).One(nil, nil)
+		if err == nil {
+			p.Spec = m.KEDA.Spec
+		}
+		return err
+	}
+	if part == todayName {
+		return nil
+	}
+	strategy, release, both := strings.Cut(part, "@")
+	if !both && (part == input.Spec || strings.ContainsRune(part, '.')) {
+		strategy, release = "", part
+	}
+	if release != "" || both {
+		if p.Release, err = input.ParseRelease(release); err != nil {
+			return err
+		}
+	}
+	if strategy != "" {
+		p.Spec.ScalingStrategy.Strategy = strategy
+	}
+	return nil
+}
+
+// set sets a number of the manifest.
+func (p *Policy) set(key, value string) error {
+	if key == "interval" {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < time.Second || d%time.Second != 0 || d > math.MaxInt32*time.Second {
+			return fmt.Errorf("interval %q: use whole seconds, such as 10s", value)
+		}
+		p.Spec.PollingInterval = new(int32(d / time.Second))
+		return nil
+	}
+	fields := map[string]**int32{"min": &p.Spec.MinReplicaCount, "max": &p.Spec.MaxReplicaCount}
+	field, known := fields[key]
+	if !known {
+		return fmt.Errorf("%q is no setting; use min, max or interval", key)
+	}
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%s %q: use a whole number of 0 or more", key, value)
+	}
+	*field = new(int32(n))
+	return nil
 }
 
 // BuildAll builds the policies, and returns the problems of all of them.

@@ -12,9 +12,9 @@ import (
 
 // A Workload is the part of a scenario that a manifest does not have, as text.
 type Workload struct {
-	Arrivals         []string // [trigger=]pattern; without a name, of the trigger at the same index
-	Service, Startup string
-	Metrics          []string // of each trigger
+	Arrivals                 []string // [trigger=]pattern; without a name, of the trigger with items at the same index
+	Service, Startup, WarmUp string
+	Metrics                  []string // of each trigger
 }
 
 // Set sets the startup of pods, and a queue for each trigger. The errors name the texts with a
@@ -27,28 +27,64 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 		}
 	}
 	text("startup", w.Startup, &s.Jobs.Startup)
+	if w.WarmUp != "" {
+		text("warm-up", w.WarmUp, &s.Jobs.WarmUp)
+	}
+	var ordered []int // triggers that have items of their own, before those that count active items
+	for i, metric := range w.Metrics {
+		if metric != "active" {
+			ordered = append(ordered, i)
+		}
+	}
+	for i, metric := range w.Metrics {
+		if metric == "active" {
+			ordered = append(ordered, i)
+		}
+	}
 	for i, t := range triggers {
 		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: w.Metrics[i]}
 		text("service", w.Service, &q.Service)
 		s.Queues = append(s.Queues, q)
 	}
-	for at, a := range w.Arrivals {
-		pattern := a
+	for number, a := range w.Arrivals {
+		if number >= len(triggers) {
+			problems = append(problems, fmt.Errorf("%sarrivals %q: there are only the triggers %s", prefix, a, input.TriggerNames(triggers)))
+			continue
+		}
+		pattern, index := a, ordered[number]
 		if i := strings.LastIndex(a, "="); i >= 0 { // a name may have the sign, and a pattern has none
-			if pattern, at = a[i+1:], input.Index(triggers, a[:i]); at < 0 {
+			if pattern, index = a[i+1:], input.Index(triggers, a[:i]); index < 0 {
 				problems = append(problems, fmt.Errorf("%sarrivals: no trigger is called %q; use %s", prefix, a[:i], input.TriggerNames(triggers)))
 				continue
 			}
 		}
-		if at >= len(triggers) {
-			problems = append(problems, fmt.Errorf("%sarrivals %q: there are only the triggers %s", prefix, a, input.TriggerNames(triggers)))
+		if s.Queues[index].Arrivals.String() != "" {
+			problems = append(problems, fmt.Errorf("%sarrivals %q: the trigger %s has arrivals; use one pattern for each trigger", prefix, a, triggers[index].Name))
 			continue
 		}
-		if s.Queues[at].Arrivals.String() != "" {
-			problems = append(problems, fmt.Errorf("%sarrivals %q: the trigger %s has arrivals; use one pattern for each trigger", prefix, a, triggers[at].Name))
-			continue
-		}
-		text("arrivals", pattern, &s.Queues[at].Arrivals)
+		text("arrivals", pattern, &s.Queues[index].Arrivals)
 	}
+	w.watch(s)
 	return errors.Join(problems...)
+}
+
+// watch lets a trigger that counts active items, and has none of its own, count those of the trigger before
+// it, or of the next one.
+func (w *Workload) watch(s *simulation.Scenario) {
+	watched := ""
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		if w.Metrics[i] != "active" {
+			watched = q.Name
+			continue
+		}
+		for k := i + 1; watched == "" && k < len(s.Queues); k++ {
+			if w.Metrics[k] != "active" {
+				watched = s.Queues[k].Name
+			}
+		}
+		if q.Arrivals.String() == "" {
+			q.Watches = watched
+		}
+	}
 }

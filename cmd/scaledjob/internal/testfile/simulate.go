@@ -88,7 +88,7 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 	}
 	err = texts.Set(s, triggers, "simulate.")
 	if err == nil && w.Trace != "" {
-		s.Queues[0].Trace, _, err = trace.Read(w.Trace, "")
+		s.Queues[0].Trace, _, _, err = trace.Read(w.Trace, "")
 	}
 	if err != nil {
 		return nil, err

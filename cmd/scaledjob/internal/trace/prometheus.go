@@ -101,7 +101,7 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 	owed := 0.0
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
-		gap := from.at - to.at // complements
+		gap := to.instant() - from.instant()
 		items := from.items * gap.Seconds()
 		if counter {
 			if items = to.items - from.items; items < 0 {
@@ -116,8 +116,11 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 		n := 1.0
 		for ; n <= owed+1e-9; n++ {
 			s := from
-			s.at -= time.Duration(float64(gap) * (n - before) / items)
-			s.items = 1
+			passed := time.Duration(float64(gap) * (n - before) / items)
+			if s.items = 1; s.at < 0 {
+				passed = -passed
+			}
+			s.at += passed
 			samples = append(samples, s)
 		}
 		owed = max(0, owed-(n-1))

@@ -33,24 +33,50 @@ type sample struct {
 }
 
 // Read reads the arrivals of a file, and when the first of them was, since 1970; 0 if
-// the times are offsets.
-func Read(name, as string) (all []simulation.Arrival, began time.Duration, err error) {
-	if as != "" && as != "rate" && as != "counter" {
-		return nil, 0, input.Usagef("--trace-as %q: use rate or counter", as)
+// the times are offsets. Its numbers are items, a rate of items per second, a counter, or "" for
+// what the form of the file means. fractions reports whether a number of items is not whole.
+func Read(name, as string) (all []simulation.Arrival, began time.Duration, fractions bool, err error) {
+	if !slices.Contains([]string{"", "items", rateOfItems, counterOfItems}, as) {
+		return nil, 0, false, input.Usagef("--trace-as %q: use items, rate or counter", as)
 	}
+	prometheus := false
 	samples, streamed, err := stream(name)
 	if !streamed {
-		samples, err = readSamples(name, func(data []byte) ([]sample, error) { return samplesOfPrometheus(data, as) })
+		samples, err = readSamples(name, func(data []byte) ([]sample, error) {
+			prometheus = true
+			return samplesOfPrometheus(data, as)
+		})
 	} else if err != nil {
 		err = inFile(name, err)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
+	if !prometheus && (as == rateOfItems || as == counterOfItems) {
+		slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.instant(), b.instant()) })
+		if samples, err = between(nil, samples, as == counterOfItems); err != nil {
+			return nil, 0, false, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	fractions = slices.ContainsFunc(samples, func(s sample) bool { return s.items != math.Trunc(s.items) })
 	if all, began, err = arrivals(samples); err != nil {
-		return nil, 0, inFile(name, err)
+		return nil, 0, false, inFile(name, err)
 	}
-	return all, began, nil
+	return all, began, fractions, nil
+}
+
+// Values of the meaning of the numbers in a trace.
+const (
+	rateOfItems    = "rate"
+	counterOfItems = "counter"
+)
+
+// instant is the time of a sample.
+func (s *sample) instant() time.Duration {
+	if s.at < 0 {
+		return ^s.at
+	}
+	return s.at
 }
 
 // stream reads the rows of a CSV file without its text in memory. streamed is false if the file is

@@ -19,7 +19,7 @@ func arrivalsOf(t *testing.T, text, as string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	all, _, err := Read(file, as)
+	all, _, _, err := Read(file, as)
 	if err != nil {
 		return strings.ReplaceAll(err.Error(), file, "FILE")
 	}
@@ -60,6 +60,9 @@ func TestTrace(t *testing.T) {
 		{prometheus(`"__name__":"published_total"`, counter), "", "0sx1 5sx1 15sx1"},
 		{prometheus(``, `[1700000000,"0.1"],[1700000020,"0.1"],[1700000040,"0"]`), "", "0sx1 10sx1 20sx1 30sx1"},
 		{prometheus(`"__name__":"published"`, counter), "counter", "0sx1 5sx1 15sx1"},
+		{"time,items\n0,0.1\n20,0.1\n40,0\n", "rate", "10sx1 20sx1 30sx1 40sx1"},
+		{"time,items\n2026-01-31T12:00:00Z,0.1\n2026-01-31T12:00:40Z,0\n2026-01-31T12:00:20Z,0.1\n", "rate", "0sx1 10sx1 20sx1 30sx1"},
+		{`[{"time":0,"items":5},{"time":10,"items":7},{"time":20,"items":1}]`, "counter", "5sx1 10sx1 20sx1"},
 
 		// the header and first rows of a public trace of requests, and of SQL, data frames and spreadsheets
 		{"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "", "0sx1 52msx1"},
@@ -100,7 +103,7 @@ func TestTrace(t *testing.T) {
 		{prometheus(``, `[1,"1e300"],[2,"1"]`), "", "FILE: data.result[0]: found more than 1e7 items; use a shorter time, or CSV with the number of items in each row"},
 		{"time\n99999999999\n", "", `FILE:2: time: found "99999999999"; use RFC 3339 such as 2026-01-31T12:00:00Z, a Unix time, seconds since the start, or a duration such as 1m30s`},
 		{prometheus(``, `[1,"2"]`), "", "FILE: no values; use a query that returns at least two points"},
-		{"time\n0\n", "gauge", `--trace-as "gauge": use rate or counter`},
+		{"time\n0\n", "gauge", `--trace-as "gauge": use items, rate or counter`},
 	} {
 		require.Equal(t, tt.want, arrivalsOf(t, tt.text, tt.as), tt.text)
 	}
@@ -158,7 +161,7 @@ func TestMemory(t *testing.T) {
 			}
 		}
 	}()
-	all, _, err := Read(name, "")
+	all, _, _, err := Read(name, "")
 	close(done)
 	most := <-peak
 	require.NoError(t, err)
