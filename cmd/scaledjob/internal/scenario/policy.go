@@ -218,7 +218,7 @@ func (s *Flags) change(p *Policy, part string) (err error) {
 		return p.set(key, value)
 	}
 	if isFile(part) {
-		m, err := (&input.ManifestFlags{Files: []string{part}}).One(nil, nil)
+		m, err := (&input.ManifestFlags{Files: []string{part}}).Single(nil, nil)
 		if err == nil {
 			p.Spec = m.KEDA.Spec
 		}
