@@ -150,7 +150,7 @@ func TestAllTaken(t *testing.T) {
 	})
 	_, err := w.poll(2)
 	require.ErrorContains(t, err, "the name belongs to a finished Job or to another owner")
-	require.Less(t, s.requests["create"], 2*maxTaken)
+	require.Less(t, s.requests["create"], 2*maxOccupied)
 }
 
 // A request that failed had no effect if it was never sent, or if the API server rejected
@@ -161,10 +161,10 @@ func TestFailure(t *testing.T) {
 		err  error
 		want slots.Result
 	}{
-		{status(400), slots.Refused}, {status(401), slots.None}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.None}, {status(499), slots.Refused},
+		{status(400), slots.Refused}, {status(401), slots.NoEffect}, {status(403), slots.Refused}, {status(408), slots.Unanswered}, {status(422), slots.Refused}, {status(429), slots.NoEffect}, {status(499), slots.Refused},
 		{status(399), slots.Unanswered}, {status(500), slots.Unanswered}, {status(504), slots.Unanswered},
-		{fmt.Errorf("%w: the limit", ErrNotSent), slots.None},
-		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.None}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},
+		{fmt.Errorf("%w: the limit", ErrNotSent), slots.NoEffect},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, slots.NoEffect}, {&net.OpError{Op: "read", Err: errors.New("reset")}, slots.Unanswered},
 		{context.DeadlineExceeded, slots.Unanswered}, {errors.New("unexpected end"), slots.Unanswered},
 	} {
 		require.Equal(t, request.Reply{Result: test.want, Err: test.err}, request.Failure(test.err))
@@ -227,7 +227,7 @@ func TestReplacedUnderItsName(t *testing.T) {
 // A running plan stops when its owner is edited or untracked, when it gets too old, when
 // the process may not act any more, and when its context ends.
 func TestOutdated(t *testing.T) {
-	var lease *office
+	var lease *testLease
 	edit := func(w *writer, _ context.CancelFunc) {
 		target := newTarget()
 		target.Policy.Bounds.Max = 3
@@ -247,7 +247,7 @@ func TestOutdated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			s := newServer()
-			lease = newOffice(true)
+			lease = newLease(true)
 			w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
 			plan := w.Plan(ownerUID, items(20), noon)
 			require.NoError(t, w.Track(newTarget()), "an equal target is no edit")
@@ -405,7 +405,7 @@ func TestUntrackedMeanwhile(t *testing.T) {
 	require.NoError(t, w.Track(target))
 	again, second, numbers := w.choose(t, 1)
 	require.Equal(t, []int64{2}, numbers)
-	a.answered(sent[0], request.Reply{Result: slots.None})
+	a.answered(sent[0], request.Reply{Result: slots.NoEffect})
 	w.Untrack(ownerUID)
 	require.NotNil(t, w.owners[ownerUID], "a create is under way")
 	again.answered(second[0], request.Reply{Result: slots.Done, UID: "x"})
@@ -433,7 +433,7 @@ func TestOwnDeletions(t *testing.T) {
 	result, err = w.Apply(t.Context(), s, plan)
 	require.NoError(t, err)
 	require.Equal(t, Result{Outdated: 1}, result)
-	require.True(t, w.owners[ownerUID].held("pruned"))
+	require.True(t, w.owners[ownerUID].held(slots.DeletePending))
 }
 
 // An outdated plan hides no other error.

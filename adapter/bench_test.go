@@ -239,7 +239,7 @@ func numberOf(name string) int64 {
 func requireNoDoubt(t require.TestingT, w *writer) {
 	o := w.owners[ownerUID]
 	require.True(t, o.set.Settled(w.now().Add(late)))
-	require.False(t, o.held("pruned"))
+	require.False(t, o.held(slots.DeletePending))
 	require.Zero(t, o.flying())
 	o.land()
 	require.Empty(t, o.sent)
@@ -247,17 +247,17 @@ func requireNoDoubt(t require.TestingT, w *writer) {
 
 // choose begins a plan that creates, and returns its first batch of each size and the numbers.
 func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []call, numbers []int64) {
-	a = w.apply(&Plan{Owner: ownerUID, Create: n})
+	a = w.newApplication(&Plan{Owner: ownerUID, Create: n}, w.server)
 	sent = a.next(context.Background())
 	for _, q := range sent {
-		numbers = append(numbers, q.Slot.Number)
+		numbers = append(numbers, q.Number)
 	}
 	return a, sent, numbers
 }
 
-// held reports whether a rule holds creates.
-func (o *owned) held(rule string) bool {
-	return slices.ContainsFunc(o.set.Holds(slots.Want{}, noon), func(h slots.Hold) bool { return h.Rule == rule })
+// held reports whether a reason holds creates.
+func (o *owned) held(reason slots.Reason) bool {
+	return slices.ContainsFunc(o.set.Holds(noon), func(h slots.Hold) bool { return h.Reason == reason })
 }
 
 var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}

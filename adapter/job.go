@@ -13,7 +13,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A Phase is the state of a Job. The zero value is Running.
@@ -78,7 +77,6 @@ type job struct {
 	Job
 	owner   *owned
 	of      *build.Claim // nil if the owner has the name in it, as nearly always
-	item    *slots.Slot  // that the Job works on; nil if it is numbered
 	started int64        // nanoseconds since 1970; 0 if it has not
 	at      int32        // index in owner.jobs
 
@@ -118,16 +116,8 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.item, j.labels = new(build.ClaimOf(object, o.hub.Home)), build.ItemOf(object), o.hub.Pick(object.Labels)
+	j.of, j.labels = new(build.ClaimOf(object, o.hub.Home)), o.hub.Pick(object.Labels)
 	return j
-}
-
-// slot returns the slot of a Job.
-func (j *job) slot() slots.Slot {
-	if j.item != nil {
-		return *j.item
-	}
-	return slots.Slot{Number: j.Number}
 }
 
 // GetObjectMeta returns the part of the metadata that a reflector reads.

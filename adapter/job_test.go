@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
@@ -457,19 +458,19 @@ func TestDeleted(t *testing.T) {
 	w.show(running)
 	w.show(done)
 	w.clock = noon.Add(late)
-	a := w.apply(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}})
+	a := w.newApplication(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}}, w.server)
 	require.Len(t, a.next(t.Context()), 1)
 	for _, uid := range []types.UID{running.UID, done.UID} {
-		w.deleted(w.jobs[uid])
+		w.acceptDelete(w.jobs[uid])
 	}
 	for range 2 {
 		counts, _ := w.Counts(ownerUID, noon)
 		require.Equal(t, scaling.JobCounts{Terminating: 1}, counts)
-		require.True(t, o.held("pruned"))
+		require.True(t, o.held(slots.DeletePending))
 		w.show(jobOf(target, 1, ready)) // an event from before
 	}
 	w.show(jobOf(target, 2, complete, deleting))
-	require.False(t, o.held("pruned"))
+	require.False(t, o.held(slots.DeletePending))
 	w.gone(running)
 	counts, _ := w.Counts(ownerUID, noon)
 	require.Zero(t, counts)

@@ -40,7 +40,7 @@ func busy(t require.TestingT, n int64) *writer {
 	kinds := []*batchv1.Job{jobOf(target, 1, ready), jobOf(target, 1), jobOf(target, 1, complete)}
 	for i := range n {
 		j := *kinds[i%3]
-		j.Name, j.UID = target.tracked(hub.Place{}).jobs.Name(slots.Slot{Number: i + 1}), types.UID(fmt.Sprint("uid-", i+1))
+		j.Name, j.UID = target.tracked(hub.Place{}).jobs.Name(i+1), types.UID(fmt.Sprint("uid-", i+1))
 		w.show(&j)
 	}
 	queue = items(float64(n - n/3))
@@ -136,7 +136,7 @@ func BenchmarkChoose(b *testing.B) {
 		a, sent, _ := w.choose(b, 1000)
 		for ; len(sent) > 0; sent = a.next(b.Context()) {
 			for _, q := range sent {
-				a.answered(q, request.Reply{Result: slots.Done, UID: types.UID(q.Slot.Name(""))})
+				a.answered(q, request.Reply{Result: slots.Done, UID: types.UID(fmt.Sprint(q.Number))})
 			}
 		}
 	}
@@ -240,7 +240,7 @@ func TestMemoryOfForgedJobs(t *testing.T) {
 		long := func(what string) string { return fmt.Sprintf("%d%s%0*d", i, what, size, 0) }
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint("job-", i)), Labels: map[string]string{LabelOwner: "a"},
-			Annotations: map[string]string{AnnotationKey: long("key"), AnnotationTemplateHash: long("hash")},
+			Annotations: map[string]string{AnnotationTemplateHash: long("hash")},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "a/v1", Kind: long("Kind"), Name: long("name"), UID: types.UID(long("uid")), Controller: new(true),
 			}},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/slots"
 	"github.com/scaledjob/scaledjob/test/premise"
 )
 
@@ -57,7 +56,7 @@ func TestJobName(t *testing.T) {
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
 	target := newTarget()
-	base := strings.TrimSuffix(target.tracked(hub.Place{}).jobs.Name(slots.Slot{Number: 1}), "1")
+	base := strings.TrimSuffix(target.tracked(hub.Place{}).jobs.Name(1), "1")
 	for _, suffix := range []string{"", "0", "01", "-1", "+1", "1x", "1-2", "99999999999999999999"} {
 		require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(base+suffix), suffix)
 	}

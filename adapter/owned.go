@@ -22,14 +22,13 @@ type owned struct {
 	target    *Target    // nil while the owner is not tracked
 	namespace string     // of the last target
 	set       *slots.Set // nil until the owner is tracked
-	keyed     bool       // the set is
 	plan      *application
 	jobs      []*job
-	sent      map[slots.Slot]*origin // of the creates in flight, and of some before
-	called    string                 // by the controller reference of the first Job that has one
-	timed     bool                   // since is known
-	since     pods.Times             // when each pending Job became so, in nanoseconds since 1970, in order
-	ended     bool                   // finished Jobs have changed since it was decided which are deleted
+	sent      map[int64]*origin // of the creates in flight, and of some before
+	called    string            // by the controller reference of the first Job that has one
+	timed     bool              // since is known
+	since     pods.Times        // when each pending Job became so, in nanoseconds since 1970, in order
+	ended     bool              // finished Jobs have changed since it was decided which are deleted
 	failures  FailureCheckpoint
 	expiry    time.Time // when the next finished Job reaches its age; zero if none does
 
@@ -43,7 +42,6 @@ type owned struct {
 type origin struct {
 	Job
 	from *build.Jobs
-	item *Item // nil if the Job is numbered
 }
 
 // owner returns the state of an owner, tracked or not.
@@ -110,7 +108,7 @@ func (t *Tracker) jobGone(j *job) {
 	o.jobs[len(o.jobs)-1] = nil
 	o.jobs = o.jobs[:len(o.jobs)-1]
 	if o.set != nil {
-		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
+		o.set.Observe(slots.Object{UID: string(j.UID), Gone: true})
 	}
 	t.drop(o)
 }
@@ -135,9 +133,9 @@ func (t *Tracker) place(j, before *job) {
 	switch {
 	case o.set == nil:
 	case j.stray: // it may have been none before
-		o.set.Show(slots.Object{UID: string(j.UID), Gone: true})
+		o.set.Observe(slots.Object{UID: string(j.UID), Gone: true})
 	default:
-		o.set.Show(slots.Object{Slot: j.slot(), UID: string(j.UID), Finished: j.ended(), Failed: j.Phase == Failed, Deleting: j.marked})
+		o.set.Observe(slots.Object{Number: j.Number, UID: string(j.UID), Finished: j.ended(), Deleting: j.marked})
 	}
 }
 
@@ -197,20 +195,14 @@ func (t *Tracker) classify(j *job, before job) {
 	if j.Number, j.stray = 0, false; target != nil {
 		conditions = target.PendingPodConditions
 		j.stray = t.options.hub.Home == "" && j.Namespace != target.Owner.Namespace
-		switch {
-		case j.stray:
-		case !target.Keyed:
-			j.Number, j.item = target.jobs.Number(j.Name), nil
-		case j.item != nil:
-			j.Number = j.item.Number
+		if !j.stray {
+			j.Number = target.jobs.Number(j.Name)
 		}
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
 	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
 }
-
-func (o *owned) running() int32 { return o.phases[Running] + o.phases[Pending] + o.phases[Suspended] }
 
 // counts returns the counts for the decision. If leave is set, outdated Jobs count as
 // terminating. A flight and the Job that it may stand for count once.
@@ -277,18 +269,18 @@ func (o *owned) shown() (jobs []Job) {
 func (o *owned) describe() (jobs []Job) {
 	jobs = o.shown()
 	flights := len(jobs)
-	for slot, uid := range o.set.InFlight {
-		j := o.sent[slot].Job
+	for number, uid := range o.set.InFlight {
+		j := o.sent[number].Job
 		j.UID = types.UID(uid)
 		jobs = append(jobs, j)
 	}
-	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(jobs[flights:], func(a, b Job) int { return cmp.Compare(a.Number, b.Number) })
 	return jobs
 }
 
 // land forgets from what Jobs were created whose creates are no longer in flight.
 func (o *owned) land() {
-	maps.DeleteFunc(o.sent, func(slot slots.Slot, _ *origin) bool { return !o.set.Flying(slot) })
+	maps.DeleteFunc(o.sent, func(number int64, _ *origin) bool { return !o.set.Reserved(number) })
 	if len(o.sent) == 0 {
 		o.sent = nil
 	}

@@ -21,8 +21,8 @@ type Plan struct {
 	Decision scaling.Decision // zero if the program made the plan
 	Create   int64            // Jobs to create: Decision.Create
 	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
-	// slots.Hold, jobsUnknown, and notLeading in a process without a term. If one of
-	// them stops all creates, Decision.Create is 0 and its Rule is scaling.RuleWaiting.
+	// package slots, JobsUnknown and NotLeading. If one of them stops all creates,
+	// Decision.Create is 0 and its Rule is scaling.RuleWaiting.
 	Holds  []slots.Hold
 	Delete []Deletion
 	// NextCheck is when a plan may differ without an event; zero if unknown.
@@ -33,10 +33,8 @@ type Plan struct {
 	// a Tracker have none. Whoever else deletes finished Jobs may cost a Job above the maximum.
 	Expiring int32
 
-	items  []Item     // of a keyed owner
-	want   slots.Want // of their list
-	target *Target    // the plan is outdated if the owner has another target; nil means the target at Apply
-	made   time.Time  // the zero time is when Apply is called
+	target *Target   // the plan is outdated if the owner has another target; nil means the target at Apply
+	made   time.Time // the zero time is when Apply is called
 	term   *term.Term
 }
 
@@ -58,9 +56,9 @@ const (
 )
 
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
-func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, now time.Time) Plan {
+func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	t := o.target
-	plan, state := Plan{Owner: o.uid, want: want, target: t}, scaling.State{Metrics: metrics}
+	plan, state := Plan{Owner: o.uid, target: t}, scaling.State{Metrics: metrics}
 	if !known {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
@@ -82,7 +80,7 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 	plan.Create = plan.Decision.Create
 	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
 	o.slowDown(&plan, metrics, now)
-	plan.hold(append(o.set.Holds(want, now), plan.Holds...))
+	plan.hold(append(o.set.Holds(now), plan.Holds...))
 	if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
 		plan.NextCheck = next
 	}
@@ -93,7 +91,7 @@ func (o *owned) decide(metrics []scaling.Metric, want slots.Want, known bool, no
 func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
-		if h.All && p.Create > 0 {
+		if h.Full && p.Create > 0 {
 			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
 		}
 	}
@@ -104,7 +102,7 @@ func (p *Plan) String() string {
 	var b strings.Builder
 	b.WriteString(p.Decision.String())
 	for _, h := range p.Holds {
-		fmt.Fprintf(&b, "\nheld      %s: %s", h.Rule, h.Text)
+		fmt.Fprintf(&b, "\nheld      %s: %s", h.Reason, h.Text)
 	}
 	if p.Expiring > 0 {
 		fmt.Fprintf(&b, "\nexpiring  %d Jobs have ttlSecondsAfterFinished; their early deletion may cost a Job above the maximum", p.Expiring)

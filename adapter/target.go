@@ -18,7 +18,6 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // An Owner identifies the object whose Jobs are scaled. Every field is needed.
@@ -41,13 +40,6 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 // deleted.
 type Target struct {
 	Owner Owner
-	// Keyed makes one Job for each item of a source: see [Tracker.PlanItems]. The Jobs are
-	// named from the items' keys instead of numbers. It stays as it is while the owner is
-	// tracked or has Jobs.
-	Keyed bool
-	// Retries is how many times an item runs again whose Job has failed, while the source lists
-	// it. The source then raises an item's Attempt by more than Retries.
-	Retries int64
 	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
 	// owner references are replaced. A namespace, if set, is the owner's. An empty
 	// restartPolicy becomes OnFailure.
@@ -57,7 +49,7 @@ type Target struct {
 	Revision rollout.Revision
 	Policy   scaling.Policy
 	History  history.Limits
-	Rollout  rollout.Policy // one that deletes running Jobs runs their items again, if the target is Keyed
+	Rollout  rollout.Policy
 	// PendingPodConditions are the types of the pod conditions that must all be True
 	// before a Job stops being pending. They need a tracker of pods. Without them a
 	// Job is pending until one of its pods is Running or Succeeded.
@@ -76,10 +68,6 @@ const (
 	LabelOwner = build.LabelOwner
 	// AnnotationGeneration has the generation of the owner that the Job was made from.
 	AnnotationGeneration = build.AnnotationGeneration
-	// AnnotationKey has the key of the item that a keyed Job works on, AnnotationAttempt the
-	// attempt if it is not 0.
-	AnnotationKey     = build.AnnotationKey
-	AnnotationAttempt = build.AnnotationAttempt
 	// AnnotationTemplateHash has the hash of the prototype that the Job was made from.
 	AnnotationTemplateHash = build.AnnotationTemplateHash
 )
@@ -102,7 +90,6 @@ func (t *Target) Validate() error {
 		}
 	}
 	problems.Join("Policy", scaling.Validate(t.Policy))
-	problems.Check(t.Retries >= 0 && (t.Keyed || t.Retries == 0), "Retries", t.Retries, "a number of 0 or more, and 0 without Keyed")
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
 	t.FailureBackoff.validate(&problems)
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
@@ -117,8 +104,7 @@ func (t *Target) Validate() error {
 func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(hub.Place{}, number) }
 
 func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
-	job, _ := t.tracked(in).jobs.Job(slots.Slot{Number: number}, nil, nil) // only an item may be an error
-	return job
+	return t.tracked(in).jobs.Job(number, nil)
 }
 
 // TemplateHash returns a hash of a Job's spec, for [rollout.Revision].

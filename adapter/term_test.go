@@ -14,7 +14,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -35,13 +34,13 @@ func standby(t *testing.T, o Options) (*server, *writer) {
 // A standby that becomes leader creates and prunes nothing from the view that it had. It
 // prunes nothing within L.
 func TestStandbyLeads(t *testing.T) {
-	lease := newOffice(false)
+	lease := newLease(false)
 	s, w := standby(t, Options{Terms: lease.Holder})
 	w.clock = noon.Add(time.Hour)
 	plan := w.Plan(ownerUID, items(5), w.clock)
 	require.Zero(t, plan.Create)
 	require.Equal(t, scaling.RuleWaiting, plan.Decision.Rule)
-	require.Equal(t, notLeading, plan.Holds[len(plan.Holds)-1].Rule)
+	require.Equal(t, NotLeading, plan.Holds[len(plan.Holds)-1].Reason)
 	known := func() bool {
 		_, jobs := w.Jobs(ownerUID)
 		_, counts := w.Counts(ownerUID, w.clock)
@@ -50,14 +49,14 @@ func TestStandbyLeads(t *testing.T) {
 	}
 	require.True(t, known(), "by the view of the standby")
 
-	lease.takes(term.Mark{})
+	lease.take(false)
 	require.False(t, known(), "before a poll")
 	for range 2 {
 		result, err := w.poll(5)
 		require.NoError(t, err)
 		require.Zero(t, result)
 	}
-	require.Equal(t, jobsUnknown, w.Plan(ownerUID, items(5), w.clock).Holds[0].Rule)
+	require.Equal(t, JobsUnknown, w.Plan(ownerUID, items(5), w.clock).Holds[0].Reason)
 	require.False(t, known(), "before the Jobs have been read")
 	w.catchUp(t)
 	require.True(t, known())
@@ -81,14 +80,14 @@ func TestTermEnds(t *testing.T) {
 
 // testTermEnds ends a term. The tracker is asked in between, or not.
 func testTermEnds(t *testing.T, noticed bool) {
-	lease, s := newOffice(true), newServer()
+	lease, s := newLease(true), newServer()
 	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
 	restart := func() {
 		lease.lost.Store(true)
 		if noticed {
 			require.Zero(t, w.Plan(ownerUID, items(1), w.clock).Create)
 		}
-		lease.takes(term.Mark{})
+		lease.take(false)
 		if noticed {
 			w.passes(time.Second)
 			w.Plan(ownerUID, items(1), w.clock)
@@ -97,7 +96,7 @@ func testTermEnds(t *testing.T, noticed bool) {
 	a, sent, _ := w.choose(t, 1)
 	old := w.Plan(ownerUID, items(3), w.clock)
 	restart()
-	require.ErrorIs(t, a.send(t.Context(), s.BatchV1(), sent[0]).Err, ErrOutdated)
+	require.ErrorIs(t, a.send(t.Context(), sent[0]).Err, ErrOutdated)
 	_, err := w.Apply(t.Context(), s, old)
 	require.EqualError(t, err, "the plan is outdated: this process may not act: its term has ended; another has begun")
 	require.Empty(t, s.all(t))
@@ -107,14 +106,14 @@ func testTermEnds(t *testing.T, noticed bool) {
 	a.answered(sent[0], request.Reply{Result: slots.Refused, Err: ErrNotSent})
 	counts, _ := w.Counts(ownerUID, w.clock)
 	require.Equal(t, scaling.JobCounts{InFlight: 1}, counts, "the reply is to an earlier term")
-	b.answered(again[0], b.send(t.Context(), s.BatchV1(), again[0]))
+	b.answered(again[0], b.send(t.Context(), again[0]))
 	w.catchUp(t)
 	requireNoDoubt(t, w)
 }
 
 // A tracker that watched as a standby lists the Jobs anew, and tells when it has.
 func TestStandbyLists(t *testing.T) {
-	lease := newOffice(false)
+	lease := newLease(false)
 	changed := make(chan Owner, 10)
 	s := newServer()
 	w, err := NewTracker(s, Options{Terms: lease.Holder, Changed: func(o Owner) { changed <- o }})
@@ -123,7 +122,7 @@ func TestStandbyLists(t *testing.T) {
 	go w.Run(t.Context())
 	require.Eventually(t, w.HasSynced, 10*time.Second, time.Millisecond)
 	require.Empty(t, changed)
-	lease.takes(term.Mark{})
+	lease.take(false)
 	require.Zero(t, w.Plan(ownerUID, items(3), time.Now()).Create)
 	select {
 	case <-changed:
@@ -135,10 +134,10 @@ func TestStandbyLists(t *testing.T) {
 
 // A number whose creates are refused for ever blocks the higher numbers, until the lease has
 // the mark.
-func TestSetAside(t *testing.T) {
-	lease, s := newOffice(true), newServer()
+func TestSkippedNumber(t *testing.T) {
+	lease, s := newLease(true), newServer()
 	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
-	refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(slots.Slot{Number: 1})
+	refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(1)
 	s.before = func(verb, name string) error {
 		if verb == "create" && name == refused {
 			return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))
@@ -163,12 +162,12 @@ func TestSetAside(t *testing.T) {
 		created += more
 	}
 	require.Equal(t, int64(3), created)
-	require.Equal(t, []term.Mark{{Aside: true}, {Aside: true}}, lease.marks)
+	require.Equal(t, 2, lease.marks)
 
-	lease.takes(term.Mark{Aside: true})
+	lease.take(true)
 	w.clock = w.clock.Add(time.Second)
 	s.before = nil
-	require.Equal(t, jobsUnknown, w.Plan(ownerUID, items(9), w.clock).Holds[0].Rule)
+	require.Equal(t, JobsUnknown, w.Plan(ownerUID, items(9), w.clock).Holds[0].Reason)
 	w.catchUp(t)
 	result, err := w.poll(9)
 	require.NoError(t, err)
@@ -180,63 +179,30 @@ func TestSetAside(t *testing.T) {
 	require.Positive(t, result.Created)
 }
 
-// The mark of an orderly end saves the wait of keyed work.
-func TestCleanTerm(t *testing.T) {
-	for _, clean := range []bool{false, true} {
-		lease, s, target := newOffice(false), newServer(), newTarget()
-		target.Keyed = true
-		lease.takes(term.Mark{Clean: clean})
-		w := newWriter(t, s, target, Options{Terms: lease.Holder})
-		w.catchUp(t)
-		plan := w.planItems(Item{Key: "a"})
-		result, err := w.Apply(t.Context(), s, plan)
-		require.NoError(t, err)
-		require.Equal(t, clean, result.Created == 1)
-		require.Equal(t, clean, w.settled())
-	}
-}
-
-// An owner does not change between numbers and keys while there may be Jobs of the one before.
-func TestKeyedChanges(t *testing.T) {
-	s, target := newServer(), newTarget()
-	w := newWriter(t, s, target, Options{})
-	_, err := w.poll(1)
-	require.NoError(t, err)
-	w.catchUp(t)
-	target.Keyed = true
-	for range 2 {
-		require.ErrorContains(t, w.Track(target), "Keyed: found true; use false")
-		require.Equal(t, int64(2), w.Plan(ownerUID, items(3), w.clock).Create, "tracked as before")
-	}
-	w.Untrack(ownerUID)
-	require.ErrorContains(t, w.Track(target), "Keyed: found true; use false")
-	w.gone(&s.all(t)[0])
-	require.NoError(t, w.Track(target))
-}
-
 // A tracker for one poll leaves nothing in its term.
 func TestObserveJoinsNoTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := term.Alone()
-		_, err := Observe(newTarget(), Options{Terms: h}, nil, nil)
+		h := newLease(true)
+		_, err := Observe(newTarget(), Options{Terms: h.Holder}, nil, nil)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
-		require.False(t, h.End().Clean, "no work speaks for it")
+		require.NoError(t, h.Term().Mark(t.Context()))
+		require.True(t, h.End(), "no work speaks for its end")
 	})
 }
 
 // An owner that moves to another namespace within a term waits until the Jobs there are read in
 // this term, and an owner waits for each namespace that is not refused.
 func TestMovedOwner(t *testing.T) {
-	lease, s, target := newOffice(true), newServer(), newTarget()
+	lease, s, target := newLease(true), newServer(), newTarget()
 	w := newWriter(t, s, target, Options{Terms: lease.Holder, hub: inHub("home")})
 	sink := w.sink(w.knownJobs)
 	shop, mail := &feed.Feed{Sink: sink, Namespace: "shop", Read: noon}, &feed.Feed{Sink: sink, Namespace: "mail", Read: noon}
 	w.jobFeeds = feed.Group{shop, mail} // which a process before has watched
-	lease.takes(term.Mark{})
+	lease.take(false)
 	held := func() bool {
 		p := w.Plan(ownerUID, items(3), w.clock)
-		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Rule == jobsUnknown || h.Rule == "unlisted" })
+		return slices.ContainsFunc(p.Holds, func(h slots.Hold) bool { return h.Reason == JobsUnknown || h.Reason == slots.NotListed })
 	}
 	require.True(t, held())
 	w.passes(time.Second)

@@ -210,18 +210,14 @@ func (t *Tracker) Track(target Target) error {
 	switch {
 	case reflect.DeepEqual(o.target, tracked):
 		return nil
-	case o.set != nil && o.keyed != tracked.Keyed:
-		return fmt.Errorf("target %s/%s: %w", target.Owner.Namespace, target.Owner.Name, &field.Error{
-			Path: "Keyed", Found: strconv.FormatBool(tracked.Keyed), Fix: strconv.FormatBool(o.keyed) + ", as before, until the owner is untracked and its Jobs are gone",
-		})
 	}
 	moved := o.namespace != tracked.Owner.Namespace
-	o.target, o.namespace, o.keyed = tracked, tracked.Owner.Namespace, tracked.Keyed
+	o.target, o.namespace = tracked, tracked.Owner.Namespace
 	switch {
 	case o.set == nil:
 		t.begin(o)
 	case moved: // the view of the other namespace may be of before this term
-		o.set.Listed(time.Time{})
+		o.set.Synced(time.Time{})
 		t.viewed(o)
 	}
 	o.timed, o.ended, o.expiry = false, true, time.Time{}
@@ -234,16 +230,11 @@ func (t *Tracker) Track(target Target) error {
 
 // begin gives an owner the set of a term, which knows of no request. The caller shows it the Jobs.
 func (t *Tracker) begin(o *owned) {
-	start, found := t.now(), term.Mark{Clean: true} // of Observe
+	start, marked := t.now().Add(-t.late()), false // of Observe, which knows of no request
 	if len(t.jobFeeds) > 0 {
-		start, found = t.began, term.Mark{}
-		if t.term != nil {
-			found = t.term.Found()
-		}
+		start, marked = t.began, t.term.Marked()
 	}
-	o.set, o.plan, o.sent = slots.New(slots.Options{
-		Late: t.late(), Start: start, Clean: found.Clean, Aside: found.Aside, Keyed: o.keyed,
-	}), nil, nil
+	o.set, o.plan, o.sent = slots.New(slots.Options{RequestLifetime: t.late(), Start: start, Marked: marked}), nil, nil
 	t.viewed(o)
 }
 
@@ -320,25 +311,21 @@ func (t *Tracker) Untrack(owner types.UID) {
 func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time) Plan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.plan(owner, metrics, slots.Want{}, now)
-}
-
-func (t *Tracker) plan(owner types.UID, metrics []scaling.Metric, want slots.Want, now time.Time) Plan {
 	leads := t.leads()
 	o := t.owners[owner]
 	if o == nil || o.target == nil {
 		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
 	}
 	unlisted := t.unlisted(o)
-	plan := o.decide(metrics, want, unlisted == nil, now)
+	plan := o.decide(metrics, unlisted == nil, now)
 	switch {
 	case unlisted != nil:
 		plan = unknown(plan, unlisted.Error())
 	case plan.Create > 0 && t.mistaken(o):
-		plan = unknown(o.decide(metrics, want, false, now), "unfinished Jobs have the owner's name and another UID")
+		plan = unknown(o.decide(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
-		plan.hold(append(plan.Holds, slots.Hold{Rule: notLeading, Text: leads.Error(), All: true}))
+		plan.hold(append(plan.Holds, slots.Hold{Reason: NotLeading, Text: leads.Error(), Count: 1, Full: true}))
 	}
 	plan.made, plan.term = t.now(), t.term
 	return plan
@@ -346,14 +333,14 @@ func (t *Tracker) plan(owner types.UID, metrics []scaling.Metric, want slots.Wan
 
 // unknown returns a plan with the reason why the Jobs are not known.
 func unknown(p Plan, why string) Plan {
-	p.Holds = []slots.Hold{{Rule: jobsUnknown, Text: why, All: true}}
+	p.Holds = []slots.Hold{{Reason: JobsUnknown, Text: why, Count: 1, Full: true}}
 	return p
 }
 
-// Rules of Plan.Holds beside those of package slots.
+// Reasons of Plan.Holds beside those of package slots.
 const (
-	jobsUnknown = "jobsUnknown" // the owner's Jobs are not known
-	notLeading  = "notLeading"  // this process is in no term
+	JobsUnknown slots.Reason = "JobsUnknown" // the owner's Jobs are not known
+	NotLeading  slots.Reason = "NotLeading"  // this process is in no term
 )
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they

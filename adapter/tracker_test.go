@@ -298,13 +298,13 @@ func TestListAsks(t *testing.T) {
 
 // An owner may be untracked, and another term begin, while a plan is carried out.
 func TestUntrackedInNewTerm(t *testing.T) {
-	lease := newOffice(true)
+	lease := newLease(true)
 	w := newWriter(t, newServer(), newTarget(), Options{Terms: lease.Holder})
 	a, sent, _ := w.choose(t, 1)
 	require.Len(t, sent, 1)
 	w.show(jobOf(newTarget(), 5, ready))
 	w.Untrack(ownerUID)
-	lease.takes(term.Mark{})
+	lease.take(false)
 	require.Empty(t, a.next(context.Background()))
 }
 

@@ -65,7 +65,7 @@ func (t *Tracker) unlisted(o *owned) error {
 // viewed passes the start of the owner's oldest view on to its set, unless a view is missing.
 func (t *Tracker) viewed(o *owned) {
 	if t.jobFeeds.Lacks(o.namespace) == nil {
-		o.set.Listed(t.jobFeeds.Oldest(o.namespace, t.now()))
+		o.set.Synced(t.jobFeeds.Oldest(o.namespace, t.now()))
 	}
 }
 

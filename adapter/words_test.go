@@ -47,8 +47,8 @@ func TestWordsOfManyDeletes(t *testing.T) {
 	s.before = failing("delete", 1, refused(403, "\x1b[31m"+strings.Repeat("no ", 10000)))
 	_, err = w.poll(0)
 	lines := strings.Split(err.Error(), "\n")
-	require.Len(t, lines, request.MostProblems+1)
-	require.Equal(t, "12 more requests failed", lines[request.MostProblems])
+	require.Len(t, lines, request.MaxProblems+1)
+	require.Equal(t, "12 more requests failed", lines[request.MaxProblems])
 	require.Contains(t, lines[0], ": 403 Forbidden:  [31mno no")
 	require.Less(t, len(err.Error()), 4000)
 }

@@ -13,31 +13,26 @@ import (
 // A broken loop breaks a rule. A nil hook keeps it.
 type broken struct {
 	*slotstest.Plain
-	polled   func(*broken, slotstest.Poll, time.Time) // before the poll's requests are chosen
-	around   func(*broken) (restore func())           // around each choice of requests
-	answered func(*broken, time.Time)                 // after an answer was noted
-	shown    func(*broken, time.Time)                 // after a change of the observation
-	replaced func(*broken)                            // after a list
+	polled   func(*broken)                     // before the poll's requests are chosen
+	around   func(*slots.Set) (restore func()) // around each choice of requests
+	answered func(*broken)                     // after an answer was noted
+	observed func(*broken)                     // after a change of the observation
+	replaced func(*broken)                     // after a list
 	reply    func(slots.Request, slots.Result) slots.Result
-	settled  bool
 	early    bool // the mark of an orderly end does not wait for L
-
-	now time.Time
 }
 
 func (b *broken) next(now time.Time) []slots.Request {
-	b.now = now
 	if b.around != nil {
-		defer b.around(b)()
+		defer b.around(b.Set)()
 	}
 	return b.Next(now)
 }
 
-func (b *broken) Poll(p slotstest.Poll, now time.Time) []slots.Request {
-	b.now = now
-	b.Want(b.Wanted(p), now)
+func (b *broken) Poll(total int64, now time.Time) []slots.Request {
+	b.Begin(b.Demand(total), now)
 	if b.polled != nil {
-		b.polled(b, p, now)
+		b.polled(b)
 	}
 	return b.next(now)
 }
@@ -48,22 +43,22 @@ func (b *broken) Answer(q slots.Request, r slots.Result, uid string, now time.Ti
 	}
 	b.Set.Answer(q, r, uid, now)
 	if b.answered != nil {
-		b.answered(b, now)
+		b.answered(b)
 	}
 	return b.next(now)
 }
 
-func (b *broken) Show(o slots.Object) {
-	b.Plain.Show(o)
-	if b.shown != nil {
-		b.shown(b, b.now)
+func (b *broken) Observe(o slots.Object) {
+	b.Plain.Observe(o)
+	if b.observed != nil {
+		b.observed(b)
 	}
 }
 
 func (b *broken) Replace(objects []slots.Object, began time.Time) {
-	again := b.HasRead()
+	repeated := b.HasRead()
 	b.Plain.Replace(objects, began)
-	if again && b.replaced != nil {
+	if repeated && b.replaced != nil {
 		b.replaced(b)
 	}
 }
@@ -72,7 +67,7 @@ func (b *broken) Settled(now time.Time) bool {
 	if b.early {
 		now = now.Add(time.Hour)
 	}
-	return b.settled || b.Plain.Settled(now)
+	return b.Plain.Settled(now)
 }
 
 func (b *broken) Clone() slotstest.Loop {
@@ -97,74 +92,49 @@ func rules() []rule {
 		Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1},
 	}
 	with := func(c slotstest.Config, change func(*slotstest.Config)) slotstest.Config { change(&c); return c }
-	served := with(one, func(c *slotstest.Config) { c.Deaf = false })
-	aside := with(one, func(c *slotstest.Config) {
-		c.Budget = B{Finish: 1, Fault: 2, Restart: 2}
-		c.Initial = nil
-		c.Demands = []uint8{1}
-	})
+	budget := func(b B) slotstest.Config { return with(one, func(c *slotstest.Config) { c.Budget = b }) }
 	strict := func(b B) slotstest.Config {
 		return with(one, func(c *slotstest.Config) { c.Strict, c.Budget = true, b })
 	}
-	keyed := slotstest.Config{Keyed: true, Items: 2, Max: []int64{1}, Depth: 24, Deaf: true, Budget: B{Finish: 2, Fault: 2, Restart: 1}}
+	served := with(one, func(c *slotstest.Config) { c.Deaf = false })
+	halves := with(one, func(c *slotstest.Config) { c.Ticks = 2 })
+	skip := with(budget(B{Finish: 1, Fault: 2, Restart: 2}), func(c *slotstest.Config) { c.Initial, c.Demands = nil, []uint8{1} })
 	return []rule{
-		{name: "a flight ends by name", config: with(one, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 1, Restart: 2} }), loop: broken{shown: func(b *broken, now time.Time) {
-			b.EndFlights(func(_, shown bool, _ time.Duration) bool { return shown }, now)
+		{name: "1: numbers above the highest", config: with(halves, func(c *slotstest.Config) {
+			c.Max, c.Demands, c.Initial, c.Budget = []int64{2}, []uint8{2}, nil, B{Fault: 1, Restart: 1}
+		}), loop: broken{around: (*slots.Set).UseHigherNumbers}},
+		{name: "2: an answered create is over", config: one, loop: broken{answered: func(b *broken) {
+			b.EndCreates(func(answered, _ bool) bool { return answered })
 		}}},
-		{name: "a create that was not answered is over", config: one, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
-			if q.Verb == "create" && r == slots.Unanswered {
-				r = slots.None
+		{name: "2: a create ends by name", config: budget(B{Finish: 2, Fault: 1, Restart: 2}), loop: broken{observed: func(b *broken) {
+			b.EndCreates(func(_, shown bool) bool { return shown })
+		}}},
+		{name: "2: a list forgets creates", config: budget(B{Finish: 1, Fault: 1, Restart: 1, Relist: 2}), loop: broken{replaced: func(b *broken) { b.ForgetCreates() }}},
+		{name: "3: a create that was not answered is over", config: one, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
+			if q.Verb == slots.Create && r == slots.Unanswered {
+				r = slots.NoEffect
 			}
 			return r
 		}}},
-		{name: "a create that was not answered is never asked for", config: served, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.DropReads(false) }}},
-		{name: "a prune that was not answered is never asked for", config: served, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.DropReads(true) }}},
-		{name: "pruning while a create is unanswered", config: one, loop: broken{around: func(b *broken) func() { return b.PretendAnswered() }}},
-		{name: "L is too short", config: with(one, func(c *slotstest.Config) { c.Ticks = 2 }), options: func(o *slots.Options) { o.Late, o.Unshown = o.Late/2, o.Late/2 }},
-		{name: "pruning within L of the start", config: one, started: (*slots.Set).NoStart},
-		{name: "creating while a pruned object is shown", config: one, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.ForgetPruned() }}},
-		{name: "a list forgets flights", config: with(one, func(c *slotstest.Config) { c.Budget = B{Finish: 1, Fault: 1, Restart: 1, Relist: 2} }), loop: broken{replaced: func(b *broken) { b.ForgetFlights() }}},
-		{name: "a list forgets pruned objects", config: one, loop: broken{replaced: func(b *broken) { b.ForgetPruned() }}},
-		{name: "a warm standby's cache", config: with(one, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 1, Restart: 1, Warm: 1} }), loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.AnyRead() }}},
-		{name: "requests later than L", config: with(one, func(c *slotstest.Config) { c.AnyAge = true })},
-		{name: "a number is set aside freely", config: aside, started: (*slots.Set).AlwaysAside},
-		{name: "a number is set aside without a read after L", config: aside, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.AsideWithoutRead() }}},
-		{name: "a number is set aside without the mark", config: aside, loop: broken{polled: func(b *broken, _ slotstest.Poll, _ time.Time) { b.Marked() }}},
-		{name: "a marked term creates at once", config: aside, options: func(o *slots.Options) { o.Aside = false }},
-		{name: "a finished object is deleted from outside", config: strict(B{Finish: 2, Fault: 1, Restart: 1, External: 1})},
+		{name: "3: a create that was not answered is never read", config: served, loop: broken{polled: func(b *broken) { b.DropReads(false) }}},
+		{name: "3: L is too short", config: halves, options: func(o *slots.Options) {
+			o.RequestLifetime, o.ObservationLag = o.RequestLifetime/2, o.ObservationLag/2
+		}},
+		{name: "3: L counts from the return of a call", config: with(halves, func(c *slotstest.Config) { c.Lifetime = 3 })},
+		{name: "4: deletes beside a create that was not answered", config: one, loop: broken{around: func(s *slots.Set) func() { return s.PretendAnswered(false) }}},
+		{name: "4: deletes beside a create under way", config: budget(B{Finish: 2, Restart: 1, Overlap: 1}), loop: broken{around: func(s *slots.Set) func() { return s.PretendAnswered(true) }}},
+		{name: "4: deletes within L of the start", config: one, started: (*slots.Set).StartEarlier},
+		{name: "5: creates while a deleted object is shown", config: one, loop: broken{polled: func(b *broken) { b.ForgetDeletes() }}},
+		{name: "5: a list forgets deletes", config: one, loop: broken{replaced: func(b *broken) { b.ForgetDeletes() }}},
+		{name: "5: a delete that was not answered is never read", config: served, loop: broken{polled: func(b *broken) { b.DropReads(true) }}},
+		{name: "6: the cache of a standby", config: budget(B{Finish: 2, Fault: 1, Restart: 1, Warm: 1}), loop: broken{polled: func(b *broken) { b.ReadLater() }}},
+		{name: "7: a number is skipped freely", config: skip, started: (*slots.Set).SkipFreely},
+		{name: "7: a number is skipped without a read after L", config: skip, loop: broken{polled: func(b *broken) { b.ReadLater() }}},
+		{name: "7: a number is skipped without the mark", config: skip, loop: broken{polled: func(b *broken) { b.PretendMarked() }}},
+		{name: "7: a term with the mark creates at once", config: skip, options: func(o *slots.Options) { o.Marked = false }},
+		{name: "7: the mark goes within L of the start", config: with(skip, func(c *slotstest.Config) { c.Budget = B{Fault: 2, Restart: 1, End: 1} }), loop: broken{early: true}},
+		{name: "a finished object is deleted by others", config: strict(B{Finish: 2, Fault: 1, Restart: 1, External: 1})},
 		{name: "a delete of an earlier process arrives", config: strict(B{Finish: 2, Fault: 2, Restart: 2})},
-		{name: "the mark of an orderly end within L of the start", config: orderly(), loop: broken{early: true}},
-		{name: "keyed: no wait", config: keyed, started: (*slots.Set).NoWait},
-		{name: "keyed: one read, before the wait", config: keyed, loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.AnyRead()
-			b.Want(b.Wanted(p), now)
-		}}},
-		{name: "keyed: a list of the wait", config: with(keyed, func(c *slotstest.Config) { c.Budget = B{Finish: 1, Fault: 1, Restart: 1, External: 1} }), loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.AnyList()
-			b.Want(b.Wanted(p), now)
-		}}},
-		{name: "keyed: the mark with a create unanswered", config: with(keyed, func(c *slotstest.Config) { c.Budget = B{Finish: 2, Fault: 2, End: 1} }), loop: broken{settled: true}},
-		{name: "keyed: a create that was not answered is over", config: keyed, loop: broken{reply: func(q slots.Request, r slots.Result) slots.Result {
-			if q.Verb == "create" && r == slots.Unanswered {
-				r = slots.None
-			}
-			return r
-		}}},
-		{name: "keyed: answered creates are not counted", config: keyed, loop: broken{answered: func(b *broken, now time.Time) {
-			b.EndFlights(func(answered, _ bool, _ time.Duration) bool { return answered }, now)
-		}}},
-		{name: "keyed: deleted at once", config: keyed, loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.PruneAll(b.Wanted(p).Delete)
-		}}},
-		{name: "keyed: a list begun before the end was shown", config: with(keyed, func(c *slotstest.Config) { c.Budget.Return = 1 }), loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.EarlyEnds()
-			b.Want(b.Wanted(p), now)
-		}}},
-		{name: "keyed: a retry from a list begun before the end was shown", config: with(keyed, func(c *slotstest.Config) { c.Retries, c.Budget = 1, B{Finish: 1} }), loop: broken{polled: func(b *broken, p slotstest.Poll, now time.Time) {
-			b.EarlyEnds()
-			b.Want(b.Wanted(p), now)
-		}}},
-		{name: "keyed: a key known since the list began", config: with(keyed, func(c *slotstest.Config) { c.Budget.External = 1 }), loop: broken{around: func(b *broken) func() { b.ForgetKnown(); return func() {} }}},
 	}
 }
 
@@ -174,13 +144,13 @@ func TestEveryTermWaits(t *testing.T) {
 	waits := 0
 	for _, r := range rules() {
 		switch r.name {
-		case "a number is set aside without the mark", "a finished object is deleted from outside", "a delete of an earlier process arrives":
+		case "7: a number is skipped without the mark", "a finished object is deleted by others", "a delete of an earlier process arrives":
 			waits++
 			r.config.Depth = 12
-			report := slotstest.Explore(r.config, func(o slots.Options, most int64) slotstest.Loop {
-				o.Aside = true
+			report := slotstest.Explore(r.config, func(o slots.Options, maximum int64) slotstest.Loop {
+				o.Marked = true
 				b := r.loop
-				b.Plain = slotstest.NewPlain(o, most).(*slotstest.Plain)
+				b.Plain = slotstest.NewPlain(o, maximum).(*slotstest.Plain)
 				return &b
 			})
 			require.Empty(t, report.Broken, r.name)
@@ -195,12 +165,12 @@ func TestBrokenRules(t *testing.T) {
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			report := slotstest.Explore(r.config, func(o slots.Options, most int64) slotstest.Loop {
+			report := slotstest.Explore(r.config, func(o slots.Options, maximum int64) slotstest.Loop {
 				if r.options != nil {
 					r.options(&o)
 				}
 				b := r.loop
-				b.Plain = slotstest.NewPlain(o, most).(*slotstest.Plain)
+				b.Plain = slotstest.NewPlain(o, maximum).(*slotstest.Plain)
 				if r.started != nil {
 					r.started(b.Set)
 				}
@@ -209,7 +179,7 @@ func TestBrokenRules(t *testing.T) {
 			if t.Logf("%s", report); report.Broken == "" {
 				t.Fail()
 			}
-			if r.config.AnyAge || r.config.Strict {
+			if r.config.Lifetime > 0 || r.config.Strict {
 				return // what surrounds the program breaks the rule
 			}
 			if report.Steps > r.config.Depth {

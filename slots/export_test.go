@@ -2,67 +2,84 @@ package slots
 
 import (
 	"maps"
-	"time"
 )
 
-// What the tests break.
+// What tests break: each method removes a rule.
 
-func (s *Set) ForgetPruned()  { s.deletes = nil }
-func (s *Set) ForgetFlights() { s.flights = nil }
-func (s *Set) HasRead() bool  { return s.reads > 0 }
+// ForgetDeletes lets creates go on while a deleted object is shown.
+func (s *Set) ForgetDeletes() { s.deletes = nil }
 
-// EndFlights ends the flights that match: whether they were answered, whether the
-// slot was shown, and for how long they have waited.
-func (s *Set) EndFlights(which func(answered, shown bool, age time.Duration) bool, now time.Time) {
-	maps.DeleteFunc(s.flights, func(_ Slot, f *flight) bool {
-		return f.state != sending && which(f.state > unanswered, f.shown != "", now.Sub(f.at))
+// ForgetCreates forgets the creates in flight.
+func (s *Set) ForgetCreates() { s.creates = nil }
+
+// HasRead reports whether the objects have been read.
+func (s *Set) HasRead() bool { return !s.read.IsZero() }
+
+// EndCreates ends the creates that match: whether they were answered, and whether their number is
+// shown.
+func (s *Set) EndCreates(matches func(answered, shown bool) bool) {
+	maps.DeleteFunc(s.creates, func(_ int64, c *create) bool {
+		return c.state != sending && matches(c.state > unanswered, c.shown != "")
 	})
 }
 
-// PretendAnswered makes creates that were not answered free to be sent again.
-func (s *Set) PretendAnswered() (restore func()) {
-	var changed []*flight
-	for _, f := range s.flights {
-		if f.state == unanswered {
-			f.state, f.uid = accepted, "nobody"
-			changed = append(changed, f)
+// PretendAnswered lets finished objects be deleted beside creates in a state: as if those were answered.
+func (s *Set) PretendAnswered(sendingToo bool) (restore func()) {
+	changed := map[*create]state{}
+	for _, c := range s.creates {
+		if c.state == unanswered || (sendingToo && c.state == sending) {
+			changed[c] = c.state
+			c.state, c.uid = accepted, "nobody"
 		}
 	}
 	return func() {
-		for _, f := range changed {
-			f.state, f.uid = unanswered, ""
+		for c, before := range changed {
+			if c.state == accepted && c.uid == "nobody" {
+				c.state, c.uid = before, ""
+			}
 		}
 	}
 }
 
-// DropReads drops the reads that are to be sent: of UIDs, or of slots.
-func (s *Set) DropReads(ofUID bool) {
+// DropReads drops the reads that are to be sent: of deleted objects, or of numbers.
+func (s *Set) DropReads(deleted bool) {
 	var kept []Request
-	for _, q := range s.work.queues[reading] {
-		if q.Verb != "read" || (q.UID != "") != ofUID {
+	for _, q := range s.poll.queues[reading] {
+		if q.Verb != Read || (q.UID != "") != deleted {
 			kept = append(kept, q)
 		}
 	}
-	s.work.queues[reading] = kept
+	s.poll.queues[reading] = kept
 }
 
-func (s *Set) NoStart()          { s.options.Start = s.options.Start.Add(-s.options.Late) }
-func (s *Set) AlwaysAside()      { s.marked = true; s.options.Start = s.options.Start.Add(-s.options.Late) }
-func (s *Set) AsideWithoutRead() { s.read = s.options.Start.Add(s.options.Late) }
-func (s *Set) AnyRead()          { s.read = s.options.Start.Add(time.Hour) }
-func (s *Set) Marked()           { s.marked = true }
-func (s *Set) PruneAll(uids []string) {
-	for _, uid := range uids {
-		if o := s.objects[uid]; o != nil && o.ended > 0 && s.deletes[uid] == nil {
-			s.work.queues[pruning] = append(s.work.queues[pruning], Request{Verb: "delete", UID: uid, Slot: o.Slot, Finished: true})
+// UseHigherNumbers lets creates use the numbers above the highest only.
+func (s *Set) UseHigherNumbers() (restore func()) {
+	highest := int64(0)
+	for number := range s.usedNumbers() {
+		highest = max(highest, number)
+	}
+	added := map[int64]bool{}
+	for number := range highest {
+		if !s.usedNumbers()[number] && number > 0 {
+			added[number] = true
+			put(&s.creates, number, &create{state: occupied})
+		}
+	}
+	return func() {
+		for number := range added {
+			remove(&s.creates, number)
 		}
 	}
 }
-func (s *Set) ForgetKnown() { s.known = nil }
-func (s *Set) EarlyEnds() {
-	for _, o := range s.objects {
-		o.ended = min(o.ended, 1)
-	}
-}
-func (s *Set) NoWait()  { s.options.Clean = true }
-func (s *Set) AnyList() { s.reads = 1 }
+
+// StartEarlier lets the term begin L before.
+func (s *Set) StartEarlier() { s.options.Start = s.options.Start.Add(-s.options.RequestLifetime) }
+
+// SkipFreely lets numbers be skipped from the beginning.
+func (s *Set) SkipFreely() { s.marked = true; s.StartEarlier() }
+
+// ReadLater pretends that the objects were read after L, or in the term.
+func (s *Set) ReadLater() { s.read = s.options.Start.Add(s.options.RequestLifetime) }
+
+// PretendMarked pretends that the lease is marked.
+func (s *Set) PretendMarked() { s.marked = true }

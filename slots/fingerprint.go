@@ -2,7 +2,6 @@ package slots
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -11,62 +10,44 @@ import (
 // program keeps one state for each fingerprint.
 func (s *Set) Fingerprint(now time.Time) string {
 	type list = []any
-	rank := s.ranks()
 	age := func(t time.Time) int64 {
 		if t.IsZero() {
 			return -1
 		}
-		return int64(min(max(s.options.Late, s.options.Unshown), now.Sub(t)))
+		return int64(min(max(s.options.RequestLifetime, s.options.ObservationLag), now.Sub(t)))
 	}
-	left := func(b backoff) list { return list{b.n, max(0, b.until.Sub(now))} }
-	requests := func(all []Request) (is list) {
-		for _, q := range all {
-			f := s.flights[q.Slot]
-			is = append(is, q.Verb, q.Slot, q.UID, q.Finished, f != nil && f.id == q.id, q.round == s.work.round)
+	wait := func(b backoff) list { return list{b.failures, max(0, b.until.Sub(now))} }
+	requests := func(queue []Request) (texts list) {
+		for _, q := range queue {
+			c := s.creates[q.Number]
+			texts = append(texts, q.Verb, q.Number, q.UID, q.Finished, c != nil && c.id == q.id, q.round == s.poll.round, q.id > 0 && q.id == s.poll.first)
 		}
-		return is
+		return texts
 	}
-	w := &s.work
-	is := list{
-		age(s.options.Start), rank(s.reads), age(s.read), rank(s.list), s.revision, rank(s.asked), left(s.retry), s.retries, left(s.resting),
-		age(s.blocked), s.marked, s.unread, s.reads > 0 && s.fresh(), s.read.Before(s.options.Start.Add(s.options.Late)),
-		mapped(s.objects, func(o *object) any { return list{o.Slot, rank(o.ended), o.failed, o.deleting} }),
-		mapped(s.flights, func(f *flight) any { return list{f.state, age(f.at), f.uid, f.shown} }),
-		mapped(s.deletes, func(d *doubt) any { return list{age(d.sent), age(d.at), d.unsure} }),
-		mapped(s.held, func(b backoff) any { return left(b) }), mapped(s.refused, func(b backoff) any { return left(b) }),
-		s.items, mapped(s.known, func(at int64) any { return rank(at) }),
-		w.stage, w.stopped, w.size, w.max, w.left, w.passed, w.made, w.some, s.tired, w.again, w.items, requests(s.out),
+	p := &s.poll
+	parts := list{
+		age(s.options.Start), age(s.read), s.fresh(), s.maySkip(), s.read.Before(s.past()), s.marked,
+		wait(s.createPause), wait(s.deletePause), min(s.failedPolls, outagePolls), s.refusedPolls, s.retried, age(s.historyWaits), s.readFailed,
+		mapped(s.objects, func(o *object) any { return *o }),
+		mapped(s.creates, func(c *create) any { return list{c.state, age(c.replied), c.uid, c.shown, c.id > p.round} }),
+		mapped(s.deletes, func(d *deletion) any { return list{age(d.sent), age(d.replied), d.unsure} }),
+		mapped(s.undeleted, func(b backoff) any { return wait(b) }),
+		mapped(s.failed, func(f *failure) any {
+			return list{wait(f.backoff), f.refused, f.skipped, f.round == p.round, min(f.times, outagePolls), s.created > f.since}
+		}),
+		p.stage, p.stopped, p.batch, p.max, p.remaining, p.first != 0, p.rejected, p.failures, p.created, p.worked, p.retried, requests(s.sent),
 	}
-	for _, queue := range w.queues {
-		is = append(is, requests(queue))
+	for _, queue := range p.queues {
+		parts = append(parts, requests(queue))
 	}
-	return fmt.Sprint(is...)
+	return fmt.Sprint(parts...)
 }
 
 // mapped returns a map with other values. Printed, it is in the order of its keys.
-func mapped[K comparable, V any](m map[K]V, to func(V) any) map[K]any {
-	is := make(map[K]any, len(m))
-	for key, value := range m {
-		is[key] = to(value)
+func mapped[K comparable, V any](values map[K]V, to func(V) any) map[K]any {
+	result := make(map[K]any, len(values))
+	for key, value := range values {
+		result[key] = to(value)
 	}
-	return is
-}
-
-// ranks returns a function that numbers the events that matter in their order.
-func (s *Set) ranks() func(int64) int {
-	all := []int64{0, s.reads, s.list, s.asked}
-	for _, o := range s.objects {
-		all = append(all, o.ended)
-	}
-	for _, at := range s.known {
-		all = append(all, at)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return func(n int64) int {
-		if i, _ := slices.BinarySearch(all, n); s.options.Keyed {
-			return i
-		}
-		return int(min(n, 1))
-	}
+	return result
 }

@@ -5,184 +5,167 @@ import (
 	"time"
 )
 
-// A Hold is a reason why a [Set] creates fewer objects than it is asked for. The rules are:
-//
-//	unlisted    the objects have not been read
-//	newTerm     a create of an earlier term may still arrive
-//	pruned      a pruned object is still shown, or its delete is in doubt
-//	draining    the history waits for creates in doubt
-//	backedOff   the last creates had no effect, or the refusals were as many as a poll may have
-//	blocked     the lowest free number is refused, and may not be set aside yet; or 64 numbers are
-//	inDoubt     creates that were not answered take capacity
-//	setAside    slots whose creates are refused are skipped
-//	noList      keyed: no list of items was given
-//	staleList   keyed: the list began before the objects were read or before another list, or
-//	            has a lower revision
-//	repeated    keyed: items without a key, or with the key of an item before them, are skipped
-//	wentBack    keyed: items with a lower attempt than in the list before are skipped
-//	stillThere  keyed: items whose object has finished, or is not ours
+// A Reason is why a [Set] creates fewer objects than it is asked for.
+type Reason string
+
+// The reasons. The first five stop all creates.
+const (
+	NotListed         Reason = "NotListed"         // the objects have not been read
+	EarlierTerm       Reason = "EarlierTerm"       // a create of an earlier term may still arrive
+	DeletePending     Reason = "DeletePending"     // a deleted object is still shown, or its delete was not answered
+	HistoryWaiting    Reason = "HistoryWaiting"    // finished objects wait for creates without an answer
+	BackingOff        Reason = "BackingOff"        // the last creates failed, or as many were refused as a poll may have
+	NumberFailed      Reason = "NumberFailed"      // the lowest free number failed, and may not be skipped yet
+	CreatesUnanswered Reason = "CreatesUnanswered" // creates without an answer take capacity
+	NumbersSkipped    Reason = "NumbersSkipped"    // numbers whose creates fail are skipped
+)
+
+// A Hold is a reason, with what it is about.
 type Hold struct {
-	Rule string
-	Text string
-	All  bool // nothing at all is created
+	Reason Reason
+	Text   string
+	Count  int  // of what it is about, such as creates
+	Full   bool // nothing at all is created
 }
 
-var gateTexts = map[string]string{
-	"unlisted":  "the objects have not been read in this term",
-	"newTerm":   "creates of an earlier term may still arrive; the objects are read again after that",
-	"draining":  "finished objects wait to be deleted until no create is in doubt",
-	"backedOff": "the last creates failed",
+var gateTexts = map[Reason]string{
+	NotListed:      "the objects have not been read in this term",
+	EarlierTerm:    "creates of an earlier term may still arrive; the objects are read again after that",
+	HistoryWaiting: "finished objects wait to be deleted until every create has an answer",
+	BackingOff:     "the last creates failed",
 }
 
-// gates returns the rules that let nothing at all be created now.
-func (s *Set) gates(now time.Time) (rules []string) {
+// gates returns the reasons that let nothing at all be created now.
+func (s *Set) gates(now time.Time) (reasons []Reason) {
 	switch {
-	case s.reads == 0:
-		rules = append(rules, "unlisted")
+	case s.read.IsZero():
+		reasons = append(reasons, NotListed)
 	case !s.fresh():
-		rules = append(rules, "newTerm")
+		reasons = append(reasons, EarlierTerm)
 	}
-	if len(s.deletes) > 0 && !s.options.Keyed {
-		rules = append(rules, "pruned")
+	if len(s.deletes) > 0 {
+		reasons = append(reasons, DeletePending)
 	}
 	if s.drains(now) {
-		rules = append(rules, "draining")
+		reasons = append(reasons, HistoryWaiting)
 	}
-	if now.Before(s.retry.until) {
-		rules = append(rules, "backedOff")
+	if now.Before(s.createPause.until) {
+		reasons = append(reasons, BackingOff)
 	}
-	return rules
+	return reasons
 }
 
 // Holds returns the reasons why a poll now creates less than it asks for.
-func (s *Set) Holds(w Want, now time.Time) (holds []Hold) {
-	for _, rule := range s.gates(now) {
-		text := gateTexts[rule]
-		if rule == "pruned" {
-			text = fmt.Sprintf("%d deleted objects are still shown", len(s.deletes))
-			for _, d := range s.deletes {
-				if d.unsure {
-					text = "a delete was not answered and may still arrive"
-				}
-			}
+func (s *Set) Holds(now time.Time) (holds []Hold) {
+	for _, reason := range s.gates(now) {
+		h := Hold{reason, gateTexts[reason], 1, true}
+		switch reason {
+		case DeletePending:
+			h.Text, h.Count = s.pendingDeletes()
+		case BackingOff:
+			h.Count = s.createPause.failures
 		}
-		holds = append(holds, Hold{rule, text, true})
+		holds = append(holds, h)
 	}
-	if n := s.doubts(unanswered); n > 0 {
-		text := fmt.Sprintf("%d creates were not answered and take capacity", n)
-		if s.unread {
+	if n := s.pending(unanswered); n > 0 {
+		text := counted(n, "1 create was not answered and takes capacity", "%d creates were not answered and take capacity")
+		if s.readFailed {
 			text += "; reading them failed"
 		}
-		holds = append(holds, Hold{"inDoubt", text, false})
+		holds = append(holds, Hold{CreatesUnanswered, text, n, false})
 	}
-	holds = s.holdsOfRefused(holds, now)
-	if s.options.Keyed {
-		holds = s.holdsOfItems(holds, &w)
+	return s.holdsOfNumbers(holds, now)
+}
+
+func (s *Set) pendingDeletes() (text string, unsure int) {
+	for _, d := range s.deletes {
+		if d.unsure {
+			unsure++
+		}
+	}
+	if unsure > 0 {
+		return counted(unsure, "1 delete was not answered and may still arrive", "%d deletes were not answered and may still arrive"), unsure
+	}
+	return counted(len(s.deletes), "1 deleted object is still shown", "%d deleted objects are still shown"), len(s.deletes)
+}
+
+// counted returns the text for one, or the format for more with their number.
+func counted(n int, single, format string) string {
+	if n == 1 {
+		return single
+	}
+	return fmt.Sprintf(format, n)
+}
+
+// holdsOfNumbers adds the holds about failed numbers. A number that waits holds up all others
+// until it may be skipped.
+func (s *Set) holdsOfNumbers(holds []Hold, now time.Time) []Hold {
+	skipped, waits := 0, false
+	for number, f := range s.failed {
+		if f.skipped && s.maySkip() {
+			skipped++
+		} else if s.creates[number] == nil {
+			waits = waits || now.Before(f.retryTime())
+		}
+	}
+	if skipped > 0 {
+		holds = append(holds, Hold{NumbersSkipped, counted(skipped, "1 number whose create fails is skipped", "%d numbers whose creates fail are skipped"), skipped, false})
+	}
+	if failed := len(s.failed) - skipped; failed > 0 {
+		text := counted(failed, "the create of the lowest free number failed", "the creates of %d numbers failed; the lowest is tried again")
+		holds = append(holds, Hold{NumberFailed, text, failed, waits && !s.lowestDue(now)})
 	}
 	return holds
 }
 
-func (s *Set) holdsOfRefused(holds []Hold, now time.Time) []Hold {
-	n, due := len(s.refused), false
-	for _, r := range s.refused {
-		due = due || !now.Before(r.soon())
-	}
-	switch {
-	case n == 0:
-	case s.options.Keyed || s.mayAside() && n < mostAside:
-		holds = append(holds, Hold{"setAside", fmt.Sprintf("%d objects are refused and skipped", n), false})
-	case n >= mostAside:
-		holds = append(holds, Hold{"blocked", fmt.Sprintf("%d numbers are refused; one is tried again in each poll", n), !due})
-	case !due:
-		holds = append(holds, Hold{"blocked", "the create of the lowest free number is refused", true})
-	}
-	return holds
-}
-
-func (s *Set) holdsOfItems(holds []Hold, w *Want) []Hold {
-	switch {
-	case w.of == nil:
-		holds = append(holds, Hold{"noList", "no list of items was given", true})
-	case s.fresh() && s.stale(w):
-		return append(holds, Hold{"staleList", "the list of items is older than another one, or than the objects that were read", true})
-	}
-	some := func(rule, text string, n int, first string) {
-		if n > 0 {
-			holds = append(holds, Hold{rule, fmt.Sprintf(text+", such as %q", n, first), false})
+// lowestDue reports whether the lowest free number may be tried now.
+func (s *Set) lowestDue(now time.Time) bool {
+	used := s.usedNumbers()
+	for number := int64(1); ; number++ {
+		f := s.failed[number]
+		switch {
+		case used[number], f != nil && f.skipped && s.maySkip():
+		default:
+			return f == nil || !now.Before(f.retryTime())
 		}
 	}
-	items, repeated, back := s.listed(w.Items)
-	some("repeated", "%d items have no key or repeat one", len(repeated), first(repeated))
-	some("wentBack", "%d items have a lower attempt than before", len(back), first(back))
-	n, key := s.done(attempts(items), w)
-	some("stillThere", "%d items stay listed though their objects have finished or are not ours", n, key)
-	return holds
-}
-
-func first(keys []string) string {
-	if len(keys) == 0 {
-		return ""
-	}
-	return keys[0]
-}
-
-// done counts the items that are not run again, though a list has them that began after the end was shown.
-func (s *Set) done(items map[string]int64, w *Want) (n int, first string) {
-	note := func(slot Slot) {
-		if attempt, is := items[slot.Key]; is && attempt <= slot.Number {
-			if n++; n == 1 || slot.Key < first {
-				first = slot.Key
-			}
-			delete(items, slot.Key) // it counts once
-		}
-	}
-	for _, o := range s.objects {
-		if 0 < o.ended && o.ended < w.at && !(o.failed && o.Number < lastAttempt(items[o.Key], w.Retries)) {
-			note(o.Slot)
-		}
-	}
-	for slot, f := range s.flights {
-		if f.state >= taken {
-			note(slot)
-		}
-	}
-	return n, first
 }
 
 // NextCheck returns the earliest time at which another poll can do something that this one
 // could not, without an event. The zero time means there is none.
 func (s *Set) NextCheck(now time.Time) (next time.Time) {
-	at := func(t time.Time) {
+	l, history := s.options.RequestLifetime, len(s.poll.queues[pruning]) > 0
+	check := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}
-	for _, f := range s.flights {
-		switch f.state {
-		case unanswered, taken:
-			at(f.at.Add(s.options.Late))
+	for _, c := range s.creates {
+		switch c.state {
+		case unanswered, occupied:
+			check(c.replied.Add(l))
 		case accepted:
-			at(f.at.Add(s.options.Unshown))
+			check(c.replied.Add(s.options.ObservationLag))
 		}
 	}
 	for _, d := range s.deletes {
-		if !d.at.IsZero() {
-			at(d.at.Add(s.options.Late))
+		if !d.replied.IsZero() {
+			check(d.replied.Add(l))
 		}
 	}
-	for _, r := range s.refused {
-		at(r.soon())
-		at(r.until)
+	for _, f := range s.failed {
+		check(f.retryTime())
+		check(f.until)
 	}
-	at(s.retry.until)
-	if s.waits() || len(s.refused) > 0 || len(s.work.queues[pruning]) > 0 {
-		at(s.options.Start.Add(s.options.Late))
+	check(s.createPause.until)
+	if s.options.Marked || len(s.failed) > 0 || history {
+		check(s.past())
 	}
-	if len(s.work.queues[pruning]) > 0 {
-		at(s.resting.until)
-		if !s.blocked.IsZero() {
-			at(s.blocked.Add(s.options.Late))
-		}
+	if history {
+		check(s.deletePause.until)
+	}
+	if history && !s.historyWaits.IsZero() {
+		check(s.historyWaits.Add(l))
 	}
 	return next
 }

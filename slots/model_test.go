@@ -25,10 +25,8 @@ func configs() []slotstest.Config {
 		orderly(),
 		{Name: "deletions by others", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 10, Initial: [][]slotstest.Held{nil, {ended}, {foreign}}, Budget: B{Finish: 2, Fault: 1, Restart: 1, Stop: 1, External: 1, Hold: 1, Relist: 1}},
 		{Name: "edits", Max: []int64{2, 1, 3}, Demands: []uint8{3}, Depth: 9, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 2}},
+		{Name: "polls that overlap", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 10, Initial: starts, Budget: B{Finish: 2, Fault: 1, Restart: 1, Overlap: 1}},
 		{Name: "two writers", Writers: 2, Max: []int64{2, 1}, Demands: []uint8{2}, Depth: 7, Initial: starts, Budget: B{Finish: 1, Fault: 1, Restart: 1, Edit: 1}},
-		{Name: "keyed", Keyed: true, Items: 2, Max: []int64{1}, Depth: 19, Budget: B{Finish: 2, Fault: 2, Restart: 1, End: 1, Warm: 1, Relist: 1, Return: 1}},
-		{Name: "keyed, a retry", Keyed: true, Items: 2, Retries: 1, Max: []int64{1}, Depth: 18, Budget: B{Finish: 2, Fault: 1, Restart: 1, Relist: 1}},
-		{Name: "keyed, two at once", Keyed: true, Items: 3, Max: []int64{2}, Depth: 18, Budget: B{Finish: 2, Fault: 2, Restart: 2, External: 1}},
 	}
 }
 
@@ -43,28 +41,23 @@ func orderly() slotstest.Config {
 // What fails for ever, alone and with faults that end.
 func persistent() (all []slotstest.Config) {
 	type F = slotstest.Fault
-	for _, result := range []slots.Result{slots.Unanswered, slots.Refused} {
-		name := map[slots.Result]string{slots.Unanswered: "never answered", slots.Refused: "refused for ever"}[result]
+	for _, result := range []slots.Result{slots.Unanswered, slots.Refused, slots.NoEffect} {
+		name := map[slots.Result]string{slots.Unanswered: "never answered", slots.Refused: "refused for ever", slots.NoEffect: "without effect for ever"}[result]
 		one := slotstest.Config{
 			Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 8, Initial: [][]slotstest.Held{nil, {slotstest.Ended}, {slotstest.Ended, slotstest.Ended}},
 			Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1},
 		}
-		keyed := slotstest.Config{Keyed: true, Items: 3, Max: []int64{2}, Depth: 12, Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1, End: 1}}
 		add := func(c slotstest.Config, what string, faults ...F) {
 			c.Name, c.Faults = what+" "+name, faults
 			all = append(all, c)
 		}
-		add(one, "deletes", F{Verb: "delete", Result: result})
-		add(one, "delete of 1", F{Verb: "delete", Number: 1, Result: result})
-		add(one, "create of 1", F{Verb: "create", Number: 1, Result: result})
-		add(one, "create of 1 and deletes", F{Verb: "create", Number: 1, Result: result}, F{Verb: "delete", Result: result})
-		add(one, "delete of 1 never answered, create of 2", F{Verb: "delete", Number: 1, Result: slots.Unanswered}, F{Verb: "create", Number: 2, Result: result})
-		add(keyed, "keyed: create of a", F{Verb: "create", Number: 1, Result: result})
-		add(keyed, "keyed: deletes", F{Verb: "delete", Result: result})
-		add(keyed, "keyed: create of a, not answered of b, and deletes", F{Verb: "create", Number: 1, Result: slots.Refused},
-			F{Verb: "create", Number: 2, Result: slots.Unanswered}, F{Verb: "delete", Result: result})
+		add(one, "deletes", F{Verb: slots.Delete, Result: result})
+		add(one, "delete of 1", F{Verb: slots.Delete, Number: 1, Result: result})
+		add(one, "create of 1", F{Verb: slots.Create, Number: 1, Result: result})
+		add(one, "create of 1 and deletes", F{Verb: slots.Create, Number: 1, Result: result}, F{Verb: slots.Delete, Result: result})
+		add(one, "delete of 1 never answered, create of 2", F{Verb: slots.Delete, Number: 1, Result: slots.Unanswered}, F{Verb: slots.Create, Number: 2, Result: result})
 		if result == slots.Unanswered {
-			add(one, "reads", F{Verb: "read", Result: result})
+			add(one, "reads", F{Verb: slots.Read, Result: result})
 		}
 	}
 	return all
@@ -72,7 +65,7 @@ func persistent() (all []slotstest.Config) {
 
 // A fault that no request has would be a fault that is never explored.
 func TestFaultOfNoRequest(t *testing.T) {
-	for _, verb := range []string{"", "Create", "list"} {
+	for _, verb := range []slots.Verb{"", "Create", slots.List} {
 		c := slotstest.Config{Max: []int64{1}, Demands: []uint8{1}, Depth: 1, Faults: []slotstest.Fault{{Verb: verb}}}
 		require.Panics(t, func() { slotstest.Explore(c, slotstest.NewPlain) }, verb)
 	}

@@ -1,174 +1,140 @@
 package slots
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"time"
 )
 
-// A Slot is the place of one object. Numbered slots have a Number from 1 and no Key. Keyed
-// slots have a Key, and the attempt as Number, such as 0 for the first one. The zero value is no slot: an object without
-// a slot counts if it is unfinished, and takes no number.
-type Slot struct {
-	Key    string
-	Number int64
-}
-
-// Name returns the name of the slot's object without the owner's name: the number, or 128
-// bits of SHA-256 over the owner's UID, the key and the attempt, in hexadecimal digits.
-// Store the key in the object as well, and compare it: see the package's rules.
-// The UID is any text that no other owner has had.
-func (s Slot) Name(uid string) string {
-	if s.Key == "" {
-		return itoa(s.Number)
-	}
-	sum := sha256.Sum256([]byte(itoa(int64(len(uid))) + "/" + uid + "/" + itoa(s.Number) + "/" + s.Key))
-	return hex.EncodeToString(sum[:16])
-}
-
 // An Object is an object of the owner as an observation shows it.
 type Object struct {
-	Slot
+	Number   int64 // in its name, from 1; an object with 0 counts if it is unfinished, and takes no number
 	UID      string
 	Finished bool // it does no more work, and takes no capacity
-	Failed   bool // it has finished, and its item may run again: Want.Retries
 	Deleting bool // it has a deletion timestamp
 	Gone     bool // it no longer exists
 }
 
-// Options are what a [Set] is made from. A zero Late never waits, which is safe only if
-// each request has its effect, or none, before its call returns.
+// Options are what a [Set] is made from. A zero RequestLifetime never waits, which is safe
+// only if each request has its effect, or none, before its call returns.
 type Options struct {
-	// Late is L, the time after which a request can no longer have an effect, counted from
-	// the return of its call: twice the request timeout, which the server must know.
-	Late time.Duration
-	// Unshown is the time after which an answered create that no observation shows is read; 0
-	// means 4 Late. A busy server's watch may be minutes behind, and each read is another request.
-	Unshown time.Duration
-	Keyed   bool // objects are named from keys instead of numbers
-	// Start is when the term began. Clean and Aside are the lease's mark: see rule 2 of keyed and
-	// rule 6 of numbered objects. Without a mark both are false. A term with Aside waits, also
-	// without a mark: see the package's limits.
+	// RequestLifetime is L: a request has no effect later than L after it was sent. See the
+	// premise on the package's page.
+	RequestLifetime time.Duration
+	// ObservationLag is the time after which an answered create that no observation shows is
+	// read; 0 means 4 L. A busy server's watch may be minutes behind, and each read is another request.
+	ObservationLag time.Duration
+	// DeletePause is the pause after a delete that was not answered, doubling; 0 means 20 L.
+	DeletePause time.Duration
+	// Start is when the term began.
 	Start time.Time
-	Clean bool          // the term before ended in order, with nothing in doubt
-	Aside bool          // a term before set a number aside
-	Rest  time.Duration // pause between two deletes in doubt, doubling; 0 means 20 Late
+	// Marked reports whether the lease has the mark of a term that skipped a number. A term
+	// with Marked waits for L before it creates, and may skip numbers without writing the mark.
+	Marked bool
 }
 
-// A Set is what one process knows about the objects of one owner in one term: the objects
+// A Set holds what one process knows about the objects of one owner in one term: the objects
 // that its observation shows, and the requests that may still change them. It decides
 // which requests are sent next. Its methods neither block nor read a clock. A Set may not
 // be used from several goroutines at once.
 type Set struct {
-	options Options
-	self    *byte // identifies the set and its copies
+	options  Options
+	identity *byte // tells the requests of this set, and of its copies, from those of others
 
-	objects    map[string]*object // by UID
-	unfinished int64              // objects
-	flights    map[Slot]*flight   // creates that no observation shows
-	deletes    map[string]*doubt  // deletes of finished objects, by UID, whose effect no observation shows
-	held       map[string]backoff // deletes that were refused, by UID
-	refused    map[Slot]backoff   // creates that were refused
+	objects    map[string]*object   // by UID
+	unfinished int64                // objects
+	creates    map[int64]*create    // by number: those that no observation shows
+	deletes    map[string]*deletion // by UID: of finished objects, whose effect no observation shows
+	undeleted  map[string]backoff   // by UID: deletes that were refused
+	failed     map[int64]*failure   // by number: creates without an effect
 
-	seq   int64     // counts events: an order without a clock
-	reads int64     // seq when the newest complete read was taken over; 0 is none
-	read  time.Time // when that read began
+	sequence     int64     // counts requests and polls
+	read         time.Time // when the newest complete read began; zero before the first
+	marked       bool      // the lease says that a number may be skipped
+	deletePause  backoff   // after deletes that were not answered
+	createPause  backoff   // after creates that failed
+	failedPolls  int       // in a row, whose lowest number failed
+	refusedPolls int       // in a row, with refused creates alone
+	created      int64     // sequence when a create last succeeded
+	retried      bool      // a skipped number was tried last
+	historyWaits time.Time // since when unanswered creates prevent deletes; zero if they do not
+	readFailed   bool      // the last read of an object failed
 
-	asked    int64            // seq when the source was last asked
-	list     int64            // seq when the newest list of items began
-	revision int64            // the highest of a list
-	items    map[string]int64 // attempts by key, in that list
-	retries  int64            // of items
-	known    map[string]int64 // seq when a key was last known to have had an object
-
-	marked  bool      // the lease says that a number may be set aside
-	resting backoff   // of deletes
-	retry   backoff   // of creates
-	tired   int       // polls in a row with refused creates alone, at least leastTries
-	blocked time.Time // since when creates in doubt prevent deletes; zero if they do not
-	unread  bool      // the last read of an object failed
-
-	work work
-	out  []Request // sent, and not answered
+	poll poll
+	sent []Request // without an answer
 }
 
 // An object is shown by an observation.
 type object struct {
-	Slot
-	ended            int64 // seq when it was first shown finished; 0 if it is unfinished
-	failed, deleting bool
+	number             int64
+	finished, deleting bool
 }
 
-// A flight is a create whose object no observation shows.
-type flight struct {
-	id    int64
-	state state
-	uid   string    // of the object that has the slot's name
-	shown string    // UID of the last object that was shown in the slot
-	at    time.Time // of the last reply, or of its timeout
+// A create is one whose object no observation shows.
+type create struct {
+	id      int64
+	state   state
+	uid     string    // of the object that has the name
+	shown   string    // UID of the last object that was shown with the number
+	replied time.Time // when the last reply or timeout came
 }
 
-// A state is what is known of a flight.
+// A state is what is known about a create.
 type state uint8
 
 const (
 	sending    state = iota // the call has not returned
-	unanswered              // the create may still have its effect
+	unanswered              // it may still have its effect
 	accepted                // the object exists
-	taken                   // the name belongs to a finished object, or to somebody else
+	occupied                // the name belongs to a finished object, or to somebody else
 )
 
-// over reports whether an observation has shown the flight's object.
-func (f *flight) over() bool { return f.state > unanswered && f.shown == f.uid }
+// observed reports whether an observation has shown the object of the create.
+func (c *create) observed() bool { return c.state > unanswered && c.shown == c.uid }
 
-// A doubt is a delete that may still have an effect, or its effect is not shown.
-type doubt struct {
-	sent   time.Time
-	at     time.Time // of the reply; zero until then
-	unsure bool      // it was not answered
+// A deletion is one that may still have an effect, or whose effect is not shown.
+type deletion struct {
+	sent    time.Time
+	replied time.Time // zero until then
+	unsure  bool      // it was not answered, and no read has told since
 }
 
 // A backoff is the time before which something is not tried again.
 type backoff struct {
-	n     int // failures in a row
-	until time.Time
+	failures int // in a row
+	until    time.Time
 }
 
-// fail returns the backoff after one more failure: first, doubling, at most the limit.
-func (b backoff) fail(first, most time.Duration, now time.Time) backoff {
-	b.until = now.Add(min(most, first<<min(b.n, 10)))
-	b.n++
+// fail returns the backoff after one more failure: first, doubling, up to the limit.
+func (b backoff) fail(first, limit time.Duration, now time.Time) backoff {
+	b.until = now.Add(min(limit, first<<min(b.failures, 10)))
+	b.failures++
 	return b
 }
 
-// soon returns when a create that blocks others is tried again: no later than mostRetry
-// after it failed.
-func (b backoff) soon() time.Time {
-	return b.until.Add(-max(0, min(mostAsideRetry, firstRetry<<min(b.n-1, 10))-mostRetry))
-}
-
 const (
-	mostAsideRetry = 5 * time.Minute // of what blocks nothing
-	firstRetry     = time.Second
-	mostRetry      = 16 * time.Second // of creates: below a usual polling interval
-	mostAside      = 64               // refused numbers
-	maxBatch       = 64               // also of refused creates in a poll
-	leastTries     = 8                // of refused creates in a poll, after polls with nothing else
+	firstPause     = time.Second
+	longPause      = 5 * time.Minute  // of what holds nothing else up
+	shortPause     = 16 * time.Second // of what does: below a usual polling interval
+	maxFailed      = 128              // numbers that are remembered as failed
+	maxBatch       = 64               // requests
+	maxAttempts    = 64               // refused creates in a poll
+	minAttempts    = 8                // refused creates in a poll, after polls with nothing else
+	outagePolls    = 3                // failed polls after which a higher number is tried
+	minRefusedPoll = minAttempts      // refused creates that make it a refused poll
 )
 
 // New returns the set of an owner in a term. Nothing is created, and nothing that has finished
-// is deleted, until [Set.Replace] or [Set.Listed] was called. Another term needs another set:
-// to it, requests and lists of this Set are nothing.
+// is deleted, until [Set.Replace] or [Set.Synced] was called. Another term needs another set:
+// it ignores the requests of this one.
 func New(o Options) *Set {
-	if o.Unshown == 0 {
-		o.Unshown = 4 * o.Late
+	if o.ObservationLag == 0 {
+		o.ObservationLag = 4 * o.RequestLifetime
 	}
-	if o.Rest == 0 {
-		o.Rest = 20 * o.Late
+	if o.DeletePause == 0 {
+		o.DeletePause = 20 * o.RequestLifetime
 	}
-	return &Set{options: o, self: new(byte), marked: o.Aside}
+	return &Set{options: o, identity: new(byte), marked: o.Marked}
 }
 
 // put sets a key of a map, which it makes if it is nil.
@@ -186,89 +152,65 @@ func remove[K comparable, V any](m *map[K]V, key K) {
 	}
 }
 
-// Show takes over an object as the observation shows it now, or that it is Gone. The
+func (s *Set) next() int64 { s.sequence++; return s.sequence }
+
+// Observe takes over an object as the observation shows it now, or that it is Gone. The
 // observation must show all objects of the owner in one order, such as a watch does. A shared
 // informer keeps an order for each object only, which may break the maximum.
-func (s *Set) Show(o Object) {
+func (s *Set) Observe(o Object) {
 	if o.Gone {
 		s.gone(o.UID)
 		return
 	}
-	is := s.objects[o.UID]
-	switch {
-	case is == nil:
-		is = &object{}
-		put(&s.objects, o.UID, is)
-	case is.ended == 0:
+	if before := s.objects[o.UID]; before != nil && !before.finished {
 		s.unfinished--
 	}
-	is.Slot, is.failed, is.deleting = o.Slot, o.Failed, o.Deleting
-	switch {
-	case !o.Finished:
+	if !o.Finished {
 		s.unfinished++
-		is.ended = 0
-	case is.ended == 0:
-		is.ended = s.next()
 	}
+	put(&s.objects, o.UID, &object{o.Number, o.Finished, o.Deleting})
 	if o.Deleting {
 		remove(&s.deletes, o.UID)
 	}
-	if f := s.flights[o.Slot]; f != nil {
-		if f.shown = o.UID; f.over() {
-			remove(&s.flights, o.Slot)
+	if c := s.creates[o.Number]; c != nil {
+		if c.shown = o.UID; c.observed() {
+			remove(&s.creates, o.Number)
 		}
 	}
 }
 
 func (s *Set) gone(uid string) {
-	is := s.objects[uid]
-	if is == nil {
+	o := s.objects[uid]
+	if o == nil {
 		return
 	}
-	if is.ended == 0 {
+	if !o.finished {
 		s.unfinished--
 	}
 	remove(&s.objects, uid)
 	remove(&s.deletes, uid)
-	remove(&s.held, uid)
-	s.knew(is.Slot)
+	remove(&s.undeleted, uid)
 }
 
-// Listed takes over that the observation shows everything that a consistent read showed,
+// Synced takes over that the observation shows everything that a consistent read showed,
 // and when that read began. A consistent read is no older than its request. The zero time takes
 // it back: the objects are somewhere else, and have not been read there.
-func (s *Set) Listed(began time.Time) {
-	switch {
-	case began.IsZero():
-		s.read, s.reads = began, 0
-	case s.reads == 0 || began.After(s.read):
-		s.read, s.reads = began, s.next()
-	}
-}
-
-func (s *Set) next() int64 { s.seq++; return s.seq }
-
-// knew notes that a key had an object until now, or may have had.
-func (s *Set) knew(slot Slot) {
-	if slot.Key != "" {
-		put(&s.known, slot.Key, s.next())
-	}
-}
+func (s *Set) Synced(began time.Time) { s.read = began }
 
 // Replace takes over the objects of a consistent read that began then. Objects that it
-// lacks are gone; what is known of requests stays.
+// lacks are gone; what is known about requests stays.
 func (s *Set) Replace(objects []Object, began time.Time) {
 	listed := make(map[string]bool, len(objects))
 	for _, o := range objects {
-		s.Show(o)
+		s.Observe(o)
 		listed[o.UID] = true
 	}
-	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
+	for uid := range s.objects {
 		if !listed[uid] {
 			s.gone(uid)
 		}
 	}
-	s.Listed(began)
+	s.Synced(began)
 }
 
 // Unfinished returns the number of unfinished objects: those that are shown, and the creates
@@ -283,107 +225,92 @@ func (s *Set) Unfinished() int64 {
 
 // InFlight calls yield for each create that takes capacity and that the observation does not
 // show, with the UID if the object is known to exist, in no order.
-func (s *Set) InFlight(yield func(slot Slot, uid string) bool) {
-	for slot, f := range s.flights {
-		if s.hidden(f) && !yield(slot, f.uid) {
+func (s *Set) InFlight(yield func(number int64, uid string) bool) {
+	for number, c := range s.creates {
+		if s.hidden(c) && !yield(number, c.uid) {
 			return
 		}
 	}
 }
 
-// Flying reports whether a create of the slot may still take capacity: it is, or may again
-// be, in [Set.InFlight].
-func (s *Set) Flying(slot Slot) bool { return s.flights[slot] != nil }
+// Reserved reports whether a create of the number is, or may again be, in [Set.InFlight].
+func (s *Set) Reserved(number int64) bool { return s.creates[number] != nil }
 
-// hidden reports whether the flight takes capacity beside the objects that are shown.
-func (s *Set) hidden(f *flight) bool {
-	o := s.objects[f.shown]
-	return f.state < taken && (o == nil || o.ended > 0)
-}
+// hidden reports whether the create takes capacity beside the objects that are shown.
+func (s *Set) hidden(c *create) bool { return c.state < occupied && s.objects[c.shown] == nil }
 
-// doubts returns the number of creates that may still have an effect, and whose calls have
-// returned if from is unanswered.
-func (s *Set) doubts(from state) (n int) {
-	for _, f := range s.flights {
-		if from <= f.state && f.state <= unanswered {
+// pending returns how many creates are in one of the states.
+func (s *Set) pending(states ...state) (n int) {
+	for _, c := range s.creates {
+		if slices.Contains(states, c.state) {
 			n++
 		}
 	}
 	return n
 }
 
-// Settled reports whether the lease's mark may say that the term ended in order: no number
-// was set aside, no request is under way or in doubt, and none of an earlier term may still
-// have an effect. If it has read its objects, it did so after its wait.
+// Settled reports whether the lease's mark may go when the term ends in order: no number may
+// be skipped, no request is under way or unanswered, and none of an earlier term may still have an effect.
 func (s *Set) Settled(now time.Time) bool {
 	for _, d := range s.deletes {
 		if d.unsure {
 			return false
 		}
 	}
-	return !now.Before(s.past()) && len(s.out) == 0 && s.doubts(sending) == 0 && (s.options.Keyed || len(s.refused) == 0) && (s.reads == 0 || s.fresh())
+	quiet := len(s.sent) == 0 && s.pending(sending, unanswered) == 0
+	skips := s.marked && len(s.failed) > 0
+	return quiet && !skips && !now.Before(s.past())
 }
 
-// fresh reports whether the newest read is late enough for this term.
-func (s *Set) fresh() bool { return s.reads > 0 && !s.read.Before(s.ready()) }
+// past returns when no request of an earlier term can have an effect any more.
+func (s *Set) past() time.Time { return s.options.Start.Add(s.options.RequestLifetime) }
 
-// ready returns the time at which a read that the term may create from begins at the
-// earliest.
+// ready returns when a read that the term may create from begins at the earliest.
 func (s *Set) ready() time.Time {
-	if s.waits() {
+	if s.options.Marked {
 		return s.past()
 	}
 	return s.options.Start
 }
 
-// waits reports whether the term creates nothing until L has passed.
-func (s *Set) waits() bool {
-	return s.options.Aside || s.options.Keyed && !s.options.Clean
-}
+// fresh reports whether the newest read is late enough for this term.
+func (s *Set) fresh() bool { return !s.read.IsZero() && !s.read.Before(s.ready()) }
 
-// past returns when no request of an earlier term can have an effect any more.
-func (s *Set) past() time.Time {
-	if s.options.Clean {
-		return s.options.Start
-	}
-	return s.options.Start.Add(s.options.Late)
-}
-
-// mayAside reports whether a number that was refused may be set aside: the term is older
-// than L, has read since, and the lease is marked.
-func (s *Set) mayAside() bool {
-	return s.marked && s.reads > 0 && !s.read.Before(s.options.Start.Add(s.options.Late))
-}
+// maySkip reports whether a number that failed may be skipped: the objects were read after
+// requests of earlier terms were over, and the lease is marked.
+func (s *Set) maySkip() bool { return s.marked && !s.read.IsZero() && !s.read.Before(s.past()) }
 
 // Stop drops the requests that have not been sent, such as after an edit of the owner. It
 // reports whether there were any.
 func (s *Set) Stop() (dropped bool) {
-	for at := s.work.stage; at < over; at++ {
-		dropped = dropped || at == creating && s.work.left > 0 || len(s.work.queues[at]) > 0
+	p := &s.poll
+	for stage := p.stage; stage < over; stage++ {
+		creates := stage == creating && p.remaining > 0
+		dropped = dropped || creates || len(p.queues[stage]) > 0
 	}
-	s.work = work{round: s.work.round, stage: over, stopped: true}
+	s.poll = poll{round: p.round, stage: over, stopped: true}
 	return dropped
 }
 
 // Empty reports whether the set of an owner that is no longer worked for may be dropped: there
 // are no objects, and no creates that may still make one.
 func (s *Set) Empty(now time.Time) bool {
-	for _, f := range s.flights {
-		if f.state == sending || now.Sub(f.at) < max(s.options.Late, s.options.Unshown) {
+	wait := max(s.options.RequestLifetime, s.options.ObservationLag)
+	for _, c := range s.creates {
+		if c.state == sending || now.Sub(c.replied) < wait {
 			return false
 		}
 	}
-	return len(s.objects) == 0 && len(s.out) == 0
+	return len(s.objects) == 0 && len(s.sent) == 0
 }
 
 // Clone returns a copy that shares nothing, for a model that explores a program.
 func (s *Set) Clone() *Set {
 	c := *s
-	c.objects, c.flights, c.deletes = cloned(s.objects), cloned(s.flights), cloned(s.deletes)
-	c.held, c.refused, c.items, c.known = maps.Clone(s.held), maps.Clone(s.refused), maps.Clone(s.items), maps.Clone(s.known)
-	c.out, c.work.items = slices.Clone(s.out), slices.Clone(s.work.items)
-	for i, queue := range s.work.queues {
-		c.work.queues[i] = slices.Clone(queue)
+	c.objects, c.creates, c.deletes, c.failed = cloned(s.objects), cloned(s.creates), cloned(s.deletes), cloned(s.failed)
+	c.undeleted, c.sent = maps.Clone(s.undeleted), slices.Clone(s.sent)
+	for i, queue := range s.poll.queues {
+		c.poll.queues[i] = slices.Clone(queue)
 	}
 	return &c
 }

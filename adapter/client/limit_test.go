@@ -112,8 +112,8 @@ func TestJudge(t *testing.T) {
 // An until is a lease that ends then.
 type until time.Time
 
-func (u until) Valid() bool                         { return time.Now().Before(time.Time(u)) }
-func (until) Mark(context.Context, term.Mark) error { return nil }
+func (u until) Valid() bool              { return time.Now().Before(time.Time(u)) }
+func (until) Mark(context.Context) error { return nil }
 
 // A change that has waited is not sent if the process may not act any more; a read is.
 func TestMayAct(t *testing.T) {
@@ -122,7 +122,7 @@ func TestMayAct(t *testing.T) {
 		limit := NewLimit(1)
 		begin := time.Now()
 		terms := &term.Holder{}
-		terms.Begin(until(begin.Add(time.Minute)), term.Mark{})
+		terms.Begin(until(begin.Add(time.Minute)), false)
 		transport := newTransport(s, 2*time.Hour, limit)
 		var all sync.WaitGroup
 		for _, method := range []string{"POST", "POST", "DELETE", "PATCH", "GET"} {

@@ -10,8 +10,6 @@
 //		}
 //	})
 //
-// [Items] is the poll of keyed work, such as the jobs of CI queues: a single poll for all owners of a loop.
-//
 // # Rules
 //
 //  1. Polls of a key never overlap. They follow the order of their times.
@@ -32,8 +30,7 @@
 //	5,000 owners whose creates hang             TestManyHang
 //	the law of package fair                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
-//	owners that are edited, recreated, deleted  TestHandler, TestItems
-//	keyed owners of one loop                    TestItems
+//	owners that are edited, recreated, deleted  TestHandler
 //	backoff                                     TestBackoff
 //	a panic ends no other key's polls           TestPanics
 //	an end waits for the polls under way        TestEnd

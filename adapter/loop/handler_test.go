@@ -3,22 +3,17 @@ package loop_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -94,62 +89,4 @@ func TestHandler(t *testing.T) {
 		return adapter.Plan{}, nil
 	})
 	require.Equal(t, map[string]bool{"shop/orders": true}, polled)
-}
-
-// One poll of items is that of all keyed owners: each gets the Jobs of its own items, and an owner that
-// cannot be read, is being deleted or is not tracked gets none.
-func TestItems(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		owners, api := map[string]*corev1.ConfigMap{}, fake.NewClientset()
-		tracker, err := adapter.NewTracker(api, adapter.Options{Terms: term.Alone()})
-		require.NoError(t, err)
-		polls := loop.New(loop.Options{Tracker: tracker, Client: api})
-		for _, name := range []string{"a", "b", "lost", "deleted", "untracked"} {
-			owners[name] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: name, UID: types.UID(name)}}
-			target := adapter.Target{Owner: adapter.OwnerOf(owners[name], corev1.SchemeGroupVersion.WithKind("ConfigMap")), Keyed: true, Job: &batchv1.Job{}}
-			target.Policy.Bounds.Max = 5
-			target.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "work"}}
-			if name != "untracked" {
-				require.NoError(t, tracker.Track(target))
-			}
-			polls.Now(cache.MetaObjectToName(owners[name]))
-		}
-		owners["deleted"].DeletionTimestamp = new(metav1.Now())
-		ctx, stop := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { tracker.Run(ctx) })
-		var mu sync.Mutex
-		held := map[string]bool{}
-		running.Go(func() {
-			polls.Run(ctx, loop.Items(polls, func(_ context.Context, key cache.ObjectName) (*corev1.ConfigMap, error) {
-				if key.Name == "lost" {
-					return nil, errors.New("no answer")
-				}
-				return owners[key.Name], nil
-			}, func(_ context.Context, owner *corev1.ConfigMap) ([]adapter.Item, int64, error) {
-				return []adapter.Item{{Key: "of " + owner.Name}}, 0, nil
-			}, func(plan adapter.Plan, _ adapter.Result, err error) time.Duration {
-				require.NoError(t, err)
-				mu.Lock()
-				defer mu.Unlock()
-				for _, h := range plan.Holds {
-					held[h.Rule+": "+h.Text] = true
-				}
-				return time.Second
-			}))
-		})
-		time.Sleep(time.Minute)
-		stop()
-		running.Wait()
-		jobs, err := api.BatchV1().Jobs("ci").List(context.Background(), metav1.ListOptions{})
-		require.NoError(t, err)
-		var made []string
-		for _, j := range jobs.Items {
-			made = append(made, j.OwnerReferences[0].Name+" "+j.Annotations[adapter.AnnotationKey])
-		}
-		require.ElementsMatch(t, []string{"a of a", "b of b"}, made)
-		require.Contains(t, held, "noList: read the owner: no answer")
-		require.Contains(t, held, "noList: read the owner: it is being deleted")
-		require.Contains(t, held, "jobsUnknown: the owner is not tracked")
-	})
 }

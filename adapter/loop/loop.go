@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // again is the first wait after an error, and the wait after a plan was outdated.
@@ -135,26 +132,6 @@ func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (
 			return adapter.Plan{}, nil
 		}
 		return poll(ctx, object.(T))
-	}
-}
-
-// Items returns a Poll of keyed owners: a Job for each item of an owner's source. Before the source is
-// asked, read returns the owner, from the API server and not from a cache. If read fails, or the owner is
-// being deleted or not tracked, there is no list: Jobs that are deleted with their owner must not be made
-// again. The contexts end with that of Run.
-func Items[T metav1.Object](l *Loop, read func(context.Context, cache.ObjectName) (T, error),
-	source func(context.Context, T) (items []adapter.Item, revision int64, err error), done func(adapter.Plan, adapter.Result, error) (next time.Duration)) Poll {
-	return func(ctx context.Context, turn Turn) (plan adapter.Plan, _ Done) {
-		owner, err := read(ctx, turn.Key)
-		if err == nil && owner.GetDeletionTimestamp() != nil {
-			err = errors.New("it is being deleted")
-		}
-		if err != nil {
-			plan.Holds = []slots.Hold{{Rule: "noList", Text: "read the owner: " + request.Words(err), All: true}}
-		} else {
-			plan = l.options.Tracker.PlanItems(owner.GetUID(), time.Now(), func() ([]adapter.Item, int64, error) { return source(ctx, owner) })
-		}
-		return plan, func(result adapter.Result, err error) time.Duration { return done(plan, result, err) }
 	}
 }
 

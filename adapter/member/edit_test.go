@@ -112,7 +112,7 @@ func TestMayAct(t *testing.T) {
 	require.Empty(t, reports[0].Failures)
 	require.Error(t, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0].Err)
 	require.Empty(t, w.jobs("a"))
-	terms.Begin(while(func() bool { return true }), term.Mark{})
+	terms.Begin(while(func() bool { return true }), false)
 	w.eventually("the Jobs are read in the term", func() bool {
 		noErrors(t, w.poll())
 		return len(w.jobs("a")) == 1

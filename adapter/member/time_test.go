@@ -303,14 +303,14 @@ func TestNetworkIsLost(t *testing.T) {
 // A while is a lease that is held while the function says so.
 type while func() bool
 
-func (w while) Valid() bool                         { return w() }
-func (while) Mark(context.Context, term.Mark) error { return nil }
+func (w while) Valid() bool              { return w() }
+func (while) Mark(context.Context) error { return nil }
 
 // A process that may act no longer sends nothing that has waited for the rate limit.
 func TestMayActAfterWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, terms := time.Now().Add(time.Hour), &term.Holder{}
-		terms.Begin(while(func() bool { return time.Now().Before(end) }), term.Mark{})
+		terms.Begin(while(func() bool { return time.Now().Before(end) }), false)
 		w := newWorld(t, member.Options{QPS: 1, Burst: 1, Terms: terms}, "a").ready()
 		w.demand = 5
 		w.plan()

@@ -12,18 +12,18 @@ type lockFile struct{ lost bool }
 
 func (l *lockFile) Valid() bool { return !l.lost }
 
-func (l *lockFile) Mark(context.Context, term.Mark) error { return term.ErrNoMark }
+func (l *lockFile) Mark(context.Context) error { return term.ErrNoMark }
 
 // A process takes a lease, loses it, and takes it again: what began in the first term stays ended.
 func Example() {
 	terms, file := &term.Holder{}, &lockFile{}
 	fmt.Println("before:", terms.Err())
-	ctx := term.With(context.Background(), terms.Begin(file, term.Mark{}))
+	ctx := term.With(context.Background(), terms.Begin(file, false))
 	fmt.Println("leads:", terms.MayAct(), term.Check(ctx))
 	file.lost = true
 	fmt.Println("lost:", terms.MayAct())
 	file.lost = false
-	terms.Begin(file, term.Mark{})
+	terms.Begin(file, false)
 	fmt.Println("again:", terms.MayAct())
 	fmt.Println("a request of the first term:", term.Check(ctx))
 	// Output:

@@ -11,23 +11,17 @@
 // The lease is an interface. Package kube has the lease of Kubernetes. A program with a world that is not
 // Kubernetes writes its own.
 //
-// # Marks
+// # Mark
 //
-// A lease stores a [Mark], which tells the next term what this term left behind. The write that
-// takes the lease removes Clean, and the write that releases it stores what [Holder.End]
-// returned. A process that is killed stores nothing:
-//
-//   - Keyed work then waits for twice the request timeout before its first create.
-//   - Numbered work waits only if the lease has the mark Aside, which is written before a
-//     number with refused creates is passed over, and goes at an orderly end.
-//
-// A lease without storage finds no mark, and its Mark returns [ErrNoMark]. Keyed work then
-// always waits, and a number with refused creates blocks its owner.
+// A lease stores a mark, which tells the next term that a term before may have skipped a number whose
+// creates fail. It is written before that, and the write that releases the lease removes it if
+// [Holder.End] says so. A term with the mark waits for twice the request timeout before its first
+// create. A lease without storage returns [ErrNoMark]: a number with refused creates blocks its owner.
 //
 // # Tests
 //
 //	a term ends for good, also if the lease is taken again   TestTerms
-//	what the marks say                                       TestMarks, TestClean
+//	what the mark says                                       TestMark
 //	a request has a deadline of its own, and says so         TestRequest
 //	the term of a context                                    TestWith; TestMayAct in adapter/client
 package term
@@ -36,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,14 +41,8 @@ type Lease interface {
 	// Valid reports whether no other process can hold the lease now. It must be right in a
 	// process that was stopped and continues. It must neither block nor fail.
 	Valid() bool
-	// Mark stores a mark, with a write that fails if another process has taken the lease.
-	Mark(context.Context, Mark) error
-}
-
-// A Mark is the note of a lease about earlier terms. The zero value is none.
-type Mark struct {
-	Clean bool // the term before ended in order, with no create in doubt
-	Aside bool // a term before may have set aside a number with refused creates
+	// Mark stores the mark, with a write that fails if another process has taken the lease.
+	Mark(context.Context) error
 }
 
 // ErrEnded is the error of acting without a term, or after its end.
@@ -63,17 +52,17 @@ var ErrEnded = errors.New("this process may not act: its term has ended")
 // context.DeadlineExceeded too.
 var ErrNoAnswer = errors.New("no answer")
 
-// ErrNoMark is the error of a lease that stores no marks.
-var ErrNoMark = errors.New("the lease stores no marks")
+// ErrNoMark is the error of a lease that stores no mark.
+var ErrNoMark = errors.New("the lease stores no mark")
 
 // A Term is the time for which this process leads. It ends for good when its lease is not
 // valid, or [Holder.End] is called.
 type Term struct {
 	lease  Lease
-	found  Mark
+	found  bool // the lease had the mark when it was taken
 	began  time.Time
 	ended  atomic.Bool
-	marked atomic.Bool // the lease has the mark Aside
+	marked atomic.Bool // the lease has the mark
 
 	mu      sync.Mutex
 	works   []Work
@@ -82,11 +71,11 @@ type Term struct {
 }
 
 // A Work is what acts in a term, such as a tracker of Jobs. It reports whether it knows the
-// outcome of all its creates, and sets nothing aside.
+// outcome of all its creates, and skips no number.
 type Work func() (settled bool)
 
-// Found returns the mark that the lease had when it was taken.
-func (t *Term) Found() Mark { return t.found }
+// Marked reports whether the lease had the mark when it was taken; a nil Term had none.
+func (t *Term) Marked() bool { return t != nil && t.found }
 
 // Err returns nil while the process may act, and else [ErrEnded].
 func (t *Term) Err() error {
@@ -107,36 +96,33 @@ func (t *Term) Join(late time.Duration, w Work) {
 	t.works, t.late = append(t.works, w), max(t.late, late)
 }
 
-// Aside stores the mark Aside, unless the lease has it. The term keeps it until its end.
-func (t *Term) Aside(ctx context.Context) error {
+// Mark stores the mark, unless the lease has it. The term keeps it until its end.
+func (t *Term) Mark(ctx context.Context) error {
 	t.marking.Lock()
 	defer t.marking.Unlock()
 	if err := t.Err(); err != nil || t.marked.Load() {
 		return err
 	}
-	err := t.lease.Mark(ctx, Mark{Aside: true})
+	err := t.lease.Mark(ctx)
 	t.marked.Store(err == nil) // after an error the lease may have it, which does no harm
 	return err
 }
 
-// end ends the term, and returns what the lease may say about it. The mark Aside goes if nothing is set
-// aside or in doubt, and no create of an earlier term may still arrive.
-func (t *Term) end() Mark {
+// end ends the term, and reports whether the lease keeps the mark: unless nothing is skipped or in
+// doubt, and no create of an earlier term may still arrive.
+func (t *Term) end() (marked bool) {
 	if t == nil {
-		return Mark{}
+		return false
 	}
 	t.ended.Store(true)
+	if !t.marked.Load() {
+		return false
+	}
 	t.mu.Lock()
-	works, old := t.works, time.Since(t.began) >= t.late
+	works, late := t.works, t.late
 	t.mu.Unlock()
-	all := true
-	for _, settled := range works {
-		all = all && settled()
-	}
-	return Mark{
-		Clean: all && (t.found.Clean || len(works) > 0 && old),
-		Aside: t.marked.Load() && !(all && len(works) > 0 && old),
-	}
+	unsettled := slices.ContainsFunc(works, func(settled Work) bool { return !settled() })
+	return len(works) == 0 || unsettled || time.Since(t.began) < late
 }
 
 // A Holder has the terms of a process, one after another. The zero value has none. It is the
@@ -144,32 +130,32 @@ func (t *Term) end() Mark {
 type Holder struct{ term atomic.Pointer[Term] }
 
 // Alone returns a holder whose term never ends, for a program that runs once and has no
-// replicas: nothing prevents that two of them act. It is as after a kill: keyed work waits.
+// replicas: nothing prevents that two of them act.
 func Alone() *Holder {
 	h := &Holder{}
-	h.Begin(alone{}, Mark{})
+	h.Begin(alone{}, false)
 	return h
 }
 
 type alone struct{}
 
-func (alone) Valid() bool                      { return true }
-func (alone) Mark(context.Context, Mark) error { return ErrNoMark }
+func (alone) Valid() bool                { return true }
+func (alone) Mark(context.Context) error { return ErrNoMark }
 
-// Begin begins a term, after the process has taken the lease, which had that mark. It ends the
-// term before.
-func (h *Holder) Begin(l Lease, found Mark) *Term {
-	t := &Term{lease: l, found: found, began: time.Now()}
-	t.marked.Store(found.Aside)
+// Begin begins a term, after the process has taken the lease, and reports whether that had the mark. It
+// ends the term before.
+func (h *Holder) Begin(l Lease, marked bool) *Term {
+	t := &Term{lease: l, found: marked, began: time.Now()}
+	t.marked.Store(marked)
 	if before := h.term.Swap(t); before != nil {
 		before.ended.Store(true)
 	}
 	return t
 }
 
-// End ends the term, right before the process releases the lease, and returns the mark to
-// store with the release.
-func (h *Holder) End() Mark { return h.Term().end() }
+// End ends the term, right before the process releases the lease, and reports whether the lease keeps
+// the mark.
+func (h *Holder) End() (marked bool) { return h.Term().end() }
 
 // Term returns the present term, which may have ended. It is nil before the first, and for a
 // nil Holder.

@@ -19,7 +19,7 @@ type life struct {
 	loop  Loop
 	ticks int
 	spec  uint8
-	view  [most]object // what its observation shows
+	view  [maxNumber]object // what its observation shows
 	out   []slots.Request
 }
 
@@ -29,17 +29,15 @@ func (x *life) now() time.Time { return noon.Add(time.Duration(x.ticks) * unit) 
 type input struct {
 	life   int32
 	kind   inputKind
-	spec   uint8 // of start and edit
-	clean  bool  // of start
-	aside  bool  // of start
-	warm   bool  // of start: the list was shown before
-	demand uint8 // of poll
-	items  [most]bool
+	spec   uint8   // of start and edit
+	marked bool    // of start
+	warm   bool    // of start: the list was shown before
+	demand uint8   // of poll
 	sent   message // of answer
 	reply  slots.Result
 	found  uint8
 	list   list // of show and start
-	shown  [lag]notice
+	shown  [maxLag]notice
 }
 
 type inputKind uint8
@@ -47,7 +45,6 @@ type inputKind uint8
 const (
 	start inputKind = iota
 	poll
-	ask
 	answer
 	show
 	edit
@@ -106,15 +103,7 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 	case start:
 		l.start(x, in)
 	case poll:
-		p := Poll{Demand: int64(in.demand), Retries: int64(c.Retries)}
-		for i, listed := range in.items {
-			if listed {
-				p.Items = append(p.Items, l.model.slot(uint8(i+1)))
-			}
-		}
-		sent = x.loop.Poll(p, x.now())
-	case ask:
-		x.loop.Ask()
+		sent = x.loop.Poll(int64(in.demand), x.now())
 	case answer:
 		i := slices.IndexFunc(x.out, func(q slots.Request) bool {
 			m := l.messageOf(x, q)
@@ -143,79 +132,64 @@ func (l *lives) start(x *life, in input) {
 		began = began.Add(-unit)
 	}
 	x.loop = l.model.new(slots.Options{
-		Late: c.late(), Unshown: c.late(), Rest: 2 * c.late(), Keyed: c.Keyed, Start: x.now(), Clean: in.clean, Aside: in.aside,
+		RequestLifetime: c.late(), ObservationLag: c.late(), DeletePause: 2 * c.late(), Start: x.now(), Marked: in.marked,
 	}, c.Max[in.spec])
 	l.replace(x, in.list, began)
 }
 
 // show shows the life a list or the changes of objects.
 func (l *lives) show(x *life, in input) {
-	if in.list.is {
+	if in.list.used {
 		l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
 	}
 	for _, n := range in.shown {
 		switch {
 		case n.number == 0:
 		case n.gone:
-			o := l.model.object(n.number, n.is)
-			x.loop.Show(o)
+			o := objectOf(n.number, n.object)
+			x.loop.Observe(o)
 			o.Gone = true
-			x.loop.Show(o)
+			x.loop.Observe(o)
 			x.view[n.number-1] = object{}
 		default:
-			x.loop.Show(l.model.object(n.number, n.is))
-			x.view[n.number-1] = n.is
+			x.loop.Observe(objectOf(n.number, n.object))
+			x.view[n.number-1] = n.object
 		}
 	}
 }
 
-func (l *lives) replace(x *life, is list, began time.Time) {
+func (l *lives) replace(x *life, shown list, began time.Time) {
 	var objects []slots.Object
-	for i, o := range is.objects {
+	for i, o := range shown.objects {
 		if o.uid != 0 {
-			objects = append(objects, l.model.object(uint8(i+1), o))
+			objects = append(objects, objectOf(uint8(i+1), o))
 		}
 	}
-	x.view = is.objects
+	x.view = shown.objects
 	x.loop.Replace(objects, began)
 }
 
-// messageOf describes a request to the world.
+// messageOf describes a request to the system.
 func (l *lives) messageOf(x *life, q slots.Request) message {
-	m := message{is: true, kind: verb(slices.Index(verbs[:], q.Verb))}
+	m := message{used: true, kind: verb(slices.Index(verbs[:], q.Verb))}
 	switch {
-	case q.Verb == "mark", q.Verb == "list":
+	case q.Verb == slots.Mark, q.Verb == slots.List:
 		return m
-	case q.Verb == "create":
-		m.job.spec = x.spec
+	case q.Verb == slots.Create:
+		m.version.spec = x.spec
 	}
-	m.number = l.model.number(q.Slot)
+	m.number = uint8(min(q.Number, maxNumber+1))
 	if q.UID != "" {
 		m.number, m.uid = parse(q.UID)
-		if v := x.view[m.number-1]; q.Verb == "delete" && !q.Finished && v.uid == m.uid {
-			m.job = v
+		if v := x.view[m.number-1]; q.Verb == slots.Delete && !q.Finished && v.uid == m.uid {
+			m.version = v
 		}
 	}
 	return m
 }
 
-func (m *model) object(number uint8, o object) slots.Object {
-	return slots.Object{Slot: m.slot(number), UID: uidOf(number, o.uid), Finished: o.finished, Failed: o.finished && m.Retries > 0, Deleting: o.deleting}
-}
-
-func (m *model) slot(number uint8) slots.Slot {
-	if m.Keyed {
-		i := int(number) - 1
-		return slots.Slot{Key: string(rune('a' + i%m.width())), Number: int64(i / m.width())}
-	}
-	return slots.Slot{Number: int64(number)}
-}
-
-func (m *model) number(s slots.Slot) uint8 {
-	if s.Key != "" {
-		return s.Key[0] - 'a' + 1 + uint8(s.Number)*uint8(m.width())
-	}
-	return uint8(min(s.Number, most+1))
+func objectOf(number uint8, o object) slots.Object {
+	return slots.Object{Number: int64(number), UID: uidOf(number, o.uid), Finished: o.finished, Deleting: o.deleting}
 }
 
 func uidOf(number, n uint8) string {
@@ -227,7 +201,7 @@ func uidOf(number, n uint8) string {
 
 func parse(uid string) (number, n uint8) { return uid[0] - '0', uid[2] - '0' }
 
-var uids [most + 1][perSlot + 1]string
+var uids [maxNumber + 1][maxPerName + 1]string
 
 func init() {
 	for n := range uids {

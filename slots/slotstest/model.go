@@ -1,6 +1,7 @@
 package slotstest
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -14,20 +15,19 @@ import (
 // A Config bounds a model. Max is needed.
 type Config struct {
 	Name    string
-	Keyed   bool
 	Max     []int64  // of the owner; each edit is the next
 	Demands []uint8  // of polls; the first is served in the end
 	Ticks   int      // of the clock in L; 0 means 1
 	Writers int      // processes that act at once; 0 means 1
-	Items   int      // of the source, at the start
-	Retries int      // of an item; each object then fails
 	Budget  Budget   // events that may happen
-	Initial [][]Held // objects at the start, by slot; none means a start without objects
+	Initial [][]Held // objects at the start, by number; none means a start without objects
 	Depth   int      // events
 	Faults  []Fault  // that stay for ever
-	AnyAge  bool     // requests arrive later than L
-	Strict  bool     // what others delete is not excused
-	Deaf    bool     // whether the demand is served is not checked
+	// Lifetime is the number of ticks for which a request may have an effect after it was sent. 0
+	// means Ticks, which is the premise of package slots.
+	Lifetime int
+	Strict   bool // what others delete is not excused
+	Deaf     bool // whether the demand is served is not checked
 }
 
 // A Held is an object at the start.
@@ -42,20 +42,13 @@ const (
 
 // A Fault is the reply that a request always gets. It has no effect.
 type Fault struct {
-	Verb   string // create, delete, mark or read
-	Number uint8  // of the slot; 0 is all
+	Verb   slots.Verb
+	Number uint8 // 0 is all
 	Result slots.Result
 }
 
-// width is the number of slots for the attempts of the same number.
-func (c *Config) width() int {
-	if c.Retries > 0 {
-		return c.Items
-	}
-	return most
-}
-
 func (c *Config) ticks() int          { return max(1, c.Ticks) }
+func (c *Config) lifetime() int       { return cmp.Or(c.Lifetime, c.ticks()) }
 func (c *Config) late() time.Duration { return time.Duration(c.ticks()) * unit }
 
 // A Report is the result of [Explore].
@@ -80,10 +73,9 @@ func (r Report) String() string {
 
 // Explore explores a loop: every order of the events that the configuration allows, to its
 // depth. In each state it checks that no more objects are unfinished than the largest
-// maximum with which one of them was decided; that no item gets a second object; and that
-// the demand is served some polls after the last event, with the faults that stay. The
+// maximum with which one of them was decided; and that the demand is served some polls after the last event, with the faults that stay. The
 // shortest counterexample ends the search.
-func Explore(c Config, loop func(o slots.Options, most int64) Loop) Report {
+func Explore(c Config, loop func(o slots.Options, maximum int64) Loop) Report {
 	s := newSearch(newModel(&c, loop))
 	r := Report{}
 	for ; r.Depth < c.Depth && len(s.level) > 0; r.Depth++ {
@@ -122,15 +114,12 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 }
 
 // initial returns an initial state: objects, and processes that saw them long ago.
-func (m *model) initial(held []Held) world {
-	w := world{left: m.Budget}
-	for i, is := range held {
-		if is != Nothing {
-			w.objects[i], w.made[i] = object{uid: 1, finished: is == Ended, foreign: is == Foreign}, 1
+func (m *model) initial(held []Held) system {
+	w := system{budget: m.Budget}
+	for i, initial := range held {
+		if initial != Nothing {
+			w.objects[i], w.created[i] = object{uid: 1, finished: initial == Ended, foreign: initial == Foreign}, 1
 		}
-	}
-	for i := range m.Items {
-		w.listed[i] = true
 	}
 	for i := range uint8(m.Writers) {
 		m.begin(&w, i, 0, false, w.snapshot())
@@ -141,7 +130,7 @@ func (m *model) initial(held []Held) world {
 	return w
 }
 
-func (m *model) unfinished(w *world) (n, greatest int64) {
+func (m *model) unfinished(w *system) (n, greatest int64) {
 	for _, o := range w.objects {
 		if o.uid != 0 && !o.finished && !o.foreign {
 			n, greatest = n+1, max(greatest, m.Max[o.spec])
@@ -150,7 +139,7 @@ func (m *model) unfinished(w *world) (n, greatest int64) {
 	return n, greatest
 }
 
-func (m *model) check(w *world) {
+func (m *model) check(w *system) {
 	if n, greatest := m.unfinished(w); m.problem == "" && n > greatest+int64(w.excess) {
 		m.problem = fmt.Sprintf("%d unfinished objects, at a maximum of %d", n, greatest)
 		if w.excess > 0 {
@@ -160,23 +149,23 @@ func (m *model) check(w *world) {
 }
 
 // settle forgets the excess when nothing is under way and each observation is complete.
-func (m *model) settle(w *world) {
-	if w.excess == 0 || w.messages[0].is {
+func (m *model) settle(w *system) {
+	if w.excess == 0 || w.messages[0].used {
 		return
 	}
 	for i := range uint8(2) {
-		if w.lists[i].is || w.notices[i][0] != (notice{}) || !m.lives.settled[w.lives[i]] {
+		if w.lists[i].used || w.notices[i][0] != (notice{}) || !m.lives.settled[w.lives[i]] {
 			return
 		}
 	}
-	if n, greatest := m.unfinished(w); n <= greatest && !m.Keyed {
+	if n, greatest := m.unfinished(w); n <= greatest {
 		w.excess = 0
 	}
 }
 
-// after returns the world after an event, and whether the event can happen. m.problem
+// after returns the system after an event, and whether the event can happen. m.problem
 // is the promise that it breaks.
-func (m *model) after(from *world, do func(*world) bool) (w world, ok bool) {
+func (m *model) after(from *system, do func(*system) bool) (w system, ok bool) {
 	w, m.problem = *from, ""
 	if ok = do(&w); !ok {
 		m.cut++
@@ -193,8 +182,8 @@ type search struct {
 	seed   maphash.Seed
 	states map[uint64]bool // by hash; whether the demand is known to be served
 	from   []uint32        // the index of the state before each
-	by     []uint16        // the ordinal of the event that led to each
-	level  []world         // the states of the last depth
+	step   []uint16        // the ordinal of the event that led to each
+	level  []system        // the states of the last depth
 	first  uint32          // the index of the first of them
 }
 
@@ -207,15 +196,15 @@ func newSearch(m *model) *search {
 }
 
 // hash returns a hash. Of 10 million states two have the same with a probability of 1 in 400,000.
-func (s *search) hash(w *world) uint64 { return maphash.Comparable(s.seed, *w) }
+func (s *search) hash(w *system) uint64 { return maphash.Comparable(s.seed, *w) }
 
-func (s *search) add(w world, from uint32, by uint16) {
+func (s *search) add(w system, from uint32, step uint16) {
 	h := s.hash(&w)
 	if _, ok := s.states[h]; ok {
 		return
 	}
 	s.states[h] = false
-	s.from, s.by, s.level = append(s.from, from), append(s.by, by), append(s.level, w)
+	s.from, s.step, s.level = append(s.from, from), append(s.step, step), append(s.level, w)
 }
 
 // deepen explores a further event. It returns the first broken promise.
@@ -231,7 +220,7 @@ func (s *search) deepen() *trace {
 			}
 			s.states[s.hash(&level[i])] = true
 		}
-		s.each(&level[i], func(e event, do func(*world) bool) {
+		s.each(&level[i], func(e event, do func(*system) bool) {
 			if w, ok := s.after(&level[i], do); ok && broken == nil {
 				if s.problem != "" {
 					broken = s.trace(index, e)
@@ -248,7 +237,7 @@ func (s *search) deepen() *trace {
 	return nil
 }
 
-func (s *search) known(w *world) bool { return s.states[s.hash(w)] }
+func (s *search) known(w *system) bool { return s.states[s.hash(w)] }
 
 // A trace is how a promise is broken.
 type trace struct {
@@ -270,12 +259,12 @@ func (s *search) trace(index uint32, after ...event) *trace {
 	t := &trace{problem: s.problem}
 	var ordinals []int
 	for ; s.from[index] != math.MaxUint32; index = s.from[index] {
-		ordinals = append(ordinals, int(s.by[index]))
+		ordinals = append(ordinals, int(s.step[index]))
 	}
 	w := s.initial(s.Initial[index])
 	for i := len(ordinals) - 1; i >= 0; i-- {
 		n, before := 0, w
-		s.each(&before, func(e event, do func(*world) bool) {
+		s.each(&before, func(e event, do func(*system) bool) {
 			if n == ordinals[i] {
 				t.events = append(t.events, e)
 				w, _ = s.after(&before, do)

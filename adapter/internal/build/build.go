@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -15,11 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // Labels and annotations of the Jobs. Package adapter describes them.
@@ -27,8 +24,6 @@ const (
 	prefix                 = "scaledjob.github.io/"
 	LabelOwner             = prefix + "owner-uid"
 	AnnotationGeneration   = prefix + "generation"
-	AnnotationKey          = prefix + "key"
-	AnnotationAttempt      = prefix + "attempt"
 	AnnotationTemplateHash = prefix + "template-hash"
 )
 
@@ -81,15 +76,6 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// An Item is an adapter.Item.
-type Item struct {
-	Key      string
-	Attempt  int64
-	Template *batchv1.JobTemplateSpec
-	Patch    []byte
-	Labels   map[string]string
-}
-
 // Jobs are the source of an owner's Jobs.
 type Jobs struct {
 	Owner     Owner
@@ -107,21 +93,11 @@ func Hash(s string, digits int) string {
 // Brief returns a text that the API server does not bound, such as an annotation, or its hash if it
 // is long: whoever creates Jobs has no control of the tracker's memory.
 func Brief(text string) string {
-	const most = 1 << 10
-	if len(text) <= most {
+	const limit = 1 << 10
+	if len(text) <= limit {
 		return text
 	}
-	return hashed + Hash(text, 64)
-}
-
-const hashed = "sha256:"
-
-// Key returns the key of an item in its slot: Brief, so that no other key has the same.
-func Key(key string) string {
-	if strings.HasPrefix(key, hashed) {
-		return hashed + Hash(key, 64)
-	}
-	return Brief(key)
+	return "sha256:" + Hash(text, 64)
 }
 
 // TemplateHash is adapter.TemplateHash.
@@ -135,32 +111,29 @@ func TemplateHash(spec *batchv1.JobSpec) string {
 
 // JobName is adapter.JobName.
 func JobName(owner, suffix string) string {
-	const most = 52                               // 63 without a hyphen and the index of a pod
+	const limit = 52                              // 63 without a hyphen and the index of a pod
 	prefix := strings.ReplaceAll(owner, ".", "-") // a host name has no dots
-	room := max(0, most-len(suffix)-1)
+	room := max(0, limit-len(suffix)-1)
 	prefix = strings.TrimRight(prefix[:min(len(prefix), room)], "-")
 	return strings.TrimLeft(prefix+"-"+suffix, "-")
 }
 
-// Name returns the name of the Job in a slot.
-func (j *Jobs) Name(slot slots.Slot) string {
+// Name returns the name of the Job with a number.
+func (j *Jobs) Name(number int64) string {
 	const digits = "0000000000"
 	id := string(j.Owner.UID)
-	if slot.Key != "" {
-		return JobName(j.Owner.Name, slot.Name(id))
-	}
 	if j.Place != (hub.Place{}) {
 		id += "/" + j.Place.Home + "/" + j.Place.Cluster
 	}
 	base := JobName(j.Owner.Name, Hash(id, 8)+"-"+digits) // equal for all numbers
-	return strings.TrimSuffix(base, digits) + slot.Name("")
+	return strings.TrimSuffix(base, digits) + strconv.FormatInt(number, 10)
 }
 
 // Number returns the number in the name of a Job, or 0 if the owner's Jobs are not named so.
 func (j *Jobs) Number(name string) int64 {
 	i := strings.LastIndexByte(name, '-') + 1
 	n, err := strconv.ParseInt(name[i:], 10, 64)
-	if err != nil || n <= 0 || name != j.Name(slots.Slot{Number: n}) {
+	if err != nil || n <= 0 || name != j.Name(n) {
 		return 0
 	}
 	return n
@@ -168,40 +141,22 @@ func (j *Jobs) Number(name string) int64 {
 
 // RevisionOf returns the revision that a Job was made from, also by KEDA.
 func RevisionOf(object *batchv1.Job) rollout.Revision {
-	is := object.Annotations
-	generation, err := strconv.ParseInt(cmp.Or(is[AnnotationGeneration], is["scaledjob.keda.sh/generation"]), 10, 64)
+	generation, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationGeneration], object.Annotations["scaledjob.keda.sh/generation"]), 10, 64)
 	if err != nil {
 		generation = 0
 	}
-	return rollout.Revision{Generation: max(0, generation), TemplateHash: Brief(is[AnnotationTemplateHash])}
+	return rollout.Revision{Generation: max(0, generation), TemplateHash: Brief(object.Annotations[AnnotationTemplateHash])}
 }
 
-// ItemOf returns the item that a Job's annotations name, or nil.
-func ItemOf(object *batchv1.Job) *slots.Slot {
-	key := object.Annotations[AnnotationKey]
-	attempt, err := strconv.ParseInt(cmp.Or(object.Annotations[AnnotationAttempt], "0"), 10, 64)
-	if key == "" || err != nil {
-		return nil
-	}
-	return &slots.Slot{Key: Key(key), Number: attempt}
-}
-
-// Job returns the Job in a slot, of an item or nil, with more labels. The owner is its controller, so
-// that the garbage collector deletes the Job after the owner.
-func (j *Jobs) Job(slot slots.Slot, item *Item, more map[string]string) (*batchv1.Job, error) {
-	template := batchv1.JobTemplateSpec{ObjectMeta: j.Prototype.ObjectMeta, Spec: j.Prototype.Spec}
-	if item != nil {
-		var err error
-		if template, err = item.template(template); err != nil {
-			return nil, err
-		}
-	}
-	o, spec := &j.Owner, template.Spec.DeepCopy()
+// Job returns the Job with a number, with more labels. The owner is its controller, so that the
+// garbage collector deletes the Job after the owner.
+func (j *Jobs) Job(number int64, labels map[string]string) *batchv1.Job {
+	o, template, spec := &j.Owner, j.Prototype, j.Prototype.Spec.DeepCopy()
 	job := &batchv1.Job{Spec: *spec, ObjectMeta: metav1.ObjectMeta{
-		Namespace: o.Namespace, Name: j.Name(slot), Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+		Namespace: o.Namespace, Name: j.Name(number), Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
 	}}
 	job.Spec.TTLSecondsAfterFinished = nil // History.Age has it: others that delete finished Jobs break the rules of package slots
-	for key, value := range more {
+	for key, value := range labels {
 		metav1.SetMetaDataLabel(&job.ObjectMeta, key, value)
 	}
 	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwner, string(o.UID))
@@ -217,62 +172,6 @@ func (j *Jobs) Job(slot slots.Slot, item *Item, more map[string]string) (*batchv
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(j.Revision.Generation, 10))
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, j.Revision.TemplateHash)
 	pod := &job.Spec.Template.Spec
-	if pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure); item == nil {
-		return job, nil
-	}
-	prototype := &j.Prototype.Spec.Template.Spec
-	pod.ServiceAccountName, pod.DeprecatedServiceAccount = cmp.Or(prototype.ServiceAccountName, prototype.DeprecatedServiceAccount), ""
-	job.Annotations[AnnotationKey] = item.Key
-	if delete(job.Annotations, AnnotationAttempt); slot.Number != 0 {
-		job.Annotations[AnnotationAttempt] = strconv.FormatInt(slot.Number, 10)
-	}
-	return job, nil
-}
-
-// template returns the template of the item's Job, which shares memory with the prototype.
-func (i *Item) template(prototype batchv1.JobTemplateSpec) (is batchv1.JobTemplateSpec, err error) {
-	if is = prototype; i.Template != nil {
-		is = *i.Template
-	}
-	if len(i.Patch) > 0 {
-		if is, err = patched(is, i.Patch); err != nil {
-			return is, fmt.Errorf("item %q: Patch: %w", i.Key, err)
-		}
-	}
-	is.Labels = merged(is.Labels, i.Labels, prototype.Labels)
-	is.Annotations = merged(is.Annotations, nil, prototype.Annotations)
-	is.Spec.Template.Labels = merged(is.Spec.Template.Labels, i.Labels, prototype.Spec.Template.Labels)
-	return is, nil
-}
-
-// patched returns a patched template. For some patches, such as with a list as a container's name,
-// StrategicMergePatch panics: a source must not end the process.
-func patched(template batchv1.JobTemplateSpec, patch []byte) (is batchv1.JobTemplateSpec, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("it cannot be merged: %v", r)
-		}
-	}()
-	data, err := json.Marshal(template)
-	if err == nil {
-		data, err = strategicpatch.StrategicMergePatch(data, patch, is)
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &is)
-	}
-	return is, err
-}
-
-// merged returns labels and more labels. Labels with this project's prefix are the prototype's.
-func merged(labels, more, prototype map[string]string) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, labels)
-	maps.Copy(all, more)
-	maps.DeleteFunc(all, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
-	for key, value := range prototype {
-		if strings.HasPrefix(key, prefix) {
-			all[key] = value
-		}
-	}
-	return all
+	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure)
+	return job
 }

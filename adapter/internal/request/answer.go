@@ -24,15 +24,15 @@ func Code(err error) int32 {
 	return 0
 }
 
-// Result returns the result of a request that failed: None or Refused if it is certain that the
+// Result returns the result of a request that failed: NoEffect or Refused if it is certain that the
 // request had no effect, Refused if the reason is its object.
 func Result(err error) slots.Result {
 	var network *net.OpError
 	switch code := Code(err); {
 	case errors.As(err, &network) && network.Op == "dial":
-		return slots.None
+		return slots.NoEffect
 	case code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
-		return slots.None
+		return slots.NoEffect
 	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
 		return slots.Refused
 	}
@@ -71,29 +71,29 @@ func (e *Error) Error() string { return e.What + ": " + Words(e.Err) }
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// MostProblems is how many failed requests an error names.
-const MostProblems = 8
+// MaxProblems is how many failed requests an error names.
+const MaxProblems = 8
 
 // Problems are the errors of requests.
 type Problems struct {
-	all    []error
-	untold int // beyond MostProblems
+	errors  []error
+	omitted int // beyond MaxProblems
 }
 
 // Add adds the error of a request.
 func (p *Problems) Add(what string, err error) {
-	if len(p.all) == MostProblems {
-		p.untold++
+	if len(p.errors) == MaxProblems {
+		p.omitted++
 		return
 	}
-	p.all = append(p.all, &Error{what, err})
+	p.errors = append(p.errors, &Error{what, err})
 }
 
 // Join returns the problems and other errors, and the number of further problems.
 func (p *Problems) Join(others ...error) error {
-	all := append(slices.Clone(p.all), others...)
-	if p.untold > 0 {
-		all = append(all, fmt.Errorf("%d more requests failed", p.untold))
+	joined := append(slices.Clone(p.errors), others...)
+	if p.omitted > 0 {
+		joined = append(joined, fmt.Errorf("%d more requests failed", p.omitted))
 	}
-	return errors.Join(all...)
+	return errors.Join(joined...)
 }

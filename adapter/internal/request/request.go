@@ -20,7 +20,7 @@ var (
 	ErrNotSent = errors.New("not sent") // of a request that has no effect
 	ErrChanged = errors.New("the Job has changed")
 
-	errTaken = errors.New("the name belongs to a finished Job or to another owner")
+	errOccupied = errors.New("the name belongs to a finished Job or to another owner")
 )
 
 // A Reply is the result of a request.
@@ -33,14 +33,14 @@ type Reply struct {
 // Failure returns the reply to a request that failed.
 func Failure(err error) Reply {
 	if errors.Is(err, ErrNotSent) {
-		return Reply{slots.None, "", err}
+		return Reply{slots.NoEffect, "", err}
 	}
 	return Reply{Result(err), "", err}
 }
 
-// Create creates the Job, or finds out which Job has its name. Taken reports whether the name belongs
-// to a Job that has finished, or is not the slot's.
-func Create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job, taken func(*batchv1.Job) bool) Reply {
+// Create creates the Job, or finds out which Job has its name. Occupied reports whether the name belongs
+// to a Job that has finished, or is not the owner's.
+func Create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job, occupied func(*batchv1.Job) bool) Reply {
 	created, err := jobs.Create(ctx, job, metav1.CreateOptions{})
 	switch {
 	case err == nil:
@@ -48,11 +48,13 @@ func Create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job
 	case !apierrors.IsAlreadyExists(err):
 		return Failure(err)
 	}
-	r := Read(ctx, jobs, job.Name, taken)
+	r := Read(ctx, jobs, job.Name, occupied)
 	switch r.Result {
 	case slots.Done:
 		r.Err = err
-	case slots.None, slots.Taken:
+	case slots.Absent:
+		r.Result, r.Err = slots.NoEffect, fmt.Errorf("%w: %w", err, r.Err)
+	case slots.Occupied:
 		r.Err = fmt.Errorf("%w: %w", err, r.Err)
 	case slots.Unanswered:
 		r.Err = fmt.Errorf("the name exists, and its Job could not be read: %w", r.Err)
@@ -61,15 +63,15 @@ func Create(ctx context.Context, jobs batchclient.JobInterface, job *batchv1.Job
 }
 
 // Read finds out which Job has a name.
-func Read(ctx context.Context, jobs batchclient.JobInterface, name string, taken func(*batchv1.Job) bool) Reply {
+func Read(ctx context.Context, jobs batchclient.JobInterface, name string, occupied func(*batchv1.Job) bool) Reply {
 	job, err := jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Reply{slots.None, "", err}
+		return Reply{slots.Absent, "", err}
 	case err != nil:
 		return Reply{slots.Unanswered, "", err}
-	case taken(job):
-		return Reply{slots.Taken, UID(job), errTaken}
+	case occupied(job):
+		return Reply{slots.Occupied, UID(job), errOccupied}
 	}
 	return Reply{slots.Done, UID(job), nil}
 }
@@ -97,24 +99,24 @@ func Delete(ctx context.Context, jobs batchclient.JobInterface, name string, uid
 		return Failure(err)
 	}
 	switch r := ReadDeleted(ctx, jobs, name, uid); r.Result {
-	case slots.None:
+	case slots.Absent:
 		return Reply{Result: slots.Done}
 	default:
-		return Reply{slots.None, "", cmp.Or(r.Err, ErrChanged)}
+		return Reply{slots.NoEffect, "", cmp.Or(r.Err, ErrChanged)}
 	}
 }
 
-// ReadDeleted returns None if the Job is deleted, or being deleted, and Done if it is there.
+// ReadDeleted returns Absent if the Job is deleted, or being deleted, and Done if it is there.
 // Another Job may have its name.
 func ReadDeleted(ctx context.Context, jobs batchclient.JobInterface, name string, uid types.UID) Reply {
 	job, err := jobs.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Reply{Result: slots.None}
+		return Reply{Result: slots.Absent}
 	case err != nil:
 		return Reply{slots.Unanswered, "", fmt.Errorf("it has changed, and could not be read: %w", err)}
 	case UID(job) != uid || job.DeletionTimestamp != nil:
-		return Reply{Result: slots.None}
+		return Reply{Result: slots.Absent}
 	}
 	return Reply{Result: slots.Done}
 }

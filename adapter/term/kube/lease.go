@@ -3,14 +3,14 @@
 //	lease, err := kube.Connect(config, "shop", "shop-controller", 0)
 //	err = lease.Keep(ctx, func(ctx context.Context) error { return act(ctx, lease.Holder) })
 //
-// Its marks are annotations of the lease.
+// Its mark is an annotation of the lease.
 //
 // # Tests
 //
 //	one process after another              TestLeadOneAfterAnother, TestLeadWaiting
 //	a process that was stopped             TestStoppedProcess, TestTakenAgain
 //	an elector of another library          TestLock
-//	marks                                  TestMarks, TestCleanOfBefore
+//	the mark                               TestMark
 package kube
 
 import (

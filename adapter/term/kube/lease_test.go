@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -365,91 +363,33 @@ func TestTakenAgain(t *testing.T) {
 	})
 }
 
-// The write that takes the lease removes the mark of an orderly end; renewals keep the other,
-// and a mark is refused when another process has taken the lease.
-func TestMarks(t *testing.T) {
+// Renewals keep the mark, and an orderly end removes it once all is settled.
+func TestMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		marks := func() (all []string) {
+		marked := func() bool {
 			stored, err := client.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
 			require.NoError(t, err)
-			return slices.Sorted(maps.Keys(stored.Annotations))
+			return stored.Annotations[kube.AnnotationMark] != ""
 		}
-		for _, run := range []struct {
-			settled, aside bool
-			found          term.Mark
-			left           []string
-		}{
-			{true, false, term.Mark{}, []string{kube.AnnotationClean}},
-			{false, true, term.Mark{Clean: true}, []string{kube.AnnotationAside}},
-			{false, false, term.Mark{Aside: true}, []string{kube.AnnotationAside}},
-			{true, false, term.Mark{Aside: true}, []string{kube.AnnotationClean}},
+		for _, run := range []struct{ settled, mark, found, remains bool }{
+			{settled: true}, {mark: true, remains: true}, {found: true, remains: true}, {settled: true, found: true}, {settled: true},
 		} {
 			l := lease(client)
 			leading, stop := context.WithCancel(t.Context())
 			require.NoError(t, l.Lead(leading, func(ctx context.Context) error {
-				is := l.Holder.Term()
-				require.Equal(t, run.found, is.Found())
-				is.Join(time.Second, func() bool { return run.settled })
-				require.NotContains(t, marks(), kube.AnnotationClean)
-				if run.aside {
-					require.NoError(t, is.Aside(ctx))
+				current := l.Holder.Term()
+				require.Equal(t, run.found, current.Marked())
+				current.Join(time.Second, func() bool { return run.settled })
+				if run.mark {
+					require.NoError(t, current.Mark(ctx))
 				}
 				time.Sleep(duration)
-				require.Equal(t, run.aside || run.found.Aside, len(marks()) == 1, "renewals keep it")
+				require.Equal(t, run.mark || run.found, marked(), "renewals keep it")
 				stop()
 				return nil
 			}))
-			require.Equal(t, run.left, marks())
-		}
-		l := lease(client)
-		ctx, stop := context.WithCancel(t.Context())
-		require.NoError(t, l.Lead(ctx, func(context.Context) error {
-			require.Empty(t, marks())
-			another := lease(client).Lock()
-			_, _, err := another.Get(ctx)
-			require.NoError(t, err)
-			require.NoError(t, another.Update(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: another.Identity()}))
-			stop()
-			return nil
-		}))
-	})
-}
-
-// Clean is void if its value is not of this program, or another program has led since and left it there.
-func TestCleanOfBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		leases := client.CoordinationV1().Leases("n")
-		lead := func() (found term.Mark) {
-			l := lease(client)
-			leading, stop := context.WithCancel(t.Context())
-			defer stop()
-			require.NoError(t, l.Lead(leading, func(context.Context) error {
-				found = l.Holder.Term().Found()
-				l.Holder.Term().Join(time.Second, func() bool { return true })
-				time.Sleep(duration)
-				stop()
-				return nil
-			}))
-			return found
-		}
-		for name, change := range map[string]func(*v1.Lease){
-			"":          func(*v1.Lease) {},
-			"malformed": func(l *v1.Lease) { l.Annotations[kube.AnnotationClean] = "false" },
-			"empty":     func(l *v1.Lease) { l.Annotations[kube.AnnotationClean] = "" },
-			"another program's term": func(l *v1.Lease) {
-				*l.Spec.LeaseTransitions++
-				l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new("another"), new(int32(15))
-			},
-		} {
-			lead()
-			stored, err := leases.Get(t.Context(), "l", metav1.GetOptions{})
-			require.NoError(t, err)
-			change(stored)
-			_, err = leases.Update(t.Context(), stored, metav1.UpdateOptions{})
-			require.NoError(t, err)
-			require.Equal(t, term.Mark{Clean: name == ""}, lead(), name)
+			require.Equal(t, run.remains, marked())
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +15,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/term"
 )
 
-// Annotations of a lease: its marks. The value of AnnotationClean is the lease's leaseTransitions: the
-// mark is void after a term of a program that does not know it, and so leaves it there.
-const (
-	AnnotationClean = "scaledjob.dev/ended-in-order"
-	AnnotationAside = "scaledjob.dev/number-set-aside"
-)
+// AnnotationMark is the lease's mark.
+const AnnotationMark = "scaledjob.dev/number-skipped"
 
 // A lock begins a term when the lease is taken, and notes the time of its renewals.
 type lock struct {
@@ -69,18 +64,17 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 // term before the request, because another process may lead at once. A renewal after the end
 // of the term before begins another term.
 func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, create bool) error {
-	before := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
-	found := term.Mark{Clean: l.lease.Annotations[AnnotationClean] == transitions(before), Aside: l.lease.Annotations[AnnotationAside] != ""}
-	mark := term.Mark{Aside: found.Aside}
+	found := l.lease.Annotations[AnnotationMark] != ""
+	marked := found
 	held := r.HolderIdentity == l.of.Identity
 	if !held {
 		if l.held != nil {
-			mark = l.of.End()
+			marked = l.of.End()
 		}
 		l.held = nil
 	}
 	sent := now()
-	if err := l.store(ctx, r, mark, create); err != nil || !held {
+	if err := l.store(ctx, r, marked, create); err != nil || !held {
 		return err
 	}
 	if h := l.held; h == nil || l.of.Err() != nil || sent.since(h.renewed.Load().instant) >= l.of.RenewDeadline() {
@@ -94,13 +88,11 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 
 // store writes the lease with the record and the mark. An update fails if the lease has changed since it
 // was read.
-func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, mark term.Mark, create bool) (err error) {
+func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, marked, create bool) (err error) {
 	to := l.lease.DeepCopy()
 	to.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
-	for key, is := range map[string]bool{AnnotationClean: mark.Clean, AnnotationAside: mark.Aside} {
-		if delete(to.Annotations, key); is {
-			metav1.SetMetaDataAnnotation(&to.ObjectMeta, key, transitions(r))
-		}
+	if delete(to.Annotations, AnnotationMark); marked {
+		metav1.SetMetaDataAnnotation(&to.ObjectMeta, AnnotationMark, "true")
 	}
 	leases := l.of.Client.Leases(l.of.Namespace)
 	if create {
@@ -114,20 +106,15 @@ func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 	return err
 }
 
-// transitions returns how often the lease was taken by another process.
-func transitions(r *resourcelock.LeaderElectionRecord) string {
-	return strconv.Itoa(r.LeaderTransitions)
-}
-
-// mark stores a mark.
-func (l *lock) mark(ctx context.Context, h *hold, mark term.Mark) error {
+// mark stores the mark.
+func (l *lock) mark(ctx context.Context, h *hold) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
 	if l.held != h || record.HolderIdentity != l.of.Identity {
 		return term.ErrEnded
 	}
-	return l.store(ctx, record, mark, false)
+	return l.store(ctx, record, true, false)
 }
 
 // RecordEvent does nothing.
@@ -143,7 +130,7 @@ func (l *lock) Describe() string { return l.of.Namespace + "/" + l.of.Name }
 func (l *lock) release(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	mark := l.of.End()
+	marked := l.of.End()
 	held, _, err := l.Get(ctx)
 	if err != nil || held.HolderIdentity != l.of.Identity {
 		return // it expires
@@ -155,7 +142,7 @@ func (l *lock) release(timeout time.Duration) {
 	// It fails if another process has taken it since.
 	_ = l.store(ctx, &resourcelock.LeaderElectionRecord{
 		LeaseDurationSeconds: 1, AcquireTime: released, RenewTime: released, LeaderTransitions: held.LeaderTransitions,
-	}, mark, false)
+	}, marked, false)
 }
 
 // A hold is the time for which the lease is renewed without a gap.
@@ -173,8 +160,8 @@ type renewal struct{ instant }
 // suspended.
 func (h *hold) Valid() bool { return now().since(h.renewed.Load().instant) < h.length }
 
-// Mark stores a mark.
-func (h *hold) Mark(ctx context.Context, m term.Mark) error { return h.lock.mark(ctx, h, m) }
+// Mark stores the mark.
+func (h *hold) Mark(ctx context.Context) error { return h.lock.mark(ctx, h) }
 
 // An instant holds a time of two clocks. The monotonic clock stops while a machine is
 // suspended, and the wall clock may be set back.

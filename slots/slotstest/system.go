@@ -10,15 +10,16 @@ import (
 
 // Bounds of the model. An event that would exceed a bound is cut, and counted as such.
 const (
-	most    = 6 // slots
-	calls   = 6 // requests in transit
-	lag     = 6 // changes that an observation does not show yet
-	perSlot = 6 // objects that a slot may have had
+	maxNumber  = 6  // of objects
+	maxCalls   = 6  // requests in transit
+	maxLag     = 6  // changes that an observation does not show yet
+	maxPerName = 6  // objects that a number may have had
+	maxAge     = 15 // ticks
 )
 
 // An object is an object of the server. The zero value is none.
 type object struct {
-	uid      uint8 // from 1, for each slot
+	uid      uint8 // from 1, for each number
 	spec     uint8 // the maximum when its create was decided
 	finished bool
 	deleting bool // a finalizer keeps it
@@ -29,15 +30,15 @@ type object struct {
 type notice struct {
 	number uint8
 	gone   bool
-	is     object
+	object object
 }
 
 // A list is a consistent read that an observation has not shown yet. It replaces what the
 // observation showed before; notices follow it.
 type list struct {
-	is      bool
+	used    bool
 	age     uint8 // in ticks, since it began
-	objects [most]object
+	objects [maxNumber]object
 }
 
 // A verb is the Verb of a request.
@@ -51,21 +52,21 @@ const (
 	toDelete
 )
 
-var verbs = [...]string{"read", "list", "mark", "create", "delete"}
+var verbs = [...]slots.Verb{slots.Read, slots.List, slots.Mark, slots.Create, slots.Delete}
 
 // A message is a request on its way, or its reply. The zero value is none.
 type message struct {
-	is     bool
-	kind   verb
-	number uint8
-	uid    uint8  // of the object that it is about; 0 is none
-	job    object // that the Delete of an unfinished object is about, as it was shown; of a Create: its spec
-	by     uint8  // the process
-	phase  phase
-	result slots.Result // of the reply
-	found  uint8        // uid in the reply
-	age    uint8        // in ticks since the client gave it up
-	ended  bool         // the process has ended
+	used    bool
+	kind    verb
+	number  uint8
+	uid     uint8  // of the object that it is about; 0 is none
+	version object // that the Delete of an unfinished object is about, as it was shown; of a Create: its spec
+	process uint8
+	phase   phase
+	result  slots.Result // of the reply
+	found   uint8        // uid in the reply
+	age     uint8        // in ticks since it was sent
+	dead    bool         // the process has ended
 }
 
 // A phase is where a request is.
@@ -81,20 +82,27 @@ const (
 
 func (m *message) changes() bool { return m.kind >= toCreate }
 
-// sent returns the message as it was sent.
-func (m *message) sent() message {
-	return message{is: true, kind: m.kind, number: m.number, uid: m.uid, job: m.job, by: m.by}
+// request returns the message as it was sent.
+func (m *message) request() message {
+	return message{used: true, kind: m.kind, number: m.number, uid: m.uid, version: m.version, process: m.process}
+}
+
+// inTransit returns the message as it may still be executed, although nobody waits for it.
+func (m *message) inTransit(p phase) message {
+	sent := m.request()
+	sent.phase, sent.age = p, m.age
+	return sent
 }
 
 // rank orders messages.
 func (m *message) rank() uint64 {
 	r := uint64(0)
-	for _, bit := range []bool{m.is, m.ended, m.job.finished, m.job.deleting} {
+	for _, bit := range []bool{m.used, m.dead, m.version.finished, m.version.deleting} {
 		if r <<= 1; bit {
 			r++
 		}
 	}
-	for _, v := range []uint8{uint8(m.kind), m.number, m.uid, m.job.uid, m.job.spec, m.by, uint8(m.phase), uint8(m.result), m.found, m.age} {
+	for _, v := range []uint8{uint8(m.kind), m.number, m.uid, m.version.uid, m.version.spec, m.process, uint8(m.phase), uint8(m.result), m.found, m.age} {
 		r = r<<4 | uint64(v)
 	}
 	return r
@@ -110,65 +118,44 @@ type Budget struct {
 	Stop     int8 // as Restart, and a request of the old process is sent at any time later
 	Relist   int8 // the watch is cut
 	Edit     int8 // the owner gets the next maximum
-	External int8 // somebody deletes an object; a keyed object only if its item is not listed
+	External int8 // somebody deletes an object
 	Hold     int8 // a finalizer keeps a deleted object
-	Return   int8 // an item that its source hides while it is worked on comes back
+	Overlap  int8 // a poll begins while requests of the poll before have no answer
 }
 
-// A world is a state of the model.
-type world struct {
-	objects  [most]object
-	made     [most]uint8 // objects that have had the slot
-	messages [calls]message
+// A system is a state of the model.
+type system struct {
+	objects  [maxNumber]object
+	created  [maxNumber]uint8 // objects that have had the number
+	messages [maxCalls]message
 	lists    [2]list
-	notices  [2][lag]notice // that the observation of each process does not show yet
-	lives    [2]int32       // of each process; 0 is none
-	left     Budget
+	notices  [2][maxLag]notice // that the observation of each process does not show yet
+	lives    [2]int32          // of each process; 0 is none
+	budget   Budget
 	spec     uint8
-	clean    bool // the lease's marks
-	aside    bool
+	marked   bool // the lease
 	// excess is how many objects above the maximum the deletions of others account for.
 	excess uint8
-
-	listed [most]bool // items of the source
-	again  [most]bool // items that a list had after their objects finished
-	list   source     // under way
-}
-
-// A source is a list of items under way.
-type source struct {
-	phase uint8 // 0 is none, 1 is asked for, 2 is answered
-	items [most]bool
 }
 
 // changed passes an object on to each observation. It returns false if a bound is exceeded.
-func (w *world) changed(number uint8, is object, gone bool) bool {
+func (w *system) changed(number uint8, o object, gone bool) bool {
 	for i := range w.notices {
-		if w.lives[i] == 0 || is.foreign {
+		if w.lives[i] == 0 || o.foreign {
 			continue
 		}
 		free := slices.Index(w.notices[i][:], notice{})
 		if free < 0 {
 			return false
 		}
-		w.notices[i][free] = notice{number: number, is: is, gone: gone}
+		w.notices[i][free] = notice{number: number, object: o, gone: gone}
 	}
 	return true
 }
 
-// latest returns the object of the latest attempt of an item.
-func (w *world) latest(item uint8, width int) (o object) {
-	for i := int(item); i < most; i += width {
-		if w.objects[i].uid != 0 {
-			o = w.objects[i]
-		}
-	}
-	return o
-}
-
 // snapshot returns a consistent read.
-func (w *world) snapshot() list {
-	l := list{is: true}
+func (w *system) snapshot() list {
+	l := list{used: true}
 	for i, o := range w.objects {
 		if !o.foreign {
 			l.objects[i] = o
@@ -177,19 +164,19 @@ func (w *world) snapshot() list {
 	return l
 }
 
-func (w *world) update(number uint8, change func(*object)) bool {
+func (w *system) update(number uint8, change func(*object)) bool {
 	change(&w.objects[number-1])
 	return w.changed(number, w.objects[number-1], false)
 }
 
-func (w *world) removed(number uint8) bool {
-	is := w.objects[number-1]
+func (w *system) removed(number uint8) bool {
+	o := w.objects[number-1]
 	w.objects[number-1] = object{}
-	return w.changed(number, is, true)
+	return w.changed(number, o, true)
 }
 
 // add adds requests in transit. Their order has no meaning.
-func (w *world) add(sent ...message) bool {
+func (w *system) add(sent ...message) bool {
 	for _, m := range sent {
 		free := slices.Index(w.messages[:], message{})
 		if free < 0 {
@@ -201,18 +188,18 @@ func (w *world) add(sent ...message) bool {
 	return true
 }
 
-func (w *world) sort() {
+func (w *system) sort() {
 	slices.SortFunc(w.messages[:], func(a, b message) int { return cmp.Compare(b.rank(), a.rank()) })
 }
 
-func (w *world) lose(i int) {
+func (w *system) lose(i int) {
 	w.messages[i] = message{}
 	w.sort()
 }
 
-func (w *world) any(match func(*message) bool) bool {
+func (w *system) contains(match func(*message) bool) bool {
 	for i := range w.messages {
-		if w.messages[i].is && match(&w.messages[i]) {
+		if w.messages[i].used && match(&w.messages[i]) {
 			return true
 		}
 	}
@@ -221,15 +208,15 @@ func (w *world) any(match func(*message) bool) bool {
 
 // execute carries out a request at the server, and notes its reply. hold lets a finalizer
 // keep an object that is deleted. execute returns false if a bound is exceeded.
-func (m *model) execute(w *world, i int, hold bool) bool {
+func (m *model) execute(w *system, i int, hold bool) bool {
 	sent := &w.messages[i]
 	switch {
 	case sent.kind == toMark:
-		sent.phase, sent.result, w.aside = replied, slots.Done, true
+		sent.phase, sent.result, w.marked = replied, slots.Done, true
 		return true
 	case sent.kind == toList:
 		sent.phase, sent.result = replied, slots.Done
-		w.lists[sent.by], w.notices[sent.by] = w.snapshot(), [lag]notice{}
+		w.lists[sent.process], w.notices[sent.process] = w.snapshot(), [maxLag]notice{}
 		return true
 	}
 	o := &w.objects[sent.number-1]
@@ -246,43 +233,35 @@ func (m *model) execute(w *world, i int, hold bool) bool {
 	sent.phase, sent.result = replied, slots.Done
 	switch {
 	case sent.kind == toRead:
-		if sent.result = slots.None; o.uid != 0 && o.uid == sent.uid && !o.deleting {
+		if sent.result = slots.Absent; o.uid == sent.uid && !o.deleting {
 			sent.result = slots.Done
 		}
 		return true
 	case o.uid == 0 || o.uid != sent.uid: // deleted already
 		return true
-	case sent.job.uid != 0 && *o != sent.job:
+	case sent.version.uid != 0 && *o != sent.version:
 		if !o.deleting {
-			sent.result = slots.None
+			sent.result = slots.NoEffect
 		}
 		return true
 	case o.deleting:
 		return true
-	case !o.finished && sent.job.uid == 0:
+	case !o.finished && sent.version.uid == 0:
 		m.problem = fmt.Sprintf("object %d has not finished, and is pruned", sent.number)
 	}
-	return m.deleted(w, sent.number, hold, !sent.ended && sent.phase != stopped && m.Writers < 2 && !w.any(func(m *message) bool { return m.phase == stopped }))
+	stopping := w.contains(func(m *message) bool { return m.phase == stopped })
+	leading := !sent.dead && m.Writers < 2
+	return m.deleted(w, sent.number, hold, leading && !stopping)
 }
 
-func (m *model) created(w *world, sent *message) bool {
-	made := &w.made[sent.number-1]
-	if *made++; *made > perSlot {
+func (m *model) created(w *system, sent *message) bool {
+	created := &w.created[sent.number-1]
+	if *created++; *created > maxPerName {
 		return false
 	}
-	if m.Keyed && *made > 1 && m.problem == "" {
-		m.problem = fmt.Sprintf("item %d has a second object", sent.number)
-	}
-	if i := int(sent.number - 1); m.Retries > 0 && i >= m.width() {
-		item := uint8(i % m.width())
-		if o := w.latest(item, m.width()); m.problem == "" && (!w.again[item] || o.uid != 0 && !o.finished) {
-			m.problem = fmt.Sprintf("item %d runs again, and its object has not finished, or no list had it since", item+1)
-		}
-		w.again[item] = false
-	}
-	o := object{uid: *made, spec: sent.job.spec}
+	o := object{uid: *created, spec: sent.version.spec}
 	w.objects[sent.number-1] = o
-	sent.phase, sent.result, sent.found = replied, slots.Done, *made
+	sent.phase, sent.result, sent.found = replied, slots.Done, *created
 	return w.changed(sent.number, o, false)
 }
 
@@ -290,10 +269,12 @@ func (m *model) created(w *world, sent *message) bool {
 func (m *model) found(sent *message, o object) {
 	sent.phase, sent.found = replied, o.uid
 	switch {
+	case o.uid == 0 && sent.kind == toRead:
+		sent.result = slots.Absent
 	case o.uid == 0:
-		sent.result = slots.None
+		sent.result = slots.NoEffect
 	case o.foreign, o.finished:
-		sent.result = slots.Taken
+		sent.result = slots.Occupied
 	default:
 		sent.result = slots.Done
 	}
@@ -301,12 +282,13 @@ func (m *model) found(sent *message, o object) {
 
 // deleted deletes an object, now or when its finalizer is removed. Each slot that others
 // make free so accounts for one object above the maximum.
-func (m *model) deleted(w *world, number uint8, hold, ours bool) bool {
+func (m *model) deleted(w *system, number uint8, hold, ours bool) bool {
 	if hold {
-		w.left.Hold--
+		w.budget.Hold--
 		return w.update(number, func(o *object) { o.deleting = true })
 	}
-	if o := w.objects[number-1]; (o.finished || o.foreign) && !ours && !m.Strict && !m.Keyed {
+	o := w.objects[number-1]
+	if counts := o.finished || o.foreign; counts && !ours && !m.Strict {
 		w.excess++
 	}
 	return w.removed(number)

@@ -1,0 +1,37 @@
+package adapter
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/scaledjob/scaledjob/adapter/term"
+)
+
+// A testLease is a lease that a test takes, marks and loses.
+type testLease struct {
+	*term.Holder
+	lost  atomic.Bool
+	fails error
+	marks int
+}
+
+// newLease returns a lease that is held or not.
+func newLease(held bool) *testLease {
+	l := &testLease{Holder: &term.Holder{}}
+	if held {
+		l.take(false)
+	}
+	return l
+}
+
+func (l *testLease) take(marked bool) {
+	l.lost.Store(false)
+	l.Begin(l, marked)
+}
+
+func (l *testLease) Valid() bool { return !l.lost.Load() }
+
+func (l *testLease) Mark(context.Context) error {
+	l.marks++
+	return l.fails
+}
