@@ -111,7 +111,7 @@ func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scal
 		return
 	}
 	for _, h := range p.Holds {
-		if h.All {
+		if h.Full {
 			return
 		}
 	}
