@@ -40,8 +40,8 @@ type FailureCheckpoint struct {
 	Revision string        `json:"revision,omitempty"` // of the spec
 }
 
-// RuleFailureBackoff is the rule of Plan.Holds while a FailureBackoff is in force.
-const RuleFailureBackoff = "failureBackoff"
+// FailingJobs is the reason of Plan.Holds while a FailureBackoff is in force.
+const FailingJobs slots.Reason = "FailingJobs"
 
 // A FailureObservation is what a FailureBackoff reads.
 type FailureObservation struct {
@@ -81,11 +81,11 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 		}
 		return create, nil, c
 	}
-	hold := &slots.Hold{Rule: RuleFailureBackoff, All: unfinished > 0 || o.Now.Before(c.Until)}
+	hold := &slots.Hold{Reason: FailingJobs, Count: int(c.Failures), Full: unfinished > 0 || o.Now.Before(c.Until)}
 	switch {
 	case unfinished > 0:
 		hold.Text = "every Job has failed since one succeeded; the next is created when the present ones have ended"
-	case hold.All:
+	case hold.Full:
 		hold.Text = "every Job has failed since one succeeded; the next is created at " + c.Until.UTC().Format(time.RFC3339)
 	default:
 		hold.Text, create = "every Job has failed since one succeeded; a single one is created", min(create, 1)
@@ -93,7 +93,7 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 			c.Length = length
 		}
 	}
-	if hold.All {
+	if hold.Full {
 		create = 0
 	}
 	return create, hold, c
