@@ -18,58 +18,53 @@ type Backfill struct {
 	Together bool `json:"together,omitempty"`
 }
 
-// The most runs of a backfill, if it has no limit, and at a time.
 const (
-	mostBackfill = 100
-	together     = 10
+	defaultBackfill = 100 // runs of a backfill without a limit
+	together        = 10  // runs of a backfill at a time
 )
 
-// Requests returns the requests of a backfill for which runs may start, and the number of all
-// occurrences, for a job with a creation time. id is the id of the backfill. The runs of the first
-// done occurrences have completed, the latest at the time last; the zero time if there are none. A
-// schedule that begins with the creation begins at From, if that is earlier.
+// A Progress is how far a backfill is. The zero value has begun with nothing.
+type Progress struct {
+	ID          string    // of the backfill
+	RequestedAt time.Time // occurrences whose runs are due later are left to the schedule
+	Done        int64     // number of the first runs, all of which have completed
+	Last        time.Time // the occurrence of the last of these
+}
+
+// A BackfillPlan holds the runs of a backfill.
+type BackfillPlan struct {
+	Requests []Request // of the runs that may start
+	Runs     int64     // number of all runs
+	// Later is the number of occurrences in the span that were due after Progress.RequestedAt. The
+	// schedule runs them.
+	Later int64
+}
+
+// Plan returns the runs of a backfill at a time, for a policy that has held since begin. A schedule that
+// begins with the creation begins at From, if that is earlier.
 //
 // The cost does not depend on the number of occurrences if the schedule is an interval. Else each is
 // counted, up to the limit.
-func (b Backfill) Requests(s Schedule, created time.Time, id string, done int, last time.Time) (now []Request, all int) {
-	since := created
-	if b.From.Before(since) {
-		since = b.From
-	}
-	limit, most := int(b.Limit), 1
+func (b Backfill) Plan(policy Policy, begin time.Time, progress Progress, now time.Time) (plan BackfillPlan) {
+	line := policy.timeline(earliest(b.From, begin))
+	limit, unfinished := int64(b.Limit), int64(1)
 	if limit <= 0 {
-		limit = mostBackfill
+		limit = defaultBackfill
 	}
 	if b.Together {
-		most = together
+		unfinished = together
 	}
-	due, at := occurrences(s, since), latest(b.From.Add(-1), last)
-	next := func() bool {
-		n, ok := due.Next(at)
-		at = interval.Clamp(n)
-		return ok && at.Before(b.To)
+	span := interval.Span{After: b.From.Add(-1), Until: b.To.Add(-1)}
+	if until, ok := line.lastDue(earliest(span.Until, progress.RequestedAt)); ok {
+		plan.Runs = line.count(interval.Span{After: span.After, Until: until}, limit)
 	}
-	for len(now) < min(most, limit-done) && next() {
-		now = append(now, Request{ID: id + "/" + at.Format(time.RFC3339Nano), Occurrence: at})
+	plan.Later = line.count(span, limit) - plan.Runs
+	t, ok := line.next(latest(span.After, progress.Last))
+	for ; ok && int64(len(plan.Requests)) < min(unfinished, plan.Runs-progress.Done); t, ok = line.next(t) {
+		if line.occurrence(t).Due().After(now) {
+			break
+		}
+		plan.Requests = append(plan.Requests, Request{ID: progress.ID + "/" + t.UTC().Format(time.RFC3339Nano), Occurrence: t})
 	}
-	if at = b.From.Add(-1); quick(due) && b.From.Before(b.To) {
-		return now, int(min(int64(limit), due.Count(interval.Span{After: at, Until: b.To.Add(-1)})))
-	}
-	for all < limit && next() {
-		all++
-	}
-	return now, all
-}
-
-// quick reports whether occurrences are counted in constant time.
-func quick(c Counter) bool {
-	switch c := c.(type) {
-	case stepwise:
-		return false
-	case until:
-		return quick(c.Counter)
-	case jitter:
-		return quick(c.Counter)
-	}
-	return true
+	return plan
 }

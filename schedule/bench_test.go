@@ -12,24 +12,24 @@ import (
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{0, 10, 200} {
 		for _, missed := range []int{0, 10, 1_000_000_000} {
-			s := schedule.DefaultSpec()
+			s := schedule.DefaultPolicy()
 			s.UID, s.Created, s.Schedule = "2f6a", created, schedule.ISO8601(parse(b, "R/2026-01-01T00:00:00Z/PT1S"), nil)
 			s.SkipOutdated = true
-			state, seen, now := schedule.State{}, schedule.Observed{JobsKnown: true}, created
+			state, seen, now := schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}, created
 			for i := range n {
 				now = created.Add(time.Duration(i) * time.Second)
-				d := schedule.Decide(s, state, seen, now)
+				d := decide(s, state, seen, now)
 				for _, r := range d.Start {
 					outcome := []schedule.Outcome{schedule.Succeeded, schedule.Failed}[i%2]
 					seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Outcome: outcome, Created: now, Finished: now})
 				}
-				state = schedule.Decide(s, d.State, seen, now).State
+				state = decide(s, d.Checkpoint, seen, now).Checkpoint
 			}
 			now = now.Add(time.Duration(missed) * time.Second)
 			b.Run(fmt.Sprintf("n=%d/missed=%d", n, missed), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					schedule.Decide(s, state, seen, now)
+					decide(s, state, seen, now)
 				}
 			})
 		}

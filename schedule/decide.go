@@ -9,12 +9,12 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A Decision holds the state after it, and the actions. The zero value does nothing.
+// A Decision holds the checkpoint after it, and the actions. The zero value does nothing.
 type Decision struct {
-	State State // the caller must store it before it carries out the actions
+	Checkpoint Checkpoint // the caller must store it before it carries out the actions
 
 	// Start holds the runs whose Jobs to create, in this order. A Job that exists
-	// already counts as created. If Start is not empty, State differs from the state
+	// already counts as created. If Start is not empty, Checkpoint differs from the checkpoint
 	// before.
 	Start []Run
 	// Stop holds the tags of unfinished Jobs to delete in the foreground, so that a Job exists
@@ -25,127 +25,148 @@ type Decision struct {
 	Delete []string
 	// Expire holds the tags of completed runs whose Jobs keep their time to live: let it begin.
 	Expire []string
-	Events []Event // changes since the state before
+	Events []Event // changes since the checkpoint before
 
-	// NextRun is the next occurrence. The zero time means that there is none.
-	NextRun time.Time
-
+	// NextRun is the next occurrence of the schedule, if any.
+	NextRun Occurrence
 	// NextCheck is the next time at which the decision can change without a change of
 	// its other arguments. The zero time means never.
 	NextCheck time.Time
+
 	// JobsUnknown reports that nothing starts and nothing is deleted because the Jobs are
 	// not known.
 	JobsUnknown bool
-	Suspended   bool // Spec.Suspended
-	Held        Hold // why runs that may start are left out: CatchingUp, StateFull, or empty
+	Suspended   bool      // Policy.Suspended
+	Held        Reason    // why runs that may start are left out: CatchingUp, StateFull, or empty
+	Clock       time.Time // Observation.Now, if the checkpoint is ahead of it; else zero
 }
 
-// Decide returns the state of a job's runs at a time, and the actions. No input makes
-// it panic, and equal inputs give equal decisions. The package comment has its rules. With a state that
-// [State.Validate] rejects, nothing is decided.
+// Decide returns the runs of a job at a time as a checkpoint, and the actions. No input makes
+// it panic, and equal inputs give equal decisions. The package comment has its rules. With a checkpoint that
+// [Checkpoint.Validate] rejects, nothing is decided.
 //
 // The cost is that of sorting the runs, requests and Jobs, and of comparing each adopted Job,
 // rejected create and cancelled tag with each run and request. With an interval as the schedule,
 // it does not depend on the number of missed occurrences (BenchmarkDecide).
-func Decide(spec Spec, state State, seen Observed, now time.Time) Decision {
-	if state.Validate() != nil {
-		return Decision{State: state.clone(), JobsUnknown: true}
+func Decide(policy Policy, observation Observation, checkpoint Checkpoint) Decision {
+	if checkpoint.Validate() != nil {
+		return Decision{Checkpoint: checkpoint.clone(), JobsUnknown: true}
 	}
-	d := newDecider(spec, state, seen, now)
+	d := newDecider(policy, observation, checkpoint)
+	c := &d.Checkpoint
 	d.connect()
 	d.renew()
-	maps.Copy(d.lost, d.State.MissedBy)
-	d.lost[dropped] = d.State.Dropped
-	d.State.Version, d.State.UID = stateVersion, cmp.Or(d.State.UID, d.spec.UID) // restore changes the UID
-	d.due = occurrences(d.spec.Schedule, d.State.Since)
-	d.read(seen)
-	d.reject(seen.Rejected)
+	d.obey()
+	maps.Copy(d.total, c.MissedBy)
+	d.total[TooManyWaiting] = c.Dropped
+	c.Version, c.UID = checkpointVersion, cmp.Or(c.UID, d.policy.UID) // restore changes the UID
+	d.line = d.policy.timeline(c.Begin)
+	d.readRequests()
+	d.reject()
+	d.settle()
+	d.observeListed()
+	d.dropFuture()
 	d.becomeDue()
+	d.dropEnded()
 	if !d.JobsUnknown {
-		d.observe()
+		d.observe(d.jobs)
 	}
-	d.takeUp(seen)
+	d.takeUp()
 	d.block()
 	if !d.JobsUnknown {
-		d.cancel(seen.Cancelled)
+		d.cancel()
 		d.replace()
 		d.start()
-		d.forbid()
 	}
 	d.prune()
-	d.tellLost()
+	d.tellMissed()
 	d.forgetRequested()
-	return d.decision(seen.Revision)
+	return d.decision()
 }
 
-// Refresh returns the state in which the runs agree with their Jobs. It is for a job
-// whose spec cannot be read: nothing becomes due, starts or is dropped by history. Jobs
-// of runs that the state does not have are ignored. NextCheck is the zero time.
-func Refresh(state State, seen Observed, now time.Time) Decision {
-	if state.Validate() != nil || state.fresh() {
-		return Decision{State: state.clone(), JobsUnknown: true}
+// Refresh returns the checkpoint in which the runs agree with their Jobs. It is for a job
+// whose policy cannot be read: nothing becomes due, starts or is dropped by history. Jobs
+// of runs that the checkpoint does not have are ignored. NextCheck is the zero time.
+func Refresh(observation Observation, checkpoint Checkpoint) Decision {
+	if checkpoint.Validate() != nil || checkpoint.fresh() {
+		return Decision{Checkpoint: checkpoint.clone(), JobsUnknown: true}
 	}
-	d := newDecider(Spec{UID: state.UID}, state, seen, now)
-	d.due = interval.Occurrences{}
-	d.reject(seen.Rejected)
+	d := newDecider(Policy{UID: checkpoint.UID}, observation, checkpoint)
+	d.line = d.policy.timeline(checkpoint.Begin)
+	d.reject()
+	d.observeListed()
+	maps.DeleteFunc(d.jobs, func(tag string, _ Job) bool { return !d.lists(tag) })
 	if !d.JobsUnknown {
-		known := tagsOf(d.State.PendingDeletion, d.State.Pending, d.State.Running, d.State.Completed)
-		maps.DeleteFunc(d.jobs, func(tag string, _ Job) bool { return !known[tag] })
-		d.observe()
+		d.observe(d.jobs)
 	}
-	r := d.decision(seen.Revision)
-	r.NextCheck = time.Time{}
+	r := d.decision()
+	r.NextCheck, r.Clock = time.Time{}, time.Time{}
 	return r
 }
 
 // A decider is a decision in the making.
 type decider struct {
 	Decision
-	spec      Spec
-	jobs      map[string]Job // by tag
-	now       time.Time
-	due       Counter
-	requests  []Run             // that are listed, by due time
-	answered  map[string]bool   // tags of the listed requests, and whether they are answered
-	changed   bool              // by the list of Jobs
-	rejected  bool              // a create, since the decision before
-	missed    Missed            // runs that this decision misses or drops
-	lost      Missed            // all runs that were missed or dropped
-	deletedBy map[string]string // Observed.DeletedBy
+	policy      Policy
+	observation Observation
+	jobs        map[string]Job // by tag; nil if they are not known
+	now         time.Time
+	line        timeline
+	busyUntil   time.Time       // until when a run was active
+	requests    []Run           // that are listed, by due time
+	answered    map[string]bool // tags of the listed requests, and whether they are answered
+	changed     bool            // by the list of Jobs
+	rejected    bool            // a create, since the decision before
+	missed      Missed          // runs that this decision misses or drops
+	total       Missed          // all runs that were missed or dropped
 }
 
-func newDecider(spec Spec, state State, seen Observed, now time.Time) *decider {
-	d := &decider{spec: spec, jobs: byTag(seen.Jobs), deletedBy: seen.DeletedBy, now: interval.Clamp(now), missed: Missed{}, lost: Missed{}, answered: map[string]bool{}}
-	d.State, d.JobsUnknown, d.Suspended = state.clone(), !seen.JobsKnown, spec.Suspended
-	d.spec.Created = cmp.Or(utc(spec.Created), d.now)
-	d.spec.MaxWaiting, d.spec.MaxCatchUp = cmp.Or(max(0, spec.MaxWaiting), 1000), cmp.Or(max(0, spec.MaxCatchUp), 10)
-	if d.restore(seen); d.JobsUnknown {
+func newDecider(policy Policy, observation Observation, checkpoint Checkpoint) *decider {
+	d := &decider{policy: policy, observation: observation, jobs: byTag(observation.Jobs), now: interval.Clamp(observation.Now),
+		missed: Missed{}, total: Missed{}, answered: map[string]bool{}}
+	d.Checkpoint, d.JobsUnknown, d.Suspended = checkpoint.clone(), !observation.JobsKnown, policy.Suspended
+	p := &d.policy
+	p.Created, p.End = cmp.Or(utc(p.Created), d.now), utc(p.End)
+	p.MaxWaiting, p.MaxCatchUp = cmp.Or(max(0, p.MaxWaiting), 1000), cmp.Or(max(0, p.MaxCatchUp), 10)
+	if d.restore(); d.JobsUnknown {
 		d.jobs = nil
 	}
-	known := tagsOf(d.State.PendingDeletion, d.State.Running, d.State.Completed)
-	d.State.Pending = slices.DeleteFunc(d.State.Pending, func(r Run) bool { // a state that was edited by hand
-		again := known[r.Tag]
-		known[r.Tag] = true
-		return again
-	})
-	slices.SortFunc(d.State.Pending, byDue)
-	slices.SortFunc(d.State.Running, byDue)
-	slices.SortFunc(d.State.Completed, byCompletion)
+	d.tidy()
 	return d
 }
 
-// restore accepts a state of another job, or a state that is newer than the Jobs, if they were
+// tidy puts the runs in order. A run that is listed twice, as after an edit by hand, does not wait.
+func (d *decider) tidy() {
+	c := &d.Checkpoint
+	listed := tagsOf(c.PendingDeletion, c.Running, c.Completed)
+	c.Pending = slices.DeleteFunc(c.Pending, func(r Run) bool {
+		repeated := listed[r.Tag]
+		listed[r.Tag] = true
+		return repeated
+	})
+	for i := range c.Pending {
+		if r := &c.Pending[i]; r.OnDemand {
+			r.Due = earliest(r.Due, d.now) // a request is due when it is made, whatever the clock was then
+		}
+	}
+	slices.SortFunc(c.Pending, byDue)
+	slices.SortFunc(c.Running, byDue)
+	slices.SortFunc(c.Completed, byCompletion)
+}
+
+// restore accepts a checkpoint of another job, or one that is newer than the Jobs, if they were
 // read consistently. Until then the Jobs are not known.
-func (d *decider) restore(seen Observed) {
-	s := &d.State
-	newer := seen.Revision > 0 && seen.Revision < s.JobsRevision
-	if !newer && (s.UID == "" || s.UID == d.spec.UID || d.spec.UID == "") {
+func (d *decider) restore() {
+	c, revision := &d.Checkpoint, d.observation.Revision
+	isNewer := revision > 0 && revision < c.JobsRevision
+	isOthers := c.UID != "" && d.policy.UID != "" && c.UID != d.policy.UID
+	if !isNewer && !isOthers {
 		return
 	}
-	if d.JobsUnknown = !seen.Consistent || !seen.JobsKnown; d.JobsUnknown {
+	if d.JobsUnknown = !d.observation.Consistent || !d.observation.JobsKnown; d.JobsUnknown {
 		return
 	}
-	s.UID, s.JobsRevision = d.spec.UID, seen.Revision
+	c.UID, c.JobsRevision = d.policy.UID, revision
 	d.changed = true
 	d.tell(Event{Reason: Restored})
 }
@@ -153,65 +174,75 @@ func (d *decider) restore(seen Observed) {
 // connect notes from when on each dependency holds: those of a new job from its
 // creation, others from the decision that first sees them.
 func (d *decider) connect() {
-	since := d.now.Truncate(time.Second) // the times of completions are whole seconds
-	if d.State.fresh() {
-		since = d.spec.Created
+	begin := d.now.Truncate(time.Second) // the times of completions are whole seconds
+	if d.Checkpoint.fresh() {
+		begin = d.policy.Created
 	}
 	var after []Connection
-	for _, dependency := range d.spec.After {
-		c := Connection{Dependency: dependency, Since: since}
-		for _, old := range d.State.After {
+	for _, dependency := range d.policy.After {
+		connection := Connection{Dependency: dependency, Begin: begin}
+		for _, old := range d.Checkpoint.After {
 			if old.Dependency == dependency {
-				c = old
+				connection = old
 			}
 		}
-		after = append(after, c)
+		after = append(after, connection)
 	}
-	d.State.After = after
+	d.Checkpoint.After = after
 }
 
-// renew is rule 1. The occurrences that have been handled stay handled.
+// renew is rule 1.
 func (d *decider) renew() {
-	s, text := &d.State, ""
-	if d.spec.Schedule != nil {
-		text = d.spec.Schedule.String()
+	c, identity := &d.Checkpoint, ""
+	c.TimeSpec = ""
+	if d.policy.Schedule != nil {
+		c.TimeSpec, identity = d.policy.Schedule.String(), d.policy.Schedule.Identity()
 	}
 	switch {
-	case d.State.fresh():
-		s.Since = d.spec.Created
-	case s.TimeSpec == text:
+	case c.fresh():
+		c.Begin = d.policy.Created
+	case c.Identity == identity:
 		return
 	default:
-		s.Since = d.now
+		c.Begin = d.now
 	}
-	s.TimeSpec, s.Handled = text, interval.Clamp(latest(s.Handled, s.Since.Add(-1)))
-	s.Due, s.Started, s.Missed, s.Dropped, s.MissedBy, s.Missing = s.PendingScheduled(), 0, 0, 0, nil, nil
+	c.Identity = identity
+	c.Due, c.Started, c.Missed, c.Dropped, c.MissedBy = c.PendingScheduled(), 0, 0, 0, nil
+	c.Missing = nil
+	d.handle(interval.Clamp(c.Begin.Add(-1)))
 }
 
 func (d *decider) tell(e Event) { d.Events = append(d.Events, e) }
 
-func (d *decider) decision(revision int64) Decision {
+func (d *decider) decision() Decision {
+	c := &d.Checkpoint
 	if d.changed {
-		d.State.JobsRevision = max(d.State.JobsRevision, revision)
+		c.JobsRevision = max(c.JobsRevision, d.observation.Revision)
 	}
-	d.NextRun, _ = d.due.Next(latest(d.now, d.State.Handled))
-	d.NextCheck = earliest(d.NextRun, d.nextLate())
+	if next, ok := d.line.next(c.Handled); ok {
+		d.NextRun = d.line.occurrence(next)
+		d.NextCheck = interval.Clamp(d.NextRun.Due())
+	}
+	if d.isAhead() || slices.ContainsFunc(c.Pending, d.isFuture) {
+		d.Clock = d.now
+	}
+	d.NextCheck = earliest(d.NextCheck, d.nextDue())
 	if d.JobsUnknown {
 		return d.Decision
 	}
 	d.NextCheck = earliest(d.NextCheck, d.nextTry())
-	for _, r := range d.State.Running {
+	for _, r := range c.Running {
 		if d.jobs[r.Tag].Deleting || r.Stopped != "" {
 			d.Stop = append(d.Stop, r.Tag)
 		}
 	}
 	d.Stop = slices.DeleteFunc(d.Stop, func(tag string) bool { return d.jobs[tag].Deleting && d.jobs[tag].Foreground })
-	for _, r := range d.State.Completed {
-		if j := d.jobs[r.Tag]; j.Keeps && !j.Deleting && j.finished() {
+	for _, r := range c.Completed {
+		if j := d.jobs[r.Tag]; j.Keeps && j.finished() && !j.Deleting {
 			d.Expire = append(d.Expire, r.Tag)
 		}
 	}
-	for _, tag := range d.State.PendingDeletion {
+	for _, tag := range c.PendingDeletion {
 		if j, ok := d.jobs[tag]; ok && !j.Deleting {
 			d.Delete = append(d.Delete, tag)
 		}
@@ -221,7 +252,7 @@ func (d *decider) decision(revision int64) Decision {
 
 // earliest returns the earlier time; the zero time means never.
 func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}
 	return a

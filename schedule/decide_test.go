@@ -36,9 +36,9 @@ func brief(d schedule.Decision) string {
 		}
 	}
 	list("start", d.Start)
-	list("wait", d.State.Pending)
-	list("run", d.State.Running)
-	list("done", d.State.Completed)
+	list("wait", d.Checkpoint.Pending)
+	list("run", d.Checkpoint.Running)
+	list("done", d.Checkpoint.Completed)
 	if n := len(d.Delete); n > 0 {
 		parts = append(parts, fmt.Sprintf("delete %d", n))
 	}
@@ -55,7 +55,7 @@ func brief(d schedule.Decision) string {
 		}
 		parts = append(parts, text)
 	}
-	s := d.State
+	s := d.Checkpoint
 	counts := fmt.Sprintf("%d=%d+%d+%d+%d", s.Due, s.Started, s.PendingScheduled(), s.Missed, s.Dropped)
 	return strings.Join(append(parts, counts), ", ")
 }
@@ -64,7 +64,7 @@ func brief(d schedule.Decision) string {
 // carried out.
 type step struct {
 	at   string
-	do   func(w *world)
+	do   func(w *cluster)
 	want string
 }
 
@@ -76,8 +76,8 @@ func clock(at string) time.Time {
 	return created.Add(t.Sub(t.Truncate(24 * time.Hour)))
 }
 
-func finishes(at string, outcome schedule.Outcome) func(*world) {
-	return func(w *world) {
+func finishes(at string, outcome schedule.Outcome) func(*cluster) {
+	return func(w *cluster) {
 		for _, tag := range w.tags(active) {
 			w.finish(tag, outcome)
 			j := w.jobs[tag]
@@ -87,11 +87,11 @@ func finishes(at string, outcome schedule.Outcome) func(*world) {
 	}
 }
 
-func asks(w *world) { w.ask() }
+func asks(w *cluster) { w.ask() }
 
 // loses goes back to the state before the decision, of which the Jobs stay.
-func loses(do func(w *world)) func(*world) {
-	return func(w *world) {
+func loses(do func(w *cluster)) func(*cluster) {
+	return func(w *cluster) {
 		before := w.stored
 		do(w)
 		w.stored = before
@@ -99,12 +99,12 @@ func loses(do func(w *world)) func(*world) {
 }
 
 // decides decides at another time, and all is done.
-func decides(at string) func(*world) {
-	return func(w *world) {
+func decides(at string) func(*cluster) {
+	return func(w *cluster) {
 		now := w.now
 		w.now = clock(at)
 		d := w.decide()
-		w.store(d.State)
+		w.store(d.Checkpoint)
 		for _, r := range d.Start {
 			if err := w.create(r); err != nil {
 				panic(err)
@@ -114,30 +114,30 @@ func decides(at string) func(*world) {
 	}
 }
 
-func both(a, b func(*world)) func(*world) { return func(w *world) { a(w); b(w) } }
+func both(a, b func(*cluster)) func(*cluster) { return func(w *cluster) { a(w); b(w) } }
 
 func TestDecide(t *testing.T) {
-	plain := schedule.DefaultSpec()
+	plain := schedule.DefaultPolicy()
 	plain.UID, plain.Created = "2f6a", created
 	plain.Schedule = schedule.ISO8601(parse(t, "R4/2026-01-01T01:00:00Z/PT1H"), nil)
-	with := func(change func(*schedule.Spec)) schedule.Spec {
+	with := func(change func(*schedule.Policy)) schedule.Policy {
 		s := plain
 		change(&s)
 		return s
 	}
-	single := with(func(s *schedule.Spec) { s.Concurrency = schedule.Wait })
-	all := with(func(s *schedule.Spec) { s.Concurrency, s.SkipOutdated, s.MaxWaiting = schedule.Wait, false, 2 })
-	block := with(func(s *schedule.Spec) { s.BlockOnFailure = true })
-	spec := func(text string) func(*world) {
-		return func(w *world) { w.spec.Schedule = schedule.ISO8601(parse(t, text), nil) }
+	single := with(func(s *schedule.Policy) { s.Concurrency = schedule.Wait })
+	all := with(func(s *schedule.Policy) { s.Concurrency, s.SkipOutdated, s.MaxWaiting = schedule.Wait, false, 2 })
+	block := with(func(s *schedule.Policy) { s.BlockOnFailure = true })
+	spec := func(text string) func(*cluster) {
+		return func(w *cluster) { w.spec.Schedule = schedule.ISO8601(parse(t, text), nil) }
 	}
-	change := func(to schedule.Spec) func(*world) { return func(w *world) { w.spec = to } }
-	gone := func(w *world) { clear(w.jobs) }
-	never := func(w *world) { gone(w); clear(w.created) } // the Job was not created after all
+	change := func(to schedule.Policy) func(*cluster) { return func(w *cluster) { w.spec = to } }
+	gone := func(w *cluster) { clear(w.jobs) }
+	never := func(w *cluster) { gone(w); clear(w.created) } // the Job was not created after all
 
 	for _, tt := range []struct {
 		name  string
-		spec  schedule.Spec
+		spec  schedule.Policy
 		steps []step
 	}{
 		{"runs on schedule", plain, []step{
@@ -158,9 +158,9 @@ func TestDecide(t *testing.T) {
 		{"one at a time, all wait, up to two", all, []step{
 			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"03:00", nil, "wait 02:00 03:00, run 01:00, 3=1+2+0+0"},
-			{"04:00", nil, "wait 03:00 04:00, run 01:00, 1 RunsDropped, 4=1+2+0+1"},
-			{"04:10", finishes("04:05", schedule.Failed), "start 03:00, wait 03:00 04:00, done 01:00!, RunFailed, 4=1+2+0+1"},
-			{"04:20", change(single), "wait 04:00, run 03:00, done 01:00!, 4=2+1+0+1"},
+			{"04:00", nil, "wait 03:00 04:00, run 01:00, 1 RunsMissed, 4=1+2+1+0"},
+			{"04:10", finishes("04:05", schedule.Failed), "start 03:00, wait 03:00 04:00, done 01:00!, RunFailed, 4=1+2+1+0"},
+			{"04:20", change(single), "wait 04:00, run 03:00, done 01:00!, 4=2+1+1+0"},
 		}},
 		{"a jump leaves the latest", all, []step{
 			{"00:30", spec("R/2026-01-01T01:00:00Z/PT1S"), "0=0+0+0+0"},
@@ -193,12 +193,12 @@ func TestDecide(t *testing.T) {
 			{"01:20", nil, "run 01:00, 1=1+0+0+0"},
 			{"01:30", gone, "done 01:00, RunLost, 1=1+0+0+0"},
 		}},
-		{"on demand, each request once", with(func(s *schedule.Spec) { s.Schedule = nil }), []step{
+		{"on demand, each request once", with(func(s *schedule.Policy) { s.Schedule = nil }), []step{
 			{"00:10", asks, "start 00:10*, wait 00:10*, 0=0+0+0+0"},
 			{"00:20", asks, "start 00:20*, wait 00:20*, run 00:10*, 0=0+0+0+0"},
 			{"00:30", finishes("00:25", schedule.Succeeded), "done 00:10* 00:20*, RunSucceeded, RunSucceeded, 0=0+0+0+0"},
 		}},
-		{"history", with(func(s *schedule.Spec) { s.History = history.Limits{Succeeded: history.Keep(1)} }), []step{
+		{"history", with(func(s *schedule.Policy) { s.History = history.Limits{Succeeded: history.Keep(1)} }), []step{
 			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:00", finishes("01:30", schedule.Succeeded), "start 02:00, wait 02:00, done 01:00, RunSucceeded, 2=1+1+0+0"},
 			{"03:00", finishes("02:30", schedule.Succeeded), "start 03:00, wait 03:00, done 02:00, delete 1, RunSucceeded, 3=2+1+0+0"},
@@ -224,9 +224,9 @@ func TestDecide(t *testing.T) {
 		}},
 		{"a clock that goes back finds what has been", plain, []step{
 			{"00:00", nil, "0=0+0+0+0"},
-			{"02:30", loses(decides("03:00")), "run 03:00, 2 RunsMissed, 3=1+0+2+0"},
-			{"03:00", nil, "run 03:00, 3=1+0+2+0"},
-			{"04:00", nil, "start 04:00, wait 04:00, run 03:00, 4=1+1+2+0"},
+			{"02:30", loses(decides("03:00")), "start 02:00, wait 02:00, run 03:00, 1 RunsMissed, 2=0+1+1+0"},
+			{"03:00", nil, "run 02:00 03:00, 3=2+0+1+0"},
+			{"04:00", nil, "start 04:00, wait 04:00, run 02:00 03:00, 4=2+1+1+0"},
 		}},
 		{"another time spec starts anew, what waits stays", all, []step{
 			{"02:00", nil, "start 01:00, wait 01:00 02:00, 2=0+2+0+0"},
@@ -236,9 +236,9 @@ func TestDecide(t *testing.T) {
 		}},
 		{"what ran stays handled under another time spec", plain, []step{
 			{"02:00", nil, "start 02:00, wait 02:00, 1 RunsMissed, 2=0+1+1+0"},
-			{"01:30", spec("R/2026-01-01T00:00:00Z/PT30M"), "run 02:00, 1=1+0+0+0"}, // by a clock that went back
-			{"02:00", nil, "run 02:00, 1=1+0+0+0"},
-			{"02:30", nil, "start 02:30, wait 02:30, run 02:00, 2=1+1+0+0"},
+			{"01:30", spec("R/2026-01-01T00:00:00Z/PT30M"), "start 01:30, wait 01:30, run 02:00, 2=1+1+0+0"}, // by a clock that went back
+			{"02:00", nil, "run 01:30 02:00, 3=3+0+0+0"},
+			{"02:30", nil, "start 02:30, wait 02:30, run 01:30 02:00, 4=3+1+0+0"},
 		}},
 		{"an adopted run of another time spec does not count", plain, []step{
 			{"00:00", nil, "0=0+0+0+0"},
@@ -249,18 +249,18 @@ func TestDecide(t *testing.T) {
 			{"00:00", nil, "0=0+0+0+0"},
 			{"02:30", both(loses(decides("03:00")), spec("R/2026-01-01T00:15:00Z/PT1H")), "run 03:00, 0=0+0+0+0"},
 			{"02:40", spec("R4/2026-01-01T01:00:00Z/PT1H"), "run 03:00, 0=0+0+0+0"},
-			{"03:00", nil, "run 03:00, 0=0+0+0+0"},
-			{"04:00", nil, "start 04:00, wait 04:00, run 03:00, 1=0+1+0+0"},
+			{"03:00", nil, "run 03:00, 1=1+0+0+0"},
+			{"04:00", nil, "start 04:00, wait 04:00, run 03:00, 2=1+1+0+0"},
 		}},
 		{"no schedule any more", single, []step{
 			{"02:00", nil, "start 02:00, wait 02:00, 1 RunsMissed, 2=0+1+1+0"},
 			{"03:00", nil, "wait 03:00, run 02:00, 3=1+1+1+0"},
-			{"03:10", func(w *world) { w.spec.Schedule = nil }, "wait 03:00, run 02:00, 1=0+1+0+0"},
-			{"03:20", finishes("03:15", schedule.Succeeded), "start 03:00, wait 03:00, done 02:00, RunSucceeded, 1=0+1+0+0"},
+			{"03:10", func(w *cluster) { w.spec.Schedule = nil }, "run 02:00, 1 RunsDropped, 1 RunsMissed, 1=0+0+1+0"},
+			{"03:20", finishes("03:15", schedule.Succeeded), "done 02:00, RunSucceeded, 1=0+0+1+0"},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(tt.spec)
+			w := newCluster(tt.spec)
 			for _, s := range tt.steps {
 				w.now = clock(s.at)
 				if s.do != nil {
@@ -268,7 +268,7 @@ func TestDecide(t *testing.T) {
 				}
 				d := w.decide()
 				assert.Equal(t, s.want, brief(d), s.at)
-				w.store(d.State)
+				w.store(d.Checkpoint)
 				for _, r := range d.Start {
 					require.NoError(t, w.create(r))
 				}
@@ -278,15 +278,15 @@ func TestDecide(t *testing.T) {
 }
 
 // minutely is due every minute from the creation on.
-func minutely(t *testing.T) schedule.Spec {
-	s := schedule.DefaultSpec()
+func minutely(t *testing.T) schedule.Policy {
+	s := schedule.DefaultPolicy()
 	s.UID, s.Created, s.Schedule = "2f6a", created, schedule.ISO8601(parse(t, "R//PT1M"), nil)
 	return s
 }
 
 func minute(n int) time.Time { return created.Add(time.Duration(n) * time.Minute) }
 
-var none = schedule.Observed{JobsKnown: true}
+var none = schedule.Observation{JobsKnown: true}
 
 func job(r schedule.Run, outcome schedule.Outcome, finished time.Time) schedule.Job {
 	return schedule.Job{Tag: r.Tag, Outcome: outcome, Created: latest(r.Started, r.Tried), Finished: finished}
@@ -304,15 +304,15 @@ func TestLateAdoption(t *testing.T) {
 	for _, skip := range []bool{true, false} {
 		s := minutely(t)
 		s.SkipOutdated, s.Concurrency, s.MaxWaiting = skip, schedule.Wait, 1
-		lost := schedule.Decide(s, schedule.State{}, none, minute(0))
-		stale := schedule.Decide(s, schedule.State{}, none, minute(1))
-		require.Equal(t, int64(1), stale.State.Missed+stale.State.Dropped)
-		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Unfinished, time.Time{})}}
-		d := schedule.Decide(s, stale.State, seen, minute(1))
+		lost := decide(s, schedule.Checkpoint{}, none, minute(0))
+		stale := decide(s, schedule.Checkpoint{}, none, minute(1))
+		require.Equal(t, int64(1), stale.Checkpoint.Missed+stale.Checkpoint.Dropped)
+		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Unfinished, time.Time{})}}
+		d := decide(s, stale.Checkpoint, seen, minute(1))
 		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
 		// Where nothing is missed or dropped, it had been counted.
-		d.State.Running = nil
-		d = schedule.Decide(s, d.State, seen, minute(1))
+		d.Checkpoint.Running = nil
+		d = decide(s, d.Checkpoint, seen, minute(1))
 		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
 	}
 }
@@ -322,14 +322,14 @@ func TestLateAdoption(t *testing.T) {
 func TestAdoptedRequest(t *testing.T) {
 	s := minutely(t)
 	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
-	asked := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r", RequestedAt: minute(1)}}}
-	lost := schedule.Decide(s, schedule.State{}, asked, minute(1))
+	asked := schedule.Observation{JobsKnown: true, Requests: []schedule.Request{{ID: "r", RequestedAt: minute(1)}}}
+	lost := decide(s, schedule.Checkpoint{}, asked, minute(1))
 	require.Len(t, lost.Start, 1)
-	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Succeeded, minute(2))}}
-	d := schedule.Decide(s, schedule.State{}, seen, minute(3))
+	seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Succeeded, minute(2))}}
+	d := decide(s, schedule.Checkpoint{}, seen, minute(3))
 	require.Equal(t, "delete 1, RunSucceeded, 0=0+0+0+0", brief(d))
 	require.Equal(t, []string{lost.Start[0].Tag}, d.Delete)
-	d = schedule.Decide(s, d.State, asked, minute(4))
+	d = decide(s, d.Checkpoint, asked, minute(4))
 	require.Equal(t, "0=0+0+0+0", brief(d))
 }
 
@@ -339,44 +339,44 @@ func TestAdoptedRequest(t *testing.T) {
 func TestOrderOfCompletion(t *testing.T) {
 	s := minutely(t)
 	s.BlockOnFailure = true
-	state, started := schedule.State{}, none
+	state, started := schedule.Checkpoint{}, none
 	for n := range 3 {
-		d := schedule.Decide(s, state, started, minute(n))
+		d := decide(s, state, started, minute(n))
 		started.Jobs = append(started.Jobs, job(d.Start[0], schedule.Unfinished, time.Time{}))
-		state = schedule.Decide(s, d.State, started, minute(n)).State
+		state = decide(s, d.Checkpoint, started, minute(n)).Checkpoint
 	}
 	runs := state.Running
-	jobs := func(a, b, c schedule.Outcome) schedule.Observed {
-		return schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{
+	jobs := func(a, b, c schedule.Outcome) schedule.Observation {
+		return schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{
 			job(runs[0], a, minute(4)), job(runs[1], b, minute(5)), job(runs[2], c, minute(4))}}
 	}
-	together := schedule.Decide(s, state, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
+	together := decide(s, state, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
 	require.Equal(t, "done 00:00 00:02 00:01!, RunSucceeded, RunSucceeded, RunFailed, Blocked, 3=3+0+0+0", brief(together))
-	require.Equal(t, minute(5), together.State.Last.Completed)
+	require.Equal(t, minute(5), together.Checkpoint.Last.Completed)
 
 	// The second is seen first. The others are behind it in time, and completed with it.
-	second := schedule.Decide(s, state, jobs("", schedule.Failed, ""), minute(2))
-	first := schedule.Decide(s, second.State, jobs(schedule.Succeeded, schedule.Failed, ""), minute(2))
+	second := decide(s, state, jobs("", schedule.Failed, ""), minute(2))
+	first := decide(s, second.Checkpoint, jobs(schedule.Succeeded, schedule.Failed, ""), minute(2))
 	require.Equal(t, "run 00:02, done 00:00 00:01!, RunSucceeded, 3=3+0+0+0", brief(first))
-	require.Equal(t, minute(5), first.State.Completed[0].Completed)
-	third := schedule.Decide(s, first.State, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
+	require.Equal(t, minute(5), first.Checkpoint.Completed[0].Completed)
+	third := decide(s, first.Checkpoint, jobs(schedule.Succeeded, schedule.Failed, schedule.Succeeded), minute(2))
 	require.Equal(t, "done 00:00 00:01! 00:02, RunSucceeded, Unblocked, 3=3+0+0+0", brief(third))
-	require.Equal(t, minute(5), third.State.Last.Completed)
+	require.Equal(t, minute(5), third.Checkpoint.Last.Completed)
 
 	// A run that was asked for long ago, and started after the failure, by a clock that
 	// is behind.
 	asked := jobs("", schedule.Failed, "")
 	asked.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(-9)}}
-	d := schedule.Decide(s, second.State, asked, minute(2))
+	d := decide(s, second.Checkpoint, asked, minute(2))
 	require.Len(t, d.Start, 1)
 	require.Equal(t, minute(5), d.Start[0].Tried)
 	behind := job(d.Start[0], schedule.Succeeded, minute(2))
 	behind.Created = minute(2)
 	asked.Jobs = append(asked.Jobs, behind)
-	for name, state := range map[string]schedule.State{"kept": d.State, "lost": second.State} {
-		ended := schedule.Decide(s, state, asked, minute(2))
-		require.False(t, ended.State.Blocked, name)
-		require.Equal(t, minute(5).Add(1), ended.State.Last.Completed, name)
+	for name, state := range map[string]schedule.Checkpoint{"kept": d.Checkpoint, "lost": second.Checkpoint} {
+		ended := decide(s, state, asked, minute(2))
+		require.False(t, ended.Checkpoint.Blocked, name)
+		require.Equal(t, minute(5).Add(1), ended.Checkpoint.Last.Completed, name)
 	}
 }
 
@@ -385,14 +385,14 @@ func TestOrderOfCompletion(t *testing.T) {
 func TestAnsweredRequests(t *testing.T) {
 	s := minutely(t)
 	s.Schedule, s.Concurrency, s.History.Succeeded = nil, schedule.Allow, history.Keep(20)
-	state, seen := schedule.State{}, schedule.Observed{JobsKnown: true}
+	state, seen := schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}
 	for n := range 600 {
 		now := minute(n)
 		seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprint(n), RequestedAt: now})
-		d := schedule.Decide(s, state, seen, now)
+		d := decide(s, state, seen, now)
 		require.Len(t, d.Start, 1)
 		seen.Jobs = []schedule.Job{job(d.Start[0], schedule.Succeeded, now)}
-		state = schedule.Decide(s, d.State, seen, now).State
+		state = decide(s, d.Checkpoint, seen, now).Checkpoint
 		seen.Requests[n].Answered, seen.Jobs = true, nil
 	}
 	require.Len(t, state.Completed, 20)
@@ -400,7 +400,7 @@ func TestAnsweredRequests(t *testing.T) {
 	for i := range 180 {
 		seen.Requests[599-i].Answered = false // a list that is older than the state
 	}
-	require.Empty(t, schedule.Decide(s, state, seen, minute(601)).Start)
+	require.Empty(t, decide(s, state, seen, minute(601)).Start)
 }
 
 // Requests whose runs history has dropped are remembered, and the oldest are forgotten.
@@ -408,22 +408,22 @@ func TestRememberedRequests(t *testing.T) {
 	s := minutely(t)
 	s.Schedule, s.History.Succeeded = nil, history.Keep(0)
 	request := func(n int) schedule.Request { return schedule.Request{ID: fmt.Sprint(n), RequestedAt: minute(n)} }
-	state := schedule.State{}
+	state := schedule.Checkpoint{}
 	for n := 0; n < 300; n += 15 {
-		now, seen := minute(n+15), schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(0)}}
+		now, seen := minute(n+15), schedule.Observation{JobsKnown: true, Requests: []schedule.Request{request(0)}}
 		for i := range 15 {
 			seen.Requests = append(seen.Requests, request(n+i))
 		}
-		d := schedule.Decide(s, state, seen, now)
+		d := decide(s, state, seen, now)
 		for _, r := range d.Start {
 			seen.Jobs = append(seen.Jobs, job(r, schedule.Succeeded, now))
 		}
-		state = schedule.Decide(s, d.State, seen, now).State
-		state = schedule.Decide(s, state, none, now).State
+		state = decide(s, d.Checkpoint, seen, now).Checkpoint
+		state = decide(s, state, none, now).Checkpoint
 	}
 	starts := func(n int) bool {
-		seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{request(n)}}
-		return schedule.Decide(s, state, seen, minute(2000)).Start != nil
+		seen := schedule.Observation{JobsKnown: true, Requests: []schedule.Request{request(n)}}
+		return decide(s, state, seen, minute(2000)).Start != nil
 	}
 	require.Len(t, state.Requested, 200)
 	require.True(t, starts(89))
@@ -435,9 +435,9 @@ func TestRememberedRequests(t *testing.T) {
 func TestCreatedUnknown(t *testing.T) {
 	s := minutely(t)
 	s.Created = time.Time{}
-	d := schedule.Decide(s, schedule.State{}, none, minute(7))
+	d := decide(s, schedule.Checkpoint{}, none, minute(7))
 	require.Equal(t, "start 00:07, wait 00:07, 1=0+1+0+0", brief(d))
-	require.Equal(t, minute(7), d.State.Since)
+	require.Equal(t, minute(7), d.Checkpoint.Begin)
 }
 
 // Tags stay as they are: under another, a run would start again.
@@ -445,7 +445,7 @@ func TestTags(t *testing.T) {
 	s := minutely(t)
 	s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT0.5S"), nil)
 	s.SkipOutdated, s.MaxWaiting, s.After = false, 2, after("a")
-	d := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "r"}},
+	d := decide(s, schedule.Checkpoint{}, schedule.Observation{JobsKnown: true, Requests: []schedule.Request{{ID: "r"}},
 		Upstreams: []schedule.Upstream{{Job: "a", UID: "u", Counts: schedule.Counts{Failed: 1}, Recent: []schedule.Run{{Status: schedule.Completed, Completed: minute(1)}}}}}, minute(0).Add(time.Second))
 	var tags []string
 	for _, r := range d.Start {
@@ -453,22 +453,22 @@ func TestTags(t *testing.T) {
 		require.LessOrEqual(t, len(r.Tag), 34)
 	}
 	require.Equal(t, []string{"20260101t000000-500000000-37ee6aec", "20260101t000001-6ceac65c",
-		"asked-282d20d341869ffbc31cfa95", "after-79e01cf977156608f325eaac"}, tags)
+		"after-79e01cf977156608f325eaac", "asked-282d20d341869ffbc31cfa95"}, tags)
 }
 
 // With many dependencies with long names, the state has few completed runs.
 func TestSizeWithDependencies(t *testing.T) {
 	s := minutely(t)
 	s.History = history.Limits{}
-	seen := schedule.Observed{JobsKnown: true, DeletedBy: map[string]string{}}
+	seen := schedule.Observation{JobsKnown: true, DeletedBy: map[string]string{}}
 	for i := range 100 {
 		name := fmt.Sprintf("%s%03d", strings.Repeat("a", 250), i)
 		s.After = append(s.After, after(name)...)
 		seen.Upstreams = append(seen.Upstreams, schedule.Upstream{Job: name, UID: strings.Repeat("u", 36), Counts: schedule.Counts{Succeeded: 1 << 40, Failed: 1 << 40, Lost: 1 << 40}})
 	}
-	var state schedule.State
+	var state schedule.Checkpoint
 	for i := range 100 {
-		state = schedule.Decide(s, state, seen, minute(i)).State
+		state = decide(s, state, seen, minute(i)).Checkpoint
 		seen.Jobs = nil
 		for _, r := range state.Pending {
 			seen.Jobs, seen.DeletedBy[r.Tag] = append(seen.Jobs, schedule.Job{Tag: r.Tag}), strings.Repeat("d", 100)
@@ -485,9 +485,9 @@ func TestSizeWithDependencies(t *testing.T) {
 func TestZeroTime(t *testing.T) {
 	s := minutely(t)
 	s.Created = time.Time{}
-	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, time.Time{})
-	again := schedule.Decide(s, first.State, schedule.Observed{JobsKnown: true}, time.Time{})
-	require.True(t, first.State.Equal(again.State))
+	first := decide(s, schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}, time.Time{})
+	again := decide(s, first.Checkpoint, schedule.Observation{JobsKnown: true}, time.Time{})
+	require.True(t, first.Checkpoint.Equal(again.Checkpoint))
 }
 
 // The state stays small in a mix of everything that it holds: requests that are never answered,
@@ -501,12 +501,12 @@ func TestStateSizeOfMixes(t *testing.T) {
 		s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT1S"), nil)
 		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Limits{}, 1000, after("other")
 		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait}[seed%2]
-		seen := schedule.Observed{JobsKnown: true, DeletedBy: map[string]string{}}
+		seen := schedule.Observation{JobsKnown: true, DeletedBy: map[string]string{}}
 		for i := range 1000 {
 			seen.Requests = append(seen.Requests, schedule.Request{ID: fmt.Sprintf("%036d", i), RequestedAt: created.Add(time.Duration(i + 1)), Occurrence: created.Add(time.Duration(i + 1))})
 		}
 		jobs := map[string]schedule.Job{}
-		var state schedule.State
+		var state schedule.Checkpoint
 		for step := range 90 {
 			now := created.Add(time.Duration(step)*30*time.Second + 123456789)
 			s.Suspended = r.Intn(3) == 0
@@ -525,8 +525,8 @@ func TestStateSizeOfMixes(t *testing.T) {
 				seen.Jobs = append(seen.Jobs, j)
 			}
 			before := state.Dropped
-			d := schedule.Decide(s, state, seen, now)
-			state = d.State
+			d := decide(s, state, seen, now)
+			state = d.Checkpoint
 			for _, run := range d.Start {
 				jobs[run.Tag] = schedule.Job{Tag: run.Tag, Created: now, Pods: schedule.Pods{Active: 1 << 30, Succeeded: 1 << 30, Failed: 1 << 30, Restarts: 1 << 30}}
 			}
@@ -537,7 +537,7 @@ func TestStateSizeOfMixes(t *testing.T) {
 			require.NoError(t, err)
 			require.Less(t, len(data), 60<<10, "step %d: %d pending, %d backlog, %d running, %d completed, %d requested, %d to delete", step,
 				len(state.Pending), state.PendingScheduled(), len(state.Running), len(state.Completed), len(state.Requested), len(state.PendingDeletion))
-			var read schedule.State
+			var read schedule.Checkpoint
 			require.NoError(t, json.Unmarshal(data, &read))
 			require.True(t, read.Equal(state), "step %d", step)
 			if state.Dropped > before {

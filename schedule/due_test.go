@@ -11,11 +11,11 @@ import (
 )
 
 // adoptable are the Jobs of runs that an earlier state started at these minutes.
-func adoptable(t *testing.T, s schedule.Spec, minutes ...int) schedule.Observed {
+func adoptable(t *testing.T, s schedule.Policy, minutes ...int) schedule.Observation {
 	s.Concurrency = schedule.Allow
 	seen := none
 	for _, n := range minutes {
-		d := schedule.Decide(s, schedule.State{}, none, minute(n))
+		d := decide(s, schedule.Checkpoint{}, none, minute(n))
 		seen.Jobs = append(seen.Jobs, job(d.Start[len(d.Start)-1], schedule.Unfinished, time.Time{}))
 	}
 	return seen
@@ -25,7 +25,7 @@ func adoptable(t *testing.T, s schedule.Spec, minutes ...int) schedule.Observed 
 // others are missed if they are older than the deadline, and wait otherwise.
 func TestAdoptedAndLate(t *testing.T) {
 	s := minutely(t)
-	s.SkipOutdated, s.Concurrency, s.StartingDeadline = false, schedule.Wait, 150*time.Second
+	s.SkipOutdated, s.Concurrency, s.StartingDeadline = false, schedule.Wait, schedule.Duration(150*time.Second)
 	for _, tt := range []struct {
 		adopted []int
 		want    string
@@ -38,40 +38,40 @@ func TestAdoptedAndLate(t *testing.T) {
 		{[]int{2, 4}, "wait 00:03 00:05, run 00:02 00:04, 2 RunsMissed, 6=2+2+2+0"},
 		{[]int{5}, "wait 00:03 00:04, run 00:05, 3 RunsMissed, 6=1+2+3+0"},
 	} {
-		d := schedule.Decide(s, schedule.State{}, adoptable(t, s, tt.adopted...), minute(5))
+		d := decide(s, schedule.Checkpoint{}, adoptable(t, s, tt.adopted...), minute(5))
 		require.Equal(t, tt.want, brief(d), "%v", tt.adopted)
 	}
 	s.SkipOutdated = true // an older run does not wait behind a later run
-	require.Equal(t, "run 00:05, 2 RunsMissed, 3 RunsMissed, 6=1+0+5+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 5), minute(5))))
-	require.Equal(t, "wait 00:05, run 00:04, 1 RunsMissed, 3 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 4), minute(5))))
-	require.Equal(t, "wait 00:05, run 00:01, 2 RunsMissed, 2 RunsMissed, 6=1+1+4+0", brief(schedule.Decide(s, schedule.State{}, adoptable(t, s, 1), minute(5))))
+	require.Equal(t, "run 00:05, 3 RunsMissed, 2 RunsMissed, 6=1+0+5+0", brief(decide(s, schedule.Checkpoint{}, adoptable(t, s, 5), minute(5))))
+	require.Equal(t, "wait 00:05, run 00:04, 3 RunsMissed, 1 RunsMissed, 6=1+1+4+0", brief(decide(s, schedule.Checkpoint{}, adoptable(t, s, 4), minute(5))))
+	require.Equal(t, "wait 00:05, run 00:01, 2 RunsMissed, 2 RunsMissed, 6=1+1+4+0", brief(decide(s, schedule.Checkpoint{}, adoptable(t, s, 1), minute(5))))
 }
 
 // The decision can change when the first run is too late that can still be missed: neither
 // a requested run nor a run whose Job may exist.
 func TestCheckedAtTheDeadline(t *testing.T) {
-	h := byHand(t, func(s *schedule.Spec) {
-		s.SkipOutdated, s.Concurrency, s.StartingDeadline = false, schedule.Wait, 90*time.Second
+	f := byHand(t, func(s *schedule.Policy) {
+		s.SkipOutdated, s.Concurrency, s.StartingDeadline = false, schedule.Wait, schedule.Duration(90*time.Second)
 		s.Schedule = schedule.ISO8601(parse(t, "R3/2026-01-01T00:00:00Z/PT1M"), nil)
 	})
-	h.at(0) // its Job is not observed
-	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
-	d := h.at(2)
+	f.at(0) // its Job is not observed
+	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
+	d := f.at(2)
 	require.Equal(t, "start 00:00, wait 00:00 00:01 00:01* 00:02, 3=0+3+0+0", brief(d))
-	d = schedule.Decide(h.spec, h.state, schedule.Observed{}, minute(2))
+	d = decide(f.policy, f.checkpoint, schedule.Observation{}, minute(2))
 	require.Equal(t, minute(1).Add(90*time.Second+1), d.NextCheck)
-	d = schedule.Decide(h.spec, h.state, schedule.Observed{}, d.NextCheck)
+	d = decide(f.policy, f.checkpoint, schedule.Observation{}, d.NextCheck)
 	require.Equal(t, "wait 00:00 00:01* 00:02, 1 RunsMissed, 3=0+2+1+0", brief(d))
 }
 
 // Without MaxWaiting, the default holds.
 func TestDefaultMaxWaiting(t *testing.T) {
-	for _, most := range []int{0, -1} {
+	for _, most := range []int64{0, -1} {
 		s := minutely(t)
 		s.SkipOutdated, s.MaxWaiting = false, most
-		d := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1001))
-		require.EqualValues(t, 1000, d.State.PendingScheduled())
-		require.EqualValues(t, 2, d.State.Dropped)
+		d := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(1001))
+		require.EqualValues(t, 1000, d.Checkpoint.PendingScheduled())
+		require.EqualValues(t, 2, d.Checkpoint.Dropped)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestCountsAtTheirEnds(t *testing.T) {
 	for before, want := range map[int64]int64{math.MaxInt64: math.MaxInt64, math.MaxInt64 - 1: math.MaxInt64, 0: 1, -5: 1} {
 		state := decided()
 		state.Running, state.Succeeded = []schedule.Run{{Tag: "r"}}, before
-		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Outcome: schedule.Succeeded}}}
-		require.Equal(t, want, schedule.Decide(s, state, seen, minute(1)).State.Succeeded)
+		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Outcome: schedule.Succeeded}}}
+		require.Equal(t, want, decide(s, state, seen, minute(1)).Checkpoint.Succeeded)
 	}
 }

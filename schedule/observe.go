@@ -9,30 +9,50 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// observe is rule 3.
-func (d *decider) observe() {
-	s := &d.State
-	started, active := tagsOf(s.PendingDeletion, s.Running, s.Completed), tagsOf(nil, s.Running)
-	for _, tag := range slices.Sorted(maps.Keys(d.jobs)) {
-		switch j := d.jobs[tag]; {
+// observeListed is rule 3 for the runs of the checkpoint, whose Jobs say what keeps others from starting.
+func (d *decider) observeListed() {
+	c := &d.Checkpoint
+	if !d.JobsUnknown {
+		listed := tagsOf(nil, c.Pending, c.Running)
+		jobs := maps.Clone(d.jobs)
+		maps.DeleteFunc(jobs, func(tag string, _ Job) bool { return !listed[tag] })
+		d.observe(jobs)
+	}
+	if d.active() {
+		d.busyUntil = d.now
+	}
+}
+
+// lists reports whether the checkpoint has the run of a tag.
+func (d *decider) lists(tag string) bool {
+	c := &d.Checkpoint
+	return tagsOf(c.PendingDeletion, c.Pending, c.Running, c.Completed)[tag]
+}
+
+// observe is rule 3 for some Jobs.
+func (d *decider) observe(jobs map[string]Job) {
+	c := &d.Checkpoint
+	started, active := tagsOf(c.PendingDeletion, c.Running, c.Completed), tagsOf(d.Stop, c.Running)
+	for _, tag := range slices.Sorted(maps.Keys(jobs)) {
+		switch j := jobs[tag]; {
 		case !started[tag]:
 			d.adopt(j)
 		case !j.finished() && !active[tag]:
 			d.Stop = append(d.Stop, tag) // its run has completed
 		}
 	}
-	for i := range s.Running {
-		d.bringUp(&s.Running[i])
+	for i := range c.Running {
+		d.bringUp(&c.Running[i])
 	}
-	slices.SortFunc(s.Running, byCompletion)
-	for _, r := range s.Running {
+	slices.SortFunc(c.Running, byCompletion)
+	for _, r := range c.Running {
 		if r.Status == Completed {
 			d.complete(r)
 		}
 	}
-	s.Running = slices.DeleteFunc(s.Running, func(r Run) bool { return r.Status == Completed })
-	slices.SortFunc(s.Running, byDue)
-	slices.SortFunc(s.Completed, byCompletion)
+	c.Running = slices.DeleteFunc(c.Running, func(r Run) bool { return r.Status == Completed })
+	slices.SortFunc(c.Running, byDue)
+	slices.SortFunc(c.Completed, byCompletion)
 }
 
 // tagsOf returns a set of tags and of the tags of runs.
@@ -48,62 +68,75 @@ func tagsOf(tags []string, lists ...[]Run) map[string]bool {
 }
 
 // adopt makes a run of a Job, or a waiting run a running one. It started when its
-// Job was asked for, or, if no state says so, when its Job was created.
+// Job was asked for, or, if no checkpoint says so, when its Job was created.
 func (d *decider) adopt(j Job) {
 	d.changed = true
-	s := &d.State
+	c := &d.Checkpoint
 	created := cmp.Or(utc(j.Created), d.now)
-	started := latest(created, s.Last.Completed)
 	r := Run{Tag: j.Tag, Created: created}
-	due, scheduled := scheduledAt(d.spec.UID, j.Tag)
-	waiting := slices.IndexFunc(s.Pending, func(r Run) bool { return r.Tag == j.Tag })
-	requested := slices.IndexFunc(d.requests, func(r Run) bool { return r.Tag == j.Tag })
+	occurrence, scheduled := TagOccurrence(d.policy.UID, j.Tag)
+	hasTag := func(r Run) bool { return r.Tag == j.Tag }
+	waiting, requested := slices.IndexFunc(c.Pending, hasTag), slices.IndexFunc(d.requests, hasTag)
 	switch {
 	case waiting >= 0:
-		r = s.Pending[waiting]
-		s.Pending = slices.Delete(s.Pending, waiting, waiting+1)
-		if r.tried() {
-			started = r.Tried
-		}
-		switch {
-		case r.Attempts == 0:
-		case d.rejected:
-			d.wait(failing) // for other Jobs
-		default:
-			s.Tries, s.RetryAt, s.Rejected = 0, time.Time{}, ""
-		}
-		if !r.OnDemand {
-			s.Started, s.Missing = plus(s.Started, 1), nil
-		}
+		r = c.Pending[waiting]
+		c.Pending = slices.Delete(c.Pending, waiting, waiting+1)
+		d.endWait(r)
 	case scheduled:
-		r.Due = due
-		d.count(due)
+		r = d.scheduledRun(occurrence)
+		r.Created = created
+		d.count(occurrence)
 	case requested >= 0 && !d.answered[j.Tag]:
 		r = d.requests[requested]
 	default:
 		r.Due, r.OnDemand = created, true
 	}
-	r.Status, r.Started, r.Tried = Running, started, time.Time{}
-	s.Running = append(s.Running, r)
+	r.Started = latest(created, c.Last.Completed)
+	if r.tried() {
+		r.Started = r.Tried
+	}
+	r.Status, r.Tried = Running, time.Time{}
+	c.Running = append(c.Running, r)
 	d.tell(Event{Reason: RunStarted, Run: r})
 }
 
-// count counts the occurrence of an adopted run as started instead of missed or dropped, unless it
-// is of another schedule.
-func (d *decider) count(due time.Time) {
-	s := &d.State
-	if newest, ok := d.due.Last(due); !ok || !newest.Equal(due) {
+// endWait notes that the Job of a pending run is observed.
+func (d *decider) endWait(r Run) {
+	c := &d.Checkpoint
+	switch {
+	case r.Attempts == 0:
+	case d.rejected:
+		d.wait(maxTries) // for other Jobs
+	default:
+		c.Tries, c.RetryAt, c.Rejected = 0, time.Time{}, ""
+	}
+	if !r.OnDemand {
+		c.Started, c.Missing, c.LastMissed = plus(c.Started, 1), nil, ""
+	}
+}
+
+// count counts the occurrence of an adopted run as started instead of missed or dropped. That of another
+// schedule does not count, and that of a later time counts then.
+func (d *decider) count(occurrence time.Time) {
+	if occurrence.After(d.Checkpoint.Handled) {
+		d.noteEarly(occurrence)
 		return
 	}
-	causes := lostCauses
-	if !due.After(d.lastLate()) {
-		causes = slices.Concat([]Cause{TooLate}, causes)
+	if last, ok := d.line.last(occurrence); !ok || !last.Equal(occurrence) {
+		return
 	}
-	for _, why := range causes {
-		if d.lost[why] > 0 {
-			d.lost[why]--
-			d.missed[why]--
-			s.Started = plus(s.Started, 1)
+	due, likely := d.line.occurrence(occurrence).Due(), TooManyWaiting
+	switch {
+	case !due.After(d.lastLate()):
+		likely = DeadlineExceeded
+	case d.policy.keepsLatest():
+		likely = Outdated
+	}
+	for _, reason := range slices.Concat([]Reason{d.reasonAt(due, likely), likely}, missReasons) {
+		if d.total[reason] > 0 {
+			d.total[reason]--
+			d.missed[reason]--
+			d.Checkpoint.Started = plus(d.Checkpoint.Started, 1)
 			return
 		}
 	}
@@ -111,20 +144,21 @@ func (d *decider) count(due time.Time) {
 
 // bringUp brings a run up to what its Job shows.
 func (d *decider) bringUp(r *Run) {
+	deletedBy := d.observation.DeletedBy[r.Tag]
 	j, ok := d.jobs[r.Tag]
 	switch {
 	case ok && !j.finished():
 		if !j.Deleting {
 			r.Pods = j.Pods // pods that are being deleted show nothing
 		}
-		if by := d.deletedBy[r.Tag]; by != "" {
-			r.DeletedBy = short(by, mostName)
+		if deletedBy != "" {
+			r.DeletedBy = short(deletedBy, maxName)
 		}
 		return
 	case ok:
 		r.Success, r.ExitCode, r.Completed, r.Pods = j.Outcome == Succeeded, j.ExitCode, utc(j.Finished), j.Pods
 	case r.Stopped == "":
-		r.Lost, r.DeletedBy = true, short(cmp.Or(d.deletedBy[r.Tag], r.DeletedBy), mostName)
+		r.Lost, r.DeletedBy = true, short(cmp.Or(deletedBy, r.DeletedBy), maxName)
 	}
 	if r.Success {
 		r.Stopped = "" // it was faster
@@ -136,25 +170,31 @@ func (d *decider) bringUp(r *Run) {
 // complete puts a run behind the completed runs.
 func (d *decider) complete(r Run) {
 	d.changed = true
-	last := &d.State.Last
-	r.Completed = latest(r.Completed, last.Completed)
-	if byCompletion(r, *last) < 0 && !r.Started.Before(last.Completed) {
-		r.Completed = interval.Clamp(last.Completed.Add(1))
+	c := &d.Checkpoint
+	r.Completed = latest(r.Completed, c.Last.Completed)
+	if byCompletion(r, c.Last) < 0 && !r.Started.Before(c.Last.Completed) {
+		r.Completed = interval.Clamp(c.Last.Completed.Add(1))
 	}
-	if byCompletion(r, *last) > 0 {
-		*last = r
-	}
-	d.State.Completed = append(d.State.Completed, r)
-	reason, count := RunFailed, &d.State.Failed
-	switch {
-	case r.Success:
-		reason, count = RunSucceeded, &d.State.Succeeded
-	case r.Lost:
-		reason, count = RunLost, &d.State.Lost
+	d.busyUntil = latest(d.busyUntil, r.Completed)
+	c.Completed = append(c.Completed, r)
+	reason, count := RunFailed, &c.Failed
+	switch r.Outcome() {
+	case Succeeded:
+		reason, count, c.LastSuccess = RunSucceeded, &c.Succeeded, latest(c.LastSuccess, r.Completed)
+	case Lost:
+		reason, count = RunLost, &c.Lost
+	case Stopped:
+		reason, count = RunStopped, &c.Stopped
 	}
 	*count = plus(*count, 1)
-	if r.Stopped != "" {
-		reason = RunStopped
-	}
 	d.tell(Event{Reason: reason, Run: r})
+	if byCompletion(r, c.Last) < 0 {
+		return
+	}
+	switch c.Last = r; r.Outcome() {
+	case Succeeded:
+		c.FailedRun = ""
+	case Failed:
+		c.FailedRun = r.Tag
+	}
 }

@@ -16,14 +16,14 @@ func TestAdoptsForeignJobs(t *testing.T) {
 	s := minutely(t)
 	other := s
 	other.UID = "other"
-	tag := schedule.Decide(other, schedule.State{}, none, minute(0)).Start[0].Tag
+	tag := decide(other, schedule.Checkpoint{}, none, minute(0)).Start[0].Tag
 	s.Schedule = nil
 	for _, tag := range []string{tag, "asked-1", "", "é"} {
 		for at, want := range map[time.Time]time.Time{minute(1).In(time.FixedZone("", 3600)): minute(1), {}: minute(3)} {
-			seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag, Created: at}}}
-			d := schedule.Decide(s, schedule.State{}, seen, minute(3))
-			require.Equal(t, []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running, Due: want, Created: want, Started: want}}, d.State.Running)
-			require.Equal(t, []schedule.Event{{Reason: schedule.RunStarted, Run: d.State.Running[0]}}, d.Events)
+			seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag, Created: at}}}
+			d := decide(s, schedule.Checkpoint{}, seen, minute(3))
+			require.Equal(t, []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running, Due: want, Created: want, Started: want}}, d.Checkpoint.Running)
+			require.Equal(t, []schedule.Event{{Reason: schedule.RunStarted, Run: d.Checkpoint.Running[0]}}, d.Events)
 		}
 	}
 }
@@ -36,8 +36,8 @@ func TestStartOfAnAdoptedRun(t *testing.T) {
 	s := minutely(t)
 	s.Schedule = nil
 	for at, want := range map[time.Time]time.Time{minute(4): minute(5), minute(6): minute(6), {}: minute(8)} {
-		seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Created: at}}}
-		require.Equal(t, want, schedule.Decide(s, state, seen, minute(8)).State.Running[0].Started)
+		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Created: at}}}
+		require.Equal(t, want, decide(s, state, seen, minute(8)).Checkpoint.Running[0].Started)
 	}
 }
 
@@ -49,11 +49,11 @@ func TestCompletion(t *testing.T) {
 	state := decided()
 	state.Running = []schedule.Run{{Tag: "r", Status: schedule.Running, Started: minute(4)}}
 	complete := func(jobs ...schedule.Job) schedule.Run {
-		d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9))
-		require.Empty(t, d.State.Running)
-		require.Len(t, d.State.Completed, 1)
-		require.Equal(t, d.State.Completed[0], d.State.Last)
-		return d.State.Last
+		d := decide(s, state, schedule.Observation{JobsKnown: true, Jobs: jobs}, minute(9))
+		require.Empty(t, d.Checkpoint.Running)
+		require.Len(t, d.Checkpoint.Completed, 1)
+		require.Equal(t, d.Checkpoint.Completed[0], d.Checkpoint.Last)
+		return d.Checkpoint.Last
 	}
 	failed := schedule.Job{Tag: "r", Outcome: schedule.Failed, ExitCode: 7, Finished: minute(6)}
 	want := schedule.Run{Tag: "r", Status: schedule.Completed, Started: minute(4), Completed: minute(6), ExitCode: 7}
@@ -68,18 +68,18 @@ func TestCompletion(t *testing.T) {
 
 // A run starts when its create is first decided, however often the create is repeated.
 func TestStartedAtTheFirstTry(t *testing.T) {
-	h := byHand(t, func(s *schedule.Spec) { s.Schedule = nil })
-	h.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
-	h.at(1)
-	r := h.at(2).Start[0]
+	f := byHand(t, func(s *schedule.Policy) { s.Schedule = nil })
+	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	f.at(1)
+	r := f.at(2).Start[0]
 	require.Equal(t, minute(1), r.Tried)
 	require.EqualValues(t, 2, r.Attempts)
-	h.seen.Jobs = []schedule.Job{{Tag: r.Tag, Created: minute(2)}}
-	d := h.at(3)
-	require.Equal(t, minute(1), d.State.Running[0].Started)
-	require.Zero(t, d.State.Running[0].Tried)
-	require.Zero(t, d.State.Tries)
-	require.Zero(t, d.State.RetryAt)
+	f.seen.Jobs = []schedule.Job{{Tag: r.Tag, Created: minute(2)}}
+	d := f.at(3)
+	require.Equal(t, minute(1), d.Checkpoint.Running[0].Started)
+	require.Zero(t, d.Checkpoint.Running[0].Tried)
+	require.Zero(t, d.Checkpoint.Tries)
+	require.Zero(t, d.Checkpoint.RetryAt)
 }
 
 // A Job of a lost state is adopted as the run of its occurrence, also between two seconds.
@@ -88,12 +88,12 @@ func TestAdoptsFractionsOfASecond(t *testing.T) {
 	s.Schedule, s.SkipOutdated = schedule.ISO8601(parse(t, "R3/2026-01-01T00:00:00Z/PT0.25S"), nil), false
 	at := created.Add(time.Second)
 	seen := none
-	for _, r := range schedule.Decide(s, schedule.State{}, none, at).Start {
+	for _, r := range decide(s, schedule.Checkpoint{}, none, at).Start {
 		seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Created: created.Add(time.Second)})
 	}
-	d := schedule.Decide(s, schedule.State{}, seen, at)
-	require.EqualValues(t, 3, d.State.Started)
-	for i, r := range d.State.Running {
+	d := decide(s, schedule.Checkpoint{}, seen, at)
+	require.EqualValues(t, 3, d.Checkpoint.Started)
+	for i, r := range d.Checkpoint.Running {
 		require.False(t, r.OnDemand)
 		require.Equal(t, created.Add(time.Duration(i)*250*time.Millisecond), r.Due)
 	}
@@ -116,10 +116,10 @@ func TestSameTag(t *testing.T) {
 		first := ordered[0]
 		rapid.Check(t, func(t *rapid.T) {
 			jobs := rapid.Permutation(ordered).Draw(t, "jobs")
-			d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: jobs}, minute(9))
-			last := d.State.Last
-			require.Equal(t, first.Outcome == schedule.Unfinished, len(d.State.Running) == 1)
-			if len(d.State.Running) == 1 {
+			d := decide(s, state, schedule.Observation{JobsKnown: true, Jobs: jobs}, minute(9))
+			last := d.Checkpoint.Last
+			require.Equal(t, first.Outcome == schedule.Unfinished, len(d.Checkpoint.Running) == 1)
+			if len(d.Checkpoint.Running) == 1 {
 				return
 			}
 			require.Equal(t, first.Finished, last.Completed)

@@ -10,8 +10,8 @@ import (
 )
 
 // decided is the state of a job without a schedule, created at minute 0.
-func decided() schedule.State {
-	return schedule.State{Version: 1, Since: created, Handled: created.Add(-1)}
+func decided() schedule.Checkpoint {
+	return schedule.Checkpoint{Version: 1, Begin: created, Handled: created.Add(-1)}
 }
 
 func tagsOf(runs []schedule.Run) (tags []string) {
@@ -40,11 +40,11 @@ func TestHistoryOfEachOutcome(t *testing.T) {
 		{history.Limit{}, history.Keep(0), []string{"ok 1", "ok 6"}, []string{"failed", "lost", "stopped", "cancelled"}},
 		{history.Keep(0), history.Limit{}, []string{"failed", "lost", "stopped", "cancelled"}, []string{"ok 1", "ok 6"}},
 	} {
-		s := schedule.DefaultSpec()
+		s := schedule.DefaultPolicy()
 		s.UID, s.Created, s.History = "2f6a", created, history.Limits{Succeeded: tt.succeeded, Failed: tt.failed}
-		d := schedule.Decide(s, state, seen, minute(9))
-		require.Equal(t, tt.keep, tagsOf(d.State.Completed))
-		require.Equal(t, tt.drop, d.State.PendingDeletion)
+		d := decide(s, state, seen, minute(9))
+		require.Equal(t, tt.keep, tagsOf(d.Checkpoint.Completed))
+		require.Equal(t, tt.drop, d.Checkpoint.PendingDeletion)
 		require.Equal(t, tt.drop, d.Delete)
 	}
 }

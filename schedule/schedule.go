@@ -7,18 +7,22 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-// A Schedule defines when runs are due. [ISO8601] returns the Schedule of a repeating interval; a
-// cron expression can be another.
+// A Schedule defines the occurrences of a job. [ISO8601] returns the Schedule of a repeating interval;
+// a cron expression can be another.
 type Schedule interface {
-	// String identifies the schedule. A job whose schedule has another text starts
-	// anew, by rule 1 of the package comment.
+	// String is for people.
 	String() string
+	// Identity is the same for schedules with one start, recurrence and zone, however these are
+	// written. A job whose schedule has another identity starts anew, by rule 1 of the package comment.
+	Identity() string
+	// Zone is the zone in which occurrences are written. It is never nil.
+	Zone() *time.Location
 	// From returns the occurrences of a job that has the schedule from a time on.
 	// None is before that time.
 	From(time.Time) Occurrences
 }
 
-// Occurrences are the times at which runs are due. They strictly increase. Occurrences that are
+// Occurrences are the times of a schedule. They strictly increase. Occurrences that are
 // a [Counter], too, are faster after a long outage.
 type Occurrences interface {
 	// Next returns the first occurrence later than a time, and false if there is none.
@@ -52,26 +56,32 @@ type repeating struct {
 	zone     *time.Location
 }
 
-func (r repeating) String() string {
-	return strings.TrimSuffix(r.interval.String()+" "+r.zone.String(), " UTC")
+func (r repeating) String() string { return inWords(r.interval.String(), r.zone) }
+
+func inWords(text string, zone *time.Location) string {
+	return strings.TrimSuffix(text+" "+zone.String(), " UTC")
 }
 
-func (r repeating) From(since time.Time) Occurrences {
-	o, _ := r.interval.Occurrences(latest(since, beginning), r.zone) // it fails only for the zero time
+func (r repeating) Identity() string { return r.interval.Identity() + " " + r.zone.String() }
+
+func (r repeating) Zone() *time.Location { return r.zone }
+
+func (r repeating) From(begin time.Time) Occurrences {
+	o, _ := r.interval.Occurrences(latest(begin, firstTime), r.zone) // it fails only for the zero time
 	return o
 }
 
-// occurrences returns the occurrences of a schedule; without a schedule there are none.
-func occurrences(s Schedule, since time.Time) Counter {
-	if s == nil {
-		return interval.Occurrences{}
-	}
-	o := s.From(since)
+// firstTime is the first time that is not the zero time, which is no time.
+var firstTime = time.Time{}.Add(1)
+
+// occurrences returns the occurrences of a schedule as a Counter.
+func occurrences(s Schedule, begin time.Time) Counter {
+	o := s.From(begin)
 	if c, ok := o.(Counter); ok {
 		return c
 	}
 	return stepwise{next: func(after time.Time) time.Time {
 		t, _ := o.Next(after)
 		return t
-	}, since: interval.Clamp(since)}
+	}, begin: interval.Clamp(begin)}
 }

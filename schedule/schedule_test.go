@@ -41,7 +41,7 @@ func TestNextOfAFunction(t *testing.T) {
 	for next, want := range map[time.Time]bool{
 		minute(5): false, minute(5).Add(1): true, minute(4): false, {}: false, end: false, end.Add(-1): true, end.Add(-1).In(time.FixedZone("", 3600)): true,
 	} {
-		o := schedule.FromNext("text", func(time.Time) time.Time { return next }).From(minute(1))
+		o := schedule.FromNext("text", "text", nil, func(time.Time) time.Time { return next }).From(minute(1))
 		got, ok := o.Next(minute(5))
 		require.Equal(t, want, ok, next)
 		if want {
@@ -49,7 +49,7 @@ func TestNextOfAFunction(t *testing.T) {
 		}
 	}
 	var asked []time.Time
-	o := schedule.FromNext("text", func(after time.Time) time.Time { asked = append(asked, after); return time.Time{} }).From(minute(5))
+	o := schedule.FromNext("text", "text", nil, func(after time.Time) time.Time { asked = append(asked, after); return time.Time{} }).From(minute(5))
 	o.Next(minute(4))
 	o.Next(minute(5))
 	require.Equal(t, []time.Time{minute(5).Add(-1), minute(5)}, asked)
@@ -58,7 +58,7 @@ func TestNextOfAFunction(t *testing.T) {
 // The last occurrence is found with few calls, also if a season of occurrences ended long ago.
 func TestLastOfASeason(t *testing.T) {
 	calls := 0
-	season := schedule.FromNext("each minute of January to June", func(after time.Time) time.Time {
+	season := schedule.FromNext("each minute of January to June", "each minute of January to June", nil, func(after time.Time) time.Time {
 		calls++
 		next := after.Truncate(time.Minute).Add(time.Minute)
 		if next.Month() > time.June {

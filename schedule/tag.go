@@ -10,26 +10,27 @@ import (
 )
 
 // A tag is a DNS label of at most 34 characters. The tag of a scheduled run has its
-// instant, which can be read from the tag, and then what tells jobs apart. The tag of
+// occurrence in UTC, which can be read from the tag, and then what tells jobs apart. The tag of
 // a run on demand is unlike any other. Tags must never change: a run
 // would start again under its new tag.
 
 const tagTime = "20060102t150405"
 
-// scheduledTag is the tag of the run due at an instant.
-func scheduledTag(uid string, due time.Time) string {
-	text := due.Format(tagTime)
-	if n := due.Nanosecond(); n > 0 {
+// scheduledTag is the tag of the run of an occurrence.
+func scheduledTag(uid string, occurrence time.Time) string {
+	text := occurrence.UTC().Format(tagTime)
+	if n := occurrence.Nanosecond(); n > 0 {
 		text += fmt.Sprintf("-%09d", n)
 	}
 	return text + "-" + digest(4, uid, text)
 }
 
-// scheduledAt returns the instant of a tag that scheduledTag has made.
-func scheduledAt(uid, tag string) (time.Time, bool) {
+// TagOccurrence returns the occurrence in the tag of a scheduled run of the job with a UID, in UTC, and
+// false for other tags.
+func TagOccurrence(uid, tag string) (time.Time, bool) {
 	text := tag[:max(0, strings.LastIndexByte(tag, '-'))]
-	due, err := time.Parse(tagTime, strings.Replace(text, "-", ".", 1))
-	return due, err == nil && scheduledTag(uid, due) == tag
+	occurrence, err := time.Parse(tagTime, strings.Replace(text, "-", ".", 1))
+	return occurrence, err == nil && scheduledTag(uid, occurrence) == tag
 }
 
 // RequestTag returns the tag of the run that a request with an ID asks for, of a job with a UID.

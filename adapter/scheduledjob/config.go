@@ -26,7 +26,7 @@ type Config struct {
 	Namespace string // of the ScheduledJob
 	Name      string // of the ScheduledJob
 
-	Schedule    schedule.Spec
+	Policy      schedule.Policy
 	PodCount    int32 // pods that a run starts together
 	MaxRestart  int32 // times that a failing pod is replaced
 	ExecTimeout int64 // seconds that a pod may be active; 0 means no limit
@@ -69,21 +69,21 @@ type Inputs struct {
 // used then.
 func (s *ScheduledJob) Config(in Inputs) (Config, error) {
 	r := reader{spec: &s.Spec, inputs: in}
-	c := Config{Namespace: s.Namespace, Name: s.Name, Schedule: schedule.DefaultSpec()}
+	c := Config{Namespace: s.Namespace, Name: s.Name, Policy: schedule.DefaultPolicy()}
 	r.object(s.Name)
 	for _, w := range s.renamed {
 		r.warnings.Add(*w)
 	}
-	c.Schedule.UID, c.Schedule.Created = string(s.UID), s.CreationTimestamp.Time
-	r.schedule(&c.Schedule)
-	r.after(s.Name, &c.Schedule)
+	p := &c.Policy
+	p.UID, p.Created = string(s.UID), s.CreationTimestamp.Time
+	p.Unblock, p.Rewind = s.Annotations[schedule.AnnotationUnblock], s.Annotations[schedule.AnnotationRewind]
+	r.schedule(p)
+	r.after(s.Name, p)
 	r.numbers(&c)
-	if s.Spec.Selector != nil {
-		r.warnings.Add(field.Error{Path: "spec.selector", Found: "one", Fix: "none; it is ignored, because a Job makes its own"})
-	}
-	r.concurrency(&c.Schedule)
+	r.concurrency(p)
 	r.jobs(&c)
 	r.templates(s.Namespace, &c, in.PodTemplate)
+	r.ineffective(&c)
 	c.Warnings = field.All(r.warnings.Err())
 	return c, r.problems.Err()
 }
@@ -95,55 +95,76 @@ type reader struct {
 	problems, warnings field.Errors
 }
 
-// or sets a value from a field, unless the field is unset.
-func or[T any](to, of *T) {
-	if of != nil {
-		*to = *of
+// set sets a value from a field, unless the field is unset.
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
 	}
 }
 
-func (r *reader) schedule(s *schedule.Spec) {
+func (r *reader) schedule(p *schedule.Policy) {
 	const path = "spec.schedule."
-	of := value(r.spec.Schedule)
-	zone := r.zone(path+"timeZone", of.TimeZone)
-	text, name := of.TimeSpec, path+"timeSpec"
-	s.Schedule = schedule.ISO8601(r.interval(name, text), zone)
+	spec := value(r.spec.Schedule)
+	zone := r.zone(path+"timeZone", spec.TimeZone)
+	text, name := spec.TimeSpec, path+"timeSpec"
+	p.Schedule = schedule.ISO8601(r.interval(name, text), zone)
 	switch {
-	case of.Cron == "":
+	case spec.Cron == "":
 	case text != "":
-		r.problems.Add(field.Error{Path: path + "cron", Found: strconv.Quote(of.Cron) + ", and a timeSpec", Fix: "only one of the two"})
+		r.problems.Add(field.Error{Path: path + "cron", Found: strconv.Quote(spec.Cron) + ", and a timeSpec", Fix: "only one of the two"})
 	default:
-		text, name = of.Cron, path+"cron"
-		s.Schedule = r.cron(name, text, zone)
+		text, name = spec.Cron, path+"cron"
+		p.Schedule = r.cron(name, text, zone)
 	}
-	jitter := optional(r, path+"jitterSeconds", of.JitterSeconds, 0, math.MaxInt32)
-	s.Schedule = schedule.Jitter(s.Schedule, time.Duration(jitter)*time.Second, s.UID)
-	s.Schedule = schedule.Until(s.Schedule, value(of.EndTime).Time)
-	r.occurs(name, text, s)
-	s.MaxCatchUp = int(optional(r, path+"maxCatchUp", of.MaxCatchUp, 1, MaxHistory))
-	or(&s.SkipOutdated, of.SkipOutdated)
-	or(&s.BlockOnFailure, of.BlockOnFailure)
-	s.Suspended = value(r.spec.Suspend)
-	s.StartingDeadline = time.Duration(optional(r, "spec.startingDeadlineSeconds", r.spec.StartingDeadlineSeconds, 1, math.MaxInt32)) * time.Second
+	p.End, p.Jitter = value(spec.EndTime).Time, r.seconds(path+"jitterSeconds", spec.JitterSeconds, 0)
+	if p.Schedule != nil {
+		_, ok := p.Next(p.Created, p.Created.Add(-1))
+		r.warnings.Check(ok, name, text, "a schedule with a time after the creation, of a day that exists; no run will be due")
+	}
+	p.MaxCatchUp = int64(optional(r, path+"maxCatchUp", spec.MaxCatchUp, 1, MaxHistory))
+	set(&p.SkipOutdated, spec.SkipOutdated)
+	set(&p.BlockOnFailure, spec.BlockOnFailure)
+	p.Suspended = value(r.spec.Suspend)
+	p.StartingDeadline = r.seconds("spec.startingDeadlineSeconds", r.spec.StartingDeadlineSeconds, 1)
 }
 
-// occurs warns of a schedule without an occurrence at or after the creation, such as one that
-// ended before it.
-func (r *reader) occurs(path, text string, s *schedule.Spec) {
-	if s.Schedule != nil {
-		_, ok := s.Schedule.From(s.Created).Next(s.Created.Add(-1))
-		r.warnings.Check(ok, path, text, "a schedule with a time after the creation; no run will be due")
+// seconds returns the duration of a field in seconds.
+func (r *reader) seconds(path string, n *int64, minimum int64) schedule.Duration {
+	return schedule.Duration(optional(r, path, n, minimum, math.MaxInt32)) * schedule.Duration(time.Second)
+}
+
+// paths are the fields of a policy.
+var paths = map[string]string{
+	"End": "spec.schedule.endTime", "Jitter": "spec.schedule.jitterSeconds", "SkipOutdated": "spec.schedule.skipOutdated",
+	"BlockOnFailure": "spec.schedule.blockOnFailure", "Suspended": "spec.suspend",
+	"StartingDeadline": "spec.startingDeadlineSeconds", "MaxCatchUp": "spec.schedule.maxCatchUp",
+}
+
+// ineffective warns of fields without an effect.
+func (r *reader) ineffective(c *Config) {
+	for _, w := range field.All(c.Policy.Warnings()) {
+		r.warnings.Add(field.Error{Path: paths[w.Path], Found: w.Found, Fix: strings.Replace(w.Fix, "as Concurrency", "as concurrencyPolicy", 1)})
 	}
+	spec := r.spec
+	if c.Policy.Schedule == nil && spec.Schedule != nil {
+		r.warnings.Check(spec.Schedule.TimeZone == "", "spec.schedule.timeZone", spec.Schedule.TimeZone, "a schedule; without one it has no effect")
+	}
+	r.warnings.Check(spec.Selector == nil, "spec.selector", "one", "none; it is ignored, because a Job makes its own")
+	replaced := spec.SuccessfulJobsHistoryLimit != nil && spec.FailedJobsHistoryLimit != nil
+	r.warnings.Check(spec.HistoryLimit == nil || !replaced, "spec.historyLimit", value(spec.HistoryLimit), "none: the limits of successful and failed Jobs replace it")
+	job, pod := value(c.ActiveDeadline), c.ExecTimeout
+	hasBoth := job > 0 && pod > 0
+	r.warnings.Check(!hasBoth || pod < job, "spec.execTimeout", pod, fmt.Sprintf("less than %d, the value of activeDeadlineSeconds, which ends a Job first", job))
 }
 
 // concurrency reads the policy. allowConcurrentRun agrees with Allow, or with any other
 // policy; alone, false is Wait.
-func (r *reader) concurrency(s *schedule.Spec) {
+func (r *reader) concurrency(p *schedule.Policy) {
 	const path = "spec.concurrencyPolicy"
 	policy, allow := r.spec.ConcurrencyPolicy, true
-	or(&allow, r.spec.AllowConcurrentRun)
+	set(&allow, r.spec.AllowConcurrentRun)
 	if !allow {
-		s.Concurrency = schedule.Wait
+		p.Concurrency = schedule.Wait
 	}
 	switch {
 	case policy == "":
@@ -152,7 +173,7 @@ func (r *reader) concurrency(s *schedule.Spec) {
 	case r.spec.AllowConcurrentRun != nil && allow != (policy == schedule.Allow):
 		r.problems.Check(false, path, policy, fmt.Sprintf("a policy that agrees with %t, the value of spec.allowConcurrentRun, or only one of the two", allow))
 	default:
-		s.Concurrency = policy
+		p.Concurrency = policy
 	}
 }
 
@@ -167,6 +188,9 @@ func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule 
 	if r.inputs.Cron == nil {
 		r.problems.Check(false, path, text, "timeSpec; this program reads no cron expressions")
 		return nil
+	}
+	for _, note := range CronNotes(text) {
+		r.warnings.Add(field.Error{Path: path, Found: note.Found, Fix: note.Fix})
 	}
 	s, err := r.inputs.Cron(text, zone)
 	if err != nil {
@@ -202,7 +226,7 @@ func (r *reader) interval(path, text string) interval.Interval {
 	i, err := interval.Parse(text)
 	if wrong := (*interval.ParseError)(nil); errors.As(err, &wrong) {
 		found, fix, _ := strings.Cut(wrong.Error(), ": want ")
-		if cronFields := len(strings.Fields(text)); cronFields == 5 {
+		if isCron := len(strings.Fields(text)) == 5 || strings.HasPrefix(text, "@"); isCron {
 			fix = "spec.schedule.cron for a cron expression"
 		}
 		r.problems.Add(field.Error{Path: path, Found: strconv.Quote(text) + ", whose " + found, Fix: fix})
@@ -220,7 +244,7 @@ func (r *reader) zone(path, name string) *time.Location {
 	return zone
 }
 
-func (r *reader) after(name string, s *schedule.Spec) {
+func (r *reader) after(name string, p *schedule.Policy) {
 	if n := len(r.spec.After); n > MaxAfter {
 		r.problems.Check(false, "spec.after", n, fmt.Sprintf("at most %d dependencies", MaxAfter))
 		return
@@ -232,46 +256,46 @@ func (r *reader) after(name string, s *schedule.Spec) {
 		r.problems.Check(d.Job == "" || d.Job != name, path+".job", d.Job, "another ScheduledJob, because each run would request the next")
 		r.problems.Check(slices.Contains([]schedule.Outcome{schedule.Succeeded, schedule.Failed, schedule.Any}, dependency.Outcome),
 			path+".outcome", d.Outcome, "succeeded, failed or any")
-		if slices.Contains(s.After, dependency) {
+		if slices.Contains(p.After, dependency) {
 			r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%s %s once more", d.Job, dependency.Outcome), Fix: "each dependency once"})
 		}
-		s.After = append(s.After, dependency)
+		p.After = append(p.After, dependency)
 	}
 }
 
 func (r *reader) numbers(c *Config) {
 	c.PodCount, c.MaxRestart = 1, 1
-	or(&c.PodCount, r.spec.PodCount)
+	set(&c.PodCount, r.spec.PodCount)
 	r.within("spec.podCount", int64(c.PodCount), 1, MaxPodCount)
-	or(&c.MaxRestart, r.spec.MaxRestart)
+	set(&c.MaxRestart, r.spec.MaxRestart)
 	r.within("spec.maxRestart", int64(c.MaxRestart), 0, math.MaxInt32)
 	c.ExecTimeout = optional(r, "spec.execTimeout", r.spec.ExecTimeout, 1, math.MaxInt32)
 	for _, limit := range []struct {
-		path string
-		n    *int32
-		of   []*history.Limit
+		path   string
+		n      *int32
+		limits []*history.Limit
 	}{
-		{"spec.historyLimit", r.spec.HistoryLimit, []*history.Limit{&c.Schedule.History.Succeeded, &c.Schedule.History.Failed}},
-		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Succeeded}},
-		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []*history.Limit{&c.Schedule.History.Failed}},
+		{"spec.historyLimit", r.spec.HistoryLimit, []*history.Limit{&c.Policy.History.Succeeded, &c.Policy.History.Failed}},
+		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []*history.Limit{&c.Policy.History.Succeeded}},
+		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []*history.Limit{&c.Policy.History.Failed}},
 	} {
 		n := optional(r, limit.path, limit.n, 0, MaxHistory)
-		for _, to := range limit.of {
+		for _, l := range limit.limits {
 			if limit.n != nil {
-				*to = history.Keep(int(n))
+				*l = history.Keep(int(n))
 			}
 		}
 	}
 }
 
 // optional returns the value of a field, which must be within bounds, or 0 if it is unset.
-func optional[T int32 | int64](r *reader, path string, n *T, least, most int64) T {
+func optional[T int32 | int64](r *reader, path string, n *T, minimum, maximum int64) T {
 	if n != nil {
-		r.within(path, int64(*n), least, most)
+		r.within(path, int64(*n), minimum, maximum)
 	}
 	return value(n)
 }
 
-func (r *reader) within(path string, n, least, most int64) {
-	r.problems.Check(n >= least && n <= most, path, n, fmt.Sprintf("%d to %d", least, most))
+func (r *reader) within(path string, n, minimum, maximum int64) {
+	r.problems.Check(n >= minimum && n <= maximum, path, n, fmt.Sprintf("%d to %d", minimum, maximum))
 }

@@ -63,14 +63,14 @@ func TestDefaults(t *testing.T) {
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	require.Equal(t, scheduledjob.Config{
 		Namespace: "shop", Name: "report",
-		Schedule: schedule.Spec{
-			UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111", Created: c.Schedule.Created,
+		Policy: schedule.Policy{
+			UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111", Created: c.Policy.Created,
 			SkipOutdated: true, Concurrency: schedule.Allow,
 			History: history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
 		},
 		PodCount: 1, MaxRestart: 1, Template: template,
 	}, c)
-	require.True(t, c.Schedule.Created.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.True(t, c.Policy.Created.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	require.Empty(t, s.Spec.Template.Spec.RestartPolicy, "the template was changed")
 	c.Template.Spec.Containers[0].Image = "x"
 	require.Equal(t, "example.com/report:1", s.Spec.Template.Spec.Containers[0].Image, "memory is shared")
@@ -86,14 +86,14 @@ func TestEveryField(t *testing.T) {
   after: [{job: a}, {job: b, outcome: failed}, {job: b, outcome: any}]
 `)).Config(scheduledjob.Inputs{})
 	require.NoError(t, err)
-	require.Equal(t, repeating(t, "R/2026-03-01T02:00:00Z/P1D", "Europe/Berlin"), c.Schedule.Schedule)
-	require.Equal(t, [3]bool{false, true, false}, [3]bool{c.Schedule.SkipOutdated, c.Schedule.BlockOnFailure, c.Schedule.Concurrency == schedule.Allow})
+	require.Equal(t, repeating(t, "R/2026-03-01T02:00:00Z/P1D", "Europe/Berlin"), c.Policy.Schedule)
+	require.Equal(t, [3]bool{false, true, false}, [3]bool{c.Policy.SkipOutdated, c.Policy.BlockOnFailure, c.Policy.Concurrency == schedule.Allow})
 	require.Equal(t, [3]int64{0, 90, 7}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
-	require.Equal(t, history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}, c.Schedule.History)
+	require.Equal(t, history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}, c.Policy.History)
 	require.Equal(t, []schedule.Dependency{
 		{Job: "a", Outcome: schedule.Succeeded}, {Job: "b", Outcome: schedule.Failed}, {Job: "b", Outcome: schedule.Any},
-	}, c.Schedule.After)
-	require.NoError(t, schedule.Validate(c.Schedule))
+	}, c.Policy.After)
+	require.NoError(t, c.Policy.Validate())
 	require.Empty(t, c.Warnings)
 }
 
@@ -102,7 +102,7 @@ func TestEveryField(t *testing.T) {
 func TestSpellings(t *testing.T) {
 	for _, tt := range []struct{ one, other, differs, problem string }{
 		{"  schedule: {timeSpec: R3//PT1S}", "  scheduleSpec: {timeSpec: R3//PT1S}", "  scheduleSpec: {timeSpec: R4//PT1S}", "spec.scheduleSpec: found another value than in schedule"},
-		{"  schedule: {blockOnFailure: true}", "  scheduleSpec: {suspendOnFailure: true}", "  scheduleSpec: {suspendOnFailure: false}", "spec.scheduleSpec: found another value than in schedule"},
+		{"  schedule: {timeSpec: R//PT1H, blockOnFailure: true}", "  scheduleSpec: {timeSpec: R//PT1H, suspendOnFailure: true}", "  scheduleSpec: {timeSpec: R//PT1H, suspendOnFailure: false}", "spec.scheduleSpec: found another value than in schedule"},
 		{"  allowConcurrentRun: false", "  allowConcurrent: false", "  allowConcurrent: true", "spec.allowConcurrent: found another value than in allowConcurrentRun"},
 		{"  podCount: 3", "  PodCount: 3", "  PodCount: 4", "spec.PodCount: found another value than in podCount; use only one of the two"},
 	} {
@@ -141,7 +141,7 @@ func TestProblems(t *testing.T) {
 			"spec.historyLimit: found -2; use 0 to 1000"}},
 		{"too many pods", with("  PodCount: 100001\n"), []string{"spec.podCount: found 100001; use 1 to 100000"}},
 		{"time spec", with("  schedule: {timeSpec: R5/T01:00:00/PT01, timeZone: CET/Berlin}\n"), []string{
-			`spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`,
+			`spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S`,
 			`spec.schedule.timeZone: found "CET/Berlin"; use the name of a time zone, such as "Europe/Berlin"`}},
 		{"the machine's zone", with("  scheduleSpec: {timeZone: Local}\n"), []string{
 			`spec.schedule.timeZone: found "Local"; use the name of a time zone, such as "Europe/Berlin"`}},
@@ -247,16 +247,16 @@ func written(t require.TestingT, v any) string {
 // be due.
 func TestNeverDue(t *testing.T) {
 	daily := func(text string, zone *time.Location) (schedule.Schedule, error) {
-		return schedule.FromNext(text, func(after time.Time) time.Time { return after.In(zone).AddDate(0, 0, 1) }), nil
+		return schedule.FromNext(text, text, nil, func(after time.Time) time.Time { return after.In(zone).AddDate(0, 0, 1) }), nil
 	}
 	_, err := read(t, minimal+"  schedule: {cron: 0 6 * * *, timeZone: Atlantis}\n").Config(scheduledjob.Inputs{Cron: daily})
 	require.EqualError(t, err, `spec.schedule.timeZone: found "Atlantis"; use the name of a time zone, such as "Europe/Berlin"`)
 	never := func(string, *time.Location) (schedule.Schedule, error) {
-		return schedule.FromNext("0 0 31 2 *", func(time.Time) time.Time { return time.Time{} }), nil
+		return schedule.FromNext("0 0 31 2 *", "0 0 31 2 *", nil, func(time.Time) time.Time { return time.Time{} }), nil
 	}
 	for text, want := range map[string]string{
 		"timeSpec: R//PT1H": "", "timeSpec: R1/2026-01-01T00:00Z/PT1H": "", "timeSpec: R0//PT1H": "spec.schedule.timeSpec",
-		"timeSpec: R2/2025-12-31T22:59:59Z/PT1H": "spec.schedule.timeSpec", "cron: 0 0 31 2 *": "spec.schedule.cron", "timeZone: Asia/Tokyo": "",
+		"timeSpec: R2/2025-12-31T22:59:59Z/PT1H": "spec.schedule.timeSpec", "cron: 0 0 31 2 *": "spec.schedule.cron", "jitterSeconds: 0": "",
 	} {
 		c, err := read(t, minimal+"  schedule: {"+text+"}\n").Config(scheduledjob.Inputs{Cron: never})
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package scheduledjob_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +18,10 @@ import (
 
 // The fields of a CronJob have its meaning.
 func TestCronJobFields(t *testing.T) {
-	s := read(t, with(`  suspend: true
+	s := read(t, with(`  schedule: {timeSpec: R//PT1H}
+  suspend: true
   startingDeadlineSeconds: 90
   concurrencyPolicy: Forbid
-  historyLimit: 7
   failedJobsHistoryLimit: 1
   successfulJobsHistoryLimit: 3
   ttlSecondsAfterFinished: 299
@@ -30,10 +31,10 @@ func TestCronJobFields(t *testing.T) {
 `))
 	c, err := s.Config(scheduledjob.Inputs{})
 	require.NoError(t, err)
-	require.True(t, c.Schedule.Suspended)
-	require.Equal(t, 90*time.Second, c.Schedule.StartingDeadline)
-	require.Equal(t, schedule.Forbid, c.Schedule.Concurrency)
-	require.Equal(t, history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(1)}, c.Schedule.History)
+	require.True(t, c.Policy.Suspended)
+	require.EqualValues(t, 90*time.Second, c.Policy.StartingDeadline)
+	require.Equal(t, schedule.Forbid, c.Policy.Concurrency)
+	require.Equal(t, history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(1)}, c.Policy.History)
 	require.Empty(t, c.Warnings)
 
 	job := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec
@@ -67,7 +68,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 	} {
 		c, err := read(t, with("  "+text+"\n")).Config(scheduledjob.Inputs{})
 		require.NoError(t, err, text)
-		require.Equal(t, want, c.Schedule.Concurrency, text)
+		require.Equal(t, want, c.Policy.Concurrency, text)
 	}
 	for text, want := range map[string]string{
 		"concurrencyPolicy: forbid":                             `spec.concurrencyPolicy: found "forbid"; use Allow, Wait, Forbid or Replace`,
@@ -104,7 +105,7 @@ func TestCron(t *testing.T) {
 	}
 	c, err := config(" 0 6 * * *")
 	require.NoError(t, err)
-	require.Equal(t, "0 6 * * * Europe/Berlin", c.Schedule.Schedule.String())
+	require.Equal(t, "0 6 * * * Europe/Berlin", c.Policy.Schedule.String())
 	require.Equal(t, "Europe/Berlin", in.String())
 	for text, want := range map[string]string{
 		"x": "no minute", "TZ=UTC 0 6 * * *": "a zone belongs in the time zone of the schedule", "@every 1h": "@every has no fixed times; use an interval such as R//PT1H",
@@ -114,7 +115,7 @@ func TestCron(t *testing.T) {
 	}
 	s, err := inputs.Cron(" 0 6 * * *", nil)
 	require.NoError(t, err)
-	require.Equal(t, "0 6 * * * UTC", s.String())
+	require.Equal(t, "0 6 * * *", s.String())
 }
 
 type nexter func(time.Time) time.Time
@@ -149,9 +150,87 @@ func TestProposalsText(t *testing.T) {
 	s := read(t, fmt.Sprintf(proposal, "scaledjob.github.io/v1alpha1", "ScheduledJob", "myJob", "R5/T01:00:00/PT01"))
 	_, err = s.Config(scheduledjob.Inputs{})
 	require.EqualError(t, err, `metadata.name: found "myJob"; use a name of lower-case letters, digits, - and ., such as "my-job"
-spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?`)
+spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S`)
 	c, err := read(t, fmt.Sprintf(proposal, "scaledjob.github.io/v1alpha1", "ScheduledJob", "my-job", "R5/T01:00:00/PT1H")).Config(scheduledjob.Inputs{})
 	require.NoError(t, err)
-	require.Equal(t, schedule.Wait, c.Schedule.Concurrency)
+	require.Equal(t, schedule.Wait, c.Policy.Concurrency)
 	require.Equal(t, [3]int64{2, 100, 1}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
+}
+
+// What may surprise in a cron expression is a warning with something to use instead.
+func TestCronNotes(t *testing.T) {
+	for expression, want := range map[string][]scheduledjob.CronNote{
+		"*/15 */6 * * *": nil, "0 6 1 * *": nil, "0 6 * * 1": nil, "@daily": nil, "0 0 */1 * 1": nil,
+		"*/90 * * * *": {{"*/90 as minute: minute 0 of each hour only", "the timeSpec R//PT90M for a run every 90 minutes"}},
+		"*/45 * * * *": {{"*/45 as minute: the last of each hour is 45, and the next is 0", "the timeSpec R//PT45M for a run every 45 minutes"}},
+		"0 */36 * * *": {{"*/36 as hour: hour 0 of each day only", "the timeSpec R//PT36H for a run every 36 hours"}},
+		"0 0 1 * 1":    {{"1 as day of month and 1 as day of week: a day that matches one of them is enough", "* for one of them, unless that is meant"}},
+	} {
+		require.Equal(t, want, scheduledjob.CronNotes(expression), expression)
+	}
+	c, err := read(t, minimal+"  schedule: {cron: '*/90 * * * *'}\n").Config(scheduledjob.Inputs{Cron: scheduledjob.Cron(func(string) (nexter, error) {
+		return func(after time.Time) time.Time { return after.Add(time.Hour) }, nil
+	})})
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1)
+	require.Equal(t, "spec.schedule.cron: found */90 as minute: minute 0 of each hour only; use the timeSpec R//PT90M for a run every 90 minutes", c.Warnings[0].Error())
+}
+
+// An expression is the same schedule however it is written.
+func TestCronIdentity(t *testing.T) {
+	type values struct{ Minute int }
+	parse := scheduledjob.Cron(func(text string) (valued, error) { return valued{values{len(strings.Fields(text))}}, nil })
+	one, err := parse("0 6", nil)
+	require.NoError(t, err)
+	other, err := parse(" 0  06 ", time.UTC)
+	require.NoError(t, err)
+	require.Equal(t, one.Identity(), other.Identity())
+	other, err = parse("0 6 7", nil)
+	require.NoError(t, err)
+	require.NotEqual(t, one.Identity(), other.Identity())
+}
+
+type valued struct{ Values any }
+
+func (valued) Next(after time.Time) time.Time { return after.Add(time.Hour) }
+
+// A field without an effect is a warning.
+func TestFieldsWithoutEffect(t *testing.T) {
+	hourly := "  schedule: {timeSpec: R//PT1H, "
+	for text, path := range map[string]string{
+		hourly + "skipOutdated: false}\n  concurrencyPolicy: Forbid":                      "spec.schedule.skipOutdated",
+		hourly + "skipOutdated: false}\n  concurrencyPolicy: Replace":                     "spec.schedule.skipOutdated",
+		hourly + "maxCatchUp: 3}":                                                         "spec.schedule.maxCatchUp",
+		hourly + "skipOutdated: false, maxCatchUp: 3}\n  allowConcurrentRun: false":       "spec.schedule.maxCatchUp",
+		hourly + "jitterSeconds: 1}":                                                      "spec.schedule.jitterSeconds",
+		"  schedule: {jitterSeconds: 9}":                                                  "spec.schedule.jitterSeconds",
+		"  schedule: {endTime: 2027-01-01T00:00:00Z}":                                     "spec.schedule.endTime",
+		"  schedule: {skipOutdated: false}":                                               "spec.schedule.skipOutdated",
+		"  schedule: {blockOnFailure: true}":                                              "spec.schedule.blockOnFailure",
+		"  schedule: {maxCatchUp: 3}":                                                     "spec.schedule.maxCatchUp",
+		"  suspend: true":                                                                 "spec.suspend",
+		"  startingDeadlineSeconds: 9":                                                    "spec.startingDeadlineSeconds",
+		"  historyLimit: 1\n  successfulJobsHistoryLimit: 2\n  failedJobsHistoryLimit: 3": "spec.historyLimit",
+		"  execTimeout: 100\n  activeDeadlineSeconds: 100":                                "spec.execTimeout",
+		hourly + "skipOutdated: false, maxCatchUp: 3, jitterSeconds: 2, endTime: 2027-01-01T00:00:00Z, timeZone: Asia/Tokyo}\n  execTimeout: 9\n  activeDeadlineSeconds: 100": "",
+	} {
+		c, err := read(t, minimal+text+"\n").Config(scheduledjob.Inputs{})
+		require.NoError(t, err, text)
+		if path == "" {
+			require.Empty(t, c.Warnings, text)
+			continue
+		}
+		require.Len(t, c.Warnings, 1, text)
+		require.Equal(t, path, c.Warnings[0].Path, text)
+	}
+}
+
+// A schedule as in a CronJob gets the field that a ScheduledJob has for it.
+func TestScheduleAsText(t *testing.T) {
+	for text, fix := range map[string]string{
+		"0 6 * * *": "spec.schedule.cron for a cron expression", "@daily": "spec.schedule.cron for a cron expression", "R//PT1H": "spec.schedule.timeSpec for an interval",
+	} {
+		_, err := scheduledjob.Read([]byte(minimal + "  schedule: '" + text + "'\n"))
+		require.EqualError(t, err, fmt.Sprintf("spec.schedule: found %q; use %s", text, fix))
+	}
 }

@@ -34,14 +34,14 @@ spec:
 	}
 
 	one := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
-	d := schedule.Decide(config.Schedule, s.Status.State, schedule.Observed{JobsKnown: true}, one)
-	job := config.NewJob(s.Owner(), d.Start[0]) // to be created, when d.State is stored
+	d := schedule.Decide(config.Policy, schedule.Observation{Now: one, JobsKnown: true}, s.Status.Checkpoint)
+	job := config.NewJob(s.Owner(), d.Start[0]) // to be created, when d.Checkpoint is stored
 	fmt.Println(job.Name, *job.Spec.CompletionMode, *job.Spec.Completions)
 	fmt.Println(job.Spec.Template.Spec.Containers[0].Env[0])
 
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	seen := schedule.Observed{JobsKnown: true, Jobs: scheduledjob.Observe(s.UID, []batchv1.Job{*job}, nil)}
-	d = schedule.Decide(config.Schedule, d.State, seen, one.Add(time.Minute))
+	seen := schedule.Observation{Now: one.Add(time.Minute), JobsKnown: true, Jobs: s.Observe([]batchv1.Job{*job}, nil)}
+	d = schedule.Decide(config.Policy, seen, d.Checkpoint)
 	fmt.Println(d.Events[1], "- next", d.NextCheck)
 	// Output:
 	// report-20260101t010000-bb97431b Indexed 3
@@ -58,7 +58,7 @@ func ExampleScheduledJob_Config() {
 	_, err := s.Config(scheduledjob.Inputs{})
 	fmt.Println(err)
 	// Output:
-	// spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S; was R5/T01:00:00/PT1H meant?
+	// spec.schedule.timeSpec: found "R5/T01:00:00/PT01", whose byte 15 is "01"; use a unit behind the number: H, M or S
 	// spec.maxRestart: found -1; use 0 to 2147483647
 	// spec.template: found nothing; use a pod template, or a templateRef
 }

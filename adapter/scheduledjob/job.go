@@ -41,7 +41,14 @@ func TTLPatch(j *batchv1.Job) []byte {
 const (
 	EnvPodCount = "JOB_POD_COUNT" // number of pods of the run
 	EnvPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
-	EnvDue      = "JOB_DUE_AT"    // occurrence of the run, RFC 3339; not of other requested runs than those of a backfill
+	EnvDue      = "JOB_DUE_AT"    // occurrence of the run, in RFC 3339 and the zone of the schedule; not of requested runs without one
+	EnvDelay    = "JOB_DELAY"     // time after JOB_DUE_AT at which the run was due, by jitterSeconds, such as 19m55s
+)
+
+// Annotations of a Job with the same values.
+const (
+	AnnotationDue   = "scaledjob.github.io/due-at"
+	AnnotationDelay = "scaledjob.github.io/delay"
 )
 
 // NewJob returns the Job of a run of package schedule. Its controller is owner, also if the
@@ -67,8 +74,12 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 		},
 		Spec: *spec.DeepCopy(),
 	}
+	job.Annotations = map[string]string{}
 	if c.TTL != nil {
-		job.Annotations = map[string]string{AnnotationTTL: strconv.Itoa(int(*c.TTL))}
+		job.Annotations[AnnotationTTL] = strconv.Itoa(int(*c.TTL))
+	}
+	if due := dueAt(r); due != "" {
+		job.Annotations[AnnotationDue], job.Annotations[AnnotationDelay] = due, r.Delay.String()
 	}
 	c.limit(&job.Spec)
 	t := &job.Spec.Template
@@ -103,7 +114,7 @@ func labelOf(name string) string { return strings.TrimRight(fmt.Sprintf("%.63s",
 
 // env returns the variables of the template after the run's variables that it does not
 // set, so that the template's may refer to the run's.
-func (c *Config) env(r schedule.Run, own []corev1.EnvVar) []corev1.EnvVar {
+func (c *Config) env(r schedule.Run, template []corev1.EnvVar) []corev1.EnvVar {
 	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", batchv1.JobCompletionIndexAnnotation),
 	}}
@@ -111,15 +122,23 @@ func (c *Config) env(r schedule.Run, own []corev1.EnvVar) []corev1.EnvVar {
 		{Name: EnvPodCount, Value: strconv.Itoa(int(c.PodCount))},
 		{Name: EnvPodIndex, ValueFrom: index},
 	}
+	if due := dueAt(r); due != "" {
+		env = append(env, corev1.EnvVar{Name: EnvDue, Value: due}, corev1.EnvVar{Name: EnvDelay, Value: r.Delay.String()})
+	}
+	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
+		return slices.ContainsFunc(template, func(other corev1.EnvVar) bool { return other.Name == e.Name })
+	})
+	return append(env, template...)
+}
+
+// dueAt returns the occurrence that a run stands for, and "" if it stands for none.
+func dueAt(r schedule.Run) string {
 	due := r.Occurrence
 	if !r.OnDemand {
 		due = r.Due
 	}
-	if !due.IsZero() {
-		env = append(env, corev1.EnvVar{Name: EnvDue, Value: due.Format(time.RFC3339Nano)})
+	if due.IsZero() {
+		return ""
 	}
-	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
-		return slices.ContainsFunc(own, func(o corev1.EnvVar) bool { return o.Name == e.Name })
-	})
-	return append(env, own...)
+	return due.Format(time.RFC3339Nano)
 }

@@ -28,7 +28,7 @@ func TestNewJob(t *testing.T) {
 	s := read(t, string(data))
 	c, err := s.Config(scheduledjob.Inputs{})
 	require.NoError(t, err)
-	d := schedule.Decide(c.Schedule, schedule.State{}, schedule.Observed{JobsKnown: true}, s.CreationTimestamp.Add(time.Hour))
+	d := schedule.Decide(c.Policy, schedule.Observation{JobsKnown: true, Now: s.CreationTimestamp.Add(time.Hour)}, schedule.Checkpoint{})
 	require.Len(t, d.Start, 1)
 	data, err = os.ReadFile("testdata/report-job.yaml")
 	require.NoError(t, err)
@@ -37,6 +37,32 @@ func TestNewJob(t *testing.T) {
 	got := c.NewJob(s.Owner(), d.Start[0])
 	got.APIVersion, got.Kind = "batch/v1", "Job"
 	require.Equal(t, want, got)
+}
+
+// The occurrence of a run is written in the zone of its schedule, with the delay beside it.
+func TestDueAt(t *testing.T) {
+	s := read(t, minimal+"  schedule: {timeSpec: R/T00:00/P1D, timeZone: Europe/Berlin, jitterSeconds: 1800}\n")
+	s.UID = "u"
+	s.CreationTimestamp = metav1.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC)
+	c, err := s.Config(scheduledjob.Inputs{})
+	require.NoError(t, err)
+	d := schedule.Decide(c.Policy, schedule.Observation{JobsKnown: true, Now: time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)}, schedule.Checkpoint{})
+	j := c.NewJob(s.Owner(), d.Start[0])
+	require.Equal(t, "2026-07-01T00:00:00+02:00", j.Annotations[scheduledjob.AnnotationDue])
+	delay, err := time.ParseDuration(j.Annotations[scheduledjob.AnnotationDelay])
+	require.NoError(t, err)
+	require.Positive(t, delay)
+	require.Less(t, delay, 30*time.Minute)
+	env := map[string]string{}
+	for _, e := range j.Spec.Template.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	require.Equal(t, "2026-07-01T00:00:00+02:00", env[scheduledjob.EnvDue])
+	require.Equal(t, delay.String(), env[scheduledjob.EnvDelay])
+	status := scheduledjob.StatusOf(d)
+	require.Equal(t, "2026-07-02T00:00:00+02:00", status.NextScheduleTime)
+	requested := c.NewJob(s.Owner(), schedule.Run{Tag: "asked", OnDemand: true, Due: s.CreationTimestamp.Time})
+	require.NotContains(t, requested.Annotations, scheduledjob.AnnotationDue)
 }
 
 // The owner is the controller, whatever the reference says: Observe would not find the Job.
@@ -50,7 +76,7 @@ func TestControllerReference(t *testing.T) {
 		j := c.NewJob(owner, schedule.Run{Tag: "a"})
 		require.Equal(t, []metav1.OwnerReference{s.Owner()}, j.OwnerReferences)
 		require.Equal(t, is, owner.Controller, "the argument is as before")
-		require.True(t, scheduledjob.Owned(s.UID, j))
+		require.True(t, s.Owns(j))
 	}
 }
 
@@ -88,7 +114,7 @@ func TestWithoutTemplate(t *testing.T) {
 func propNames(t *rapid.T) {
 	name := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?){0,2}`).Draw(t, "name")
 	created := time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "created"), rapid.Int64Range(0, 1e9-1).Draw(t, "nanoseconds"))
-	seen := schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: rapid.StringN(1, -1, -1).Draw(t, "request")}}}
+	seen := schedule.Observation{Now: created.Add(time.Hour), JobsKnown: true, Requests: []schedule.Request{{ID: rapid.StringN(1, -1, -1).Draw(t, "request")}}}
 	hourly, err := interval.Parse("R//PT1H")
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +122,8 @@ func propNames(t *rapid.T) {
 	names := map[string]bool{}
 	for _, uid := range []string{"1", "2"} {
 		c := scheduledjob.Config{Name: name, PodCount: scheduledjob.MaxPodCount}
-		c.Schedule = schedule.Spec{UID: uid, Created: created, Schedule: schedule.ISO8601(hourly, nil), Concurrency: schedule.Allow}
-		for _, r := range schedule.Decide(c.Schedule, schedule.State{}, seen, created.Add(time.Hour)).Start {
+		c.Policy = schedule.Policy{UID: uid, Created: created, Schedule: schedule.ISO8601(hourly, nil), Concurrency: schedule.Allow}
+		for _, r := range schedule.Decide(c.Policy, seen, schedule.Checkpoint{}).Start {
 			j := c.NewJob(metav1.OwnerReference{}, r)
 			names[j.Name] = true
 			problems := slices.Concat(validation.IsDNS1123Label(j.Name+"-99999"),

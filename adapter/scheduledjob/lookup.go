@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/term"
@@ -25,9 +26,10 @@ import (
 // An Observation holds the Jobs of a ScheduledJob, and the pods that are left of others. Only
 // [Tracker.Observe] makes one: [Tracker.Carry] sends nothing from another.
 type Observation struct {
-	schedule.Observed               // without requests, cancellations and upstreams
-	Cached            []batchv1.Job // all Jobs of the ScheduledJob
-	Left              []corev1.Pod  // of active runs whose Job is gone
+	schedule.Observation               // without the time, requests, cancellations and upstreams
+	Cached               []batchv1.Job // the Jobs of the runs
+	Foreign              []batchv1.Job // other Jobs that the ScheduledJob controls, such as a copy of the Job of a run
+	Orphans              []corev1.Pod  // of active runs whose Job is gone
 	// Ending reports that the namespace is being deleted. Unfinished Jobs are deleted then,
 	// because Kubernetes keeps the deleted pods of a Job that cannot replace them.
 	Ending bool
@@ -41,30 +43,57 @@ type Observation struct {
 // state is newer than the cache or of another ScheduledJob. The error joins the reads that failed.
 // The observation can be used with it: its JobsKnown is false if a decision needs such a read.
 func (t *Tracker) Observe(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job, revision int64) (Observation, error) {
-	o := Observation{term: t.Terms.Term(), Observed: schedule.Observed{Revision: revision, DeletedBy: map[string]string{}}}
-	for _, j := range jobs {
-		if j.Namespace == s.Namespace { // in others, anybody may name s as the owner, with the names and tags of its runs
-			o.Cached = append(o.Cached, j)
-		}
-	}
+	o := Observation{term: t.Terms.Term(), Observation: schedule.Observation{Revision: revision, DeletedBy: map[string]string{}}}
+	o.divide(s, jobs)
 	t.mutex.Lock()
 	o.Rejected = slices.Clone(t.rejected[s.UID])
 	t.mutex.Unlock()
-	newer := revision > 0 && revision < s.Status.JobsRevision || s.Status.UID != "" && s.Status.UID != string(s.UID)
-	if newer {
+	isNewer := revision > 0 && revision < s.Status.JobsRevision
+	isOthers := s.Status.UID != "" && s.Status.UID != string(s.UID)
+	settles := t.settles(s)
+	if isNewer || isOthers || settles {
 		if err := t.consistent(ctx, s, &o); err != nil {
 			return o, err
 		}
+		o.Settled = settles
 	}
 	pods, err := t.failedPods(ctx, s, o.Cached)
 	if err == nil {
 		err = t.missing(ctx, s, &o)
 	}
 	if err == nil {
-		o.JobsKnown, o.Jobs = true, Observe(s.UID, o.Cached, append(pods, o.Left...))
+		o.JobsKnown, o.Jobs = true, s.Observe(o.Cached, append(pods, o.Orphans...))
 		err = t.deletedBy(ctx, s, &o)
 	}
 	return o, errors.Join(err, t.ending(ctx, &o))
+}
+
+// divide tells the Jobs of runs from others.
+func (o *Observation) divide(s *ScheduledJob, jobs []batchv1.Job) {
+	o.Cached, o.Foreign = nil, nil
+	for _, j := range jobs {
+		switch {
+		case s.Owns(&j):
+			o.Cached = append(o.Cached, j)
+		case s.Controls(&j):
+			o.Foreign = append(o.Foreign, j)
+		}
+	}
+}
+
+// settles reports whether a consistent read shows if creates had an effect that a clock that was ahead
+// has decided: none of them may still arrive.
+func (t *Tracker) settles(s *ScheduledJob) (found bool) {
+	for _, r := range s.Status.Pending {
+		isFuture := !r.OnDemand && r.Due.Add(time.Duration(r.Delay)).After(t.Now())
+		if r.Tried.IsZero() || !isFuture {
+			continue
+		}
+		if found = true; t.mayArrive(types.NamespacedName{Namespace: s.Namespace, Name: adapter.JobName(s.Name, r.Tag)}) {
+			return false
+		}
+	}
+	return found
 }
 
 // ending finds out whether the namespace of unfinished Jobs without an active pod is being deleted.
@@ -98,29 +127,25 @@ func (t *Tracker) consistent(ctx context.Context, s *ScheduledJob, o *Observatio
 	if err != nil {
 		return fmt.Errorf("read the Jobs, which are older than the status: %w", err)
 	}
-	o.Consistent, o.Cached = true, nil
+	o.Consistent = true
 	o.Revision, _ = strconv.ParseInt(l.ResourceVersion, 10, 64)
-	for _, j := range l.Items {
-		if Owned(s.UID, &j) {
-			o.Cached = append(o.Cached, j)
-		}
-	}
+	o.divide(s, l.Items)
 	return nil
 }
 
 // failedPods lists the pods of Jobs that have failed since the state was stored. So the
 // controller need not watch pods.
 func (t *Tracker) failedPods(ctx context.Context, s *ScheduledJob, jobs []batchv1.Job) ([]corev1.Pod, error) {
-	known := map[string]bool{}
+	completed := map[string]bool{}
 	for _, r := range s.Status.Completed {
-		known[r.Tag] = true
+		completed[r.Tag] = true
 	}
 	for _, tag := range s.Status.PendingDeletion {
-		known[tag] = true
+		completed[tag] = true
 	}
 	var pods []corev1.Pod
 	for _, j := range jobs {
-		if adapter.JobOf(&j).Phase != adapter.Failed || known[j.Labels[LabelTag]] {
+		if adapter.JobOf(&j).Phase != adapter.Failed || completed[j.Labels[LabelTag]] {
 			continue
 		}
 		l, err := t.Client.CoreV1().Pods(j.Namespace).List(ctx, metav1.ListOptions{
@@ -139,19 +164,19 @@ func (t *Tracker) failedPods(ctx context.Context, s *ScheduledJob, jobs []batchv
 // active as long as its pods.
 func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) error {
 	for _, r := range gone(s, o) {
-		there, err := t.Client.BatchV1().Jobs(s.Namespace).Get(ctx, adapter.JobName(s.Name, r.Tag), metav1.GetOptions{})
+		found, err := t.Client.BatchV1().Jobs(s.Namespace).Get(ctx, adapter.JobName(s.Name, r.Tag), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return fmt.Errorf("find the Job of run %s: %w", r.Tag, err)
-		case Owned(s.UID, there):
+		case s.Owns(found):
 			return fmt.Errorf("the Job of run %s is not in the cache yet", r.Tag)
 		}
 		pods, err := t.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name), LabelTag: r.Tag}.String()})
 		if err != nil {
 			return fmt.Errorf("list the pods of run %s: %w", r.Tag, err)
 		}
-		o.Left = append(o.Left, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return over(&p) })...)
+		o.Orphans = append(o.Orphans, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return finished(&p) || !s.ownsPod(&p) })...)
 	}
 	return nil
 }

@@ -17,53 +17,53 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// Observe returns the runs of the Jobs that owner controls, in their order. The exit
+// Observe returns the runs of the ScheduledJob's Jobs, in their order. The exit
 // code of a failed run is read from its failed pods. It is 0 if they are not among the
 // pods. A run whose Job is gone follows as long as one of its pods is not finished and has its
-// tag; so list the pods with the tags of active runs without a Job. Other pods are ignored.
-func Observe(owner types.UID, jobs []batchv1.Job, pods []corev1.Pod) []schedule.Job {
-	failed, left, there := map[types.UID][]*corev1.Pod{}, map[string]int32{}, map[string]bool{}
+// tag; so list the pods with the tags of active runs without a Job. Other Jobs and pods are ignored.
+func (s *ScheduledJob) Observe(jobs []batchv1.Job, pods []corev1.Pod) []schedule.Job {
+	failed, orphans, tags := map[types.UID][]*corev1.Pod{}, map[string]int32{}, map[string]bool{}
 	for i := range pods {
-		if tag := pods[i].Labels[LabelTag]; tag != "" && !over(&pods[i]) {
-			left[tag]++
+		if tag := pods[i].Labels[LabelTag]; s.ownsPod(&pods[i]) && !finished(&pods[i]) {
+			orphans[tag]++
 		}
 		if c := metav1.GetControllerOfNoCopy(&pods[i]); c != nil && pods[i].Status.Phase == corev1.PodFailed {
 			failed[c.UID] = append(failed[c.UID], &pods[i])
 		}
 	}
-	var all []schedule.Job
+	var observed []schedule.Job
 	for i := range jobs {
-		if Owned(owner, &jobs[i]) {
-			all = append(all, observe(&jobs[i], failed[jobs[i].UID]))
-			there[jobs[i].Labels[LabelTag]] = true
+		if s.Owns(&jobs[i]) {
+			observed = append(observed, observe(&jobs[i], failed[jobs[i].UID]))
+			tags[jobs[i].Labels[LabelTag]] = true
 		}
 	}
-	for _, tag := range slices.Sorted(maps.Keys(left)) {
-		if !there[tag] {
-			all = append(all, schedule.Job{Tag: tag, Deleting: true, Foreground: true, Pods: schedule.Pods{Active: left[tag]}})
+	for _, tag := range slices.Sorted(maps.Keys(orphans)) {
+		if !tags[tag] {
+			observed = append(observed, schedule.Job{Tag: tag, Deleting: true, Foreground: true, Pods: schedule.Pods{Active: orphans[tag]}})
 		}
 	}
-	return all
+	return observed
 }
 
-// over reports whether a pod has finished.
-func over(p *corev1.Pod) bool {
+// finished reports whether a pod has finished.
+func finished(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 	j := adapter.JobOf(job)
-	s := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting,
+	observed := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting,
 		Foreground: slices.Contains(job.Finalizers, metav1.FinalizerDeleteDependents), Keeps: TTLPatch(job) != nil,
 		Pods: schedule.Pods{Active: job.Status.Active, Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
 			Restarts: restarts(job, j.Phase)}}
 	switch j.Phase {
 	case adapter.Succeeded:
-		s.Outcome = schedule.Succeeded
+		observed.Outcome = schedule.Succeeded
 	case adapter.Failed:
-		s.Outcome, s.ExitCode = schedule.Failed, exitCode(job, failed)
+		observed.Outcome, observed.ExitCode = schedule.Failed, exitCode(job, failed)
 	}
-	return s
+	return observed
 }
 
 // restarts returns the number of failed pods that were replaced.
@@ -92,10 +92,24 @@ func indexes(text string) (n int) {
 	return n
 }
 
-// Owned reports whether the Job belongs to a run, and owner is its controller.
-func Owned(owner types.UID, j *batchv1.Job) bool {
+// Controls reports whether the Job has a tag and the ScheduledJob as its controller, as a copy of the Job
+// of a run has, too.
+func (s *ScheduledJob) Controls(j *batchv1.Job) bool {
 	c := metav1.GetControllerOfNoCopy(j)
-	return owner != "" && c != nil && c.UID == owner && j.Labels[LabelTag] != ""
+	isController := s.UID != "" && c != nil && c.UID == s.UID
+	return isController && j.Namespace == s.Namespace && j.Labels[LabelTag] != "" // in other namespaces, anybody may name s
+}
+
+// Owns reports whether the Job is that of a run: the ScheduledJob controls it, and it has the name that
+// NewJob gives to its tag.
+func (s *ScheduledJob) Owns(j *batchv1.Job) bool {
+	return s.Controls(j) && j.Name == adapter.JobName(s.Name, j.Labels[LabelTag])
+}
+
+// ownsPod reports whether a pod was made for the Job of a run. A pod that was orphaned has no controller.
+func (s *ScheduledJob) ownsPod(p *corev1.Pod) bool {
+	tag := p.Labels[LabelTag]
+	return tag != "" && p.Labels[batchv1.JobNameLabel] == adapter.JobName(s.Name, tag)
 }
 
 // exitCode returns the exit code of the first pod that failed for good.

@@ -25,6 +25,8 @@ func controlledBy(uid types.UID) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{UID: uid, Controller: new(true)}}
 }
 
+var scheduled = &scheduledjob.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: owner}}
+
 // job is the Job of a run, created at noon.
 func job(tag string, conditions ...batchv1.JobConditionType) batchv1.Job {
 	j := batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -42,12 +44,13 @@ func TestObserve(t *testing.T) {
 	complete.Status.CompletionTime = new(seconds(15))
 	deleted := job("deleted")
 	deleted.DeletionTimestamp = new(seconds(1))
-	strange, untagged, another := job("strange"), job("untagged"), job("another")
+	strange, untagged, another, copied, elsewhere := job("strange"), job("untagged"), job("another"), job("complete"), job("elsewhere")
+	copied.Name, elsewhere.Namespace = "job-complete-again", "elsewhere"
 	strange.OwnerReferences[0].Controller = nil
 	untagged.Labels = nil
 	another.OwnerReferences = controlledBy("another")
 	jobs := []batchv1.Job{
-		job("active"), strange, complete, untagged, job("failed", batchv1.JobFailureTarget, batchv1.JobFailed), another,
+		job("active"), strange, complete, untagged, job("failed", batchv1.JobFailureTarget, batchv1.JobFailed), another, copied, elsewhere,
 		deleted, job("failing", batchv1.JobFailureTarget), job("succeeding", batchv1.JobSuccessCriteriaMet),
 	}
 	require.Equal(t, []schedule.Job{
@@ -57,10 +60,12 @@ func TestObserve(t *testing.T) {
 		{Tag: "deleted", Created: noon, Deleting: true},
 		{Tag: "failing", Created: noon},
 		{Tag: "succeeding", Created: noon},
-	}, scheduledjob.Observe(owner, jobs, nil))
+	}, scheduled.Observe(jobs, nil))
 	require.Equal(t, "strange", jobs[1].Labels[scheduledjob.LabelTag], "the Jobs were changed")
-	require.Empty(t, scheduledjob.Observe("", jobs, nil))
-	require.Empty(t, scheduledjob.Observe("nobody", jobs, nil))
+	for _, uid := range []types.UID{"", "nobody"} {
+		other := &scheduledjob.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Name: "job", UID: uid}}
+		require.Empty(t, other.Observe(jobs, nil))
+	}
 }
 
 // A death is a pod that failed.
@@ -109,11 +114,11 @@ func TestExitCode(t *testing.T) {
 			}
 			running := death{"failed", "1", []int{9}, 1}.pod("running")
 			running.Status.Phase = corev1.PodRunning // an init container failed
-			seen := scheduledjob.Observe(owner, []batchv1.Job{job("failed", batchv1.JobFailed)}, append(pods, running))
+			seen := scheduled.Observe([]batchv1.Job{job("failed", batchv1.JobFailed)}, append(pods, running))
 			require.Equal(t, tt.want, seen[0].ExitCode)
 		})
 	}
-	seen := scheduledjob.Observe(owner, []batchv1.Job{job("active"), job("done", batchv1.JobComplete)}, []corev1.Pod{
+	seen := scheduled.Observe([]batchv1.Job{job("active"), job("done", batchv1.JobComplete)}, []corev1.Pod{
 		death{"active", "1", []int{3}, 1}.pod("a"), death{"done", "1", []int{3}, 1}.pod("b")})
 	require.Zero(t, seen[0].ExitCode, "the run has not failed")
 	require.Zero(t, seen[1].ExitCode)
@@ -148,11 +153,11 @@ func TestExitCodeByPolicy(t *testing.T) {
 		p := death{"failed", tt.restarts, []int{42, 0}, 1}.pod("a")
 		p.Status.ContainerStatuses[0].Name, p.Status.ContainerStatuses[1].Name = "c", "ok"
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}
-		seen := scheduledjob.Observe(owner, []batchv1.Job{failed}, []corev1.Pod{p})
+		seen := scheduled.Observe([]batchv1.Job{failed}, []corev1.Pod{p})
 		require.Equal(t, tt.want, seen[0].ExitCode, name)
 		p.Status.Conditions[0].Status = corev1.ConditionTrue
 		failed.Spec.PodFailurePolicy.Rules = append([]batchv1.PodFailurePolicyRule{disrupted}, tt.rules...)
-		require.Zero(t, scheduledjob.Observe(owner, []batchv1.Job{failed}, []corev1.Pod{p})[0].ExitCode, "%s: ignored", name)
+		require.Zero(t, scheduled.Observe([]batchv1.Job{failed}, []corev1.Pod{p})[0].ExitCode, "%s: ignored", name)
 	}
 }
 
@@ -161,5 +166,5 @@ func TestInitContainer(t *testing.T) {
 	p := death{"failed", "1", nil, 0}.pod("a")
 	end := corev1.ContainerStateTerminated{ExitCode: 5, FinishedAt: seconds(1)}
 	p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &end}}}
-	require.EqualValues(t, 5, scheduledjob.Observe(owner, []batchv1.Job{job("failed", batchv1.JobFailed)}, []corev1.Pod{p})[0].ExitCode)
+	require.EqualValues(t, 5, scheduled.Observe([]batchv1.Job{job("failed", batchv1.JobFailed)}, []corev1.Pod{p})[0].ExitCode)
 }

@@ -46,7 +46,7 @@ func TestUnreadable(t *testing.T) {
 
 func TestDeepCopyOfNoJSON(t *testing.T) {
 	s := read(t, minimal)
-	s.Status.Since = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.Status.Begin = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.Panics(t, func() { s.DeepCopyObject() })
 }
 

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,8 +43,8 @@ type Spec struct {
 	PodCount           *int32                  `json:"podCount,omitempty"`           // pods of a run; 1 if unset
 	Selector           map[string]string       `json:"selector,omitempty"`           // ignored: a Job makes its own
 	Template           *corev1.PodTemplateSpec `json:"template,omitempty"`           // either this or TemplateRef
-	TemplateRef        *TemplateRef            `json:"templateRef,omitempty"`
-	HistoryLimit       *int32                  `json:"historyLimit,omitempty"` // completed runs kept of each outcome; 100 if unset
+	TemplateRef        *corev1.ObjectReference `json:"templateRef,omitempty"`        // of a core/v1 PodTemplate in the namespace
+	HistoryLimit       *int32                  `json:"historyLimit,omitempty"`       // completed runs kept of each outcome; 100 if unset
 	After              []Dependency            `json:"after,omitempty"`
 
 	// Of a CronJob, with the same meaning except as the package comment says.
@@ -73,14 +75,6 @@ type Schedule struct {
 	MaxCatchUp *int32 `json:"maxCatchUp,omitempty"`
 }
 
-// A TemplateRef names a core/v1 PodTemplate in the namespace of the ScheduledJob.
-type TemplateRef struct {
-	APIVersion string `json:"apiVersion,omitempty"` // v1 if unset
-	Kind       string `json:"kind,omitempty"`       // PodTemplate if unset
-	Namespace  string `json:"namespace,omitempty"`  // the ScheduledJob's if unset
-	Name       string `json:"name,omitempty"`
-}
-
 // A Dependency requests a run each time a run of another ScheduledJob of the namespace
 // completes with the outcome.
 type Dependency struct {
@@ -88,13 +82,15 @@ type Dependency struct {
 	Outcome schedule.Outcome `json:"outcome,omitempty"` // succeeded, failed or any; succeeded if unset
 }
 
-// A Status is the status of a ScheduledJob: the state of its runs, and conditions.
+// A Status is the status of a ScheduledJob: its checkpoint, and conditions.
 type Status struct {
-	schedule.State `json:",inline"`
-	// NextScheduleTime is the next occurrence. It is nil if there is none.
-	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// Reason is why no further run starts, such as Blocked or CreateRejected. It is empty if
-	// nothing waits.
+	schedule.Checkpoint `json:",inline"`
+	// NextScheduleTime is the next occurrence in RFC 3339, in the zone of the schedule. It is "" if there is
+	// none. NextScheduleDelay is the time after it at which the run is due, by jitterSeconds.
+	NextScheduleTime  string            `json:"nextScheduleTime,omitempty"`
+	NextScheduleDelay schedule.Duration `json:"nextScheduleDelay,omitzero"`
+	// Reason is why the schedule does not progress, such as Blocked or CreateRejected. It is empty if the
+	// run that was due last has started.
 	Reason             string             `json:"reason,omitempty"`
 	ActiveRuns         int32              `json:"active,omitempty"`  // runs with a Job, or that may have one
 	WaitingRuns        int32              `json:"waiting,omitempty"` // runs of which no create is decided
@@ -104,25 +100,27 @@ type Status struct {
 
 // StatusOf returns the status after a decision, without generation and conditions.
 func StatusOf(d schedule.Decision) Status {
-	hold, _ := d.Waits()
-	status := Status{State: d.State, Reason: string(hold), ActiveRuns: int32(len(d.State.Running))}
-	for _, r := range d.State.Pending {
+	reason, _ := d.Waits()
+	status := Status{Checkpoint: d.Checkpoint, Reason: string(reason), ActiveRuns: int32(len(d.Checkpoint.Running))}
+	for _, r := range d.Checkpoint.Pending {
 		if r.Tried.IsZero() {
 			status.WaitingRuns++
 		} else {
 			status.ActiveRuns++
 		}
 	}
-	if at := metav1.NewTime(d.NextRun).Rfc3339Copy(); !d.NextRun.IsZero() {
-		status.NextScheduleTime = at.DeepCopy()
+	if !d.NextRun.Time.IsZero() {
+		status.NextScheduleTime, status.NextScheduleDelay = d.NextRun.Time.Format(time.RFC3339), d.NextRun.Delay
 	}
 	return status
 }
 
 // Equal reports whether the statuses are the same, so that nothing need be stored.
-func (s Status) Equal(o Status) bool {
-	return s.State.Equal(o.State) && s.NextScheduleTime.Equal(o.NextScheduleTime) && s.Reason == o.Reason && s.ActiveRuns == o.ActiveRuns && s.WaitingRuns == o.WaitingRuns &&
-		s.ObservedGeneration == o.ObservedGeneration && equality.Semantic.DeepEqual(s.Conditions, o.Conditions)
+func (s Status) Equal(other Status) bool {
+	same := s.Checkpoint.Equal(other.Checkpoint) && equality.Semantic.DeepEqual(s.Conditions, other.Conditions)
+	s.Checkpoint, other.Checkpoint = schedule.Checkpoint{}, schedule.Checkpoint{}
+	s.Conditions, other.Conditions = nil, nil
+	return same && reflect.DeepEqual(s, other)
 }
 
 // Owner returns a reference that makes s the controller of a Job, so that the garbage
@@ -197,20 +195,29 @@ var spellings = [][3]string{
 // rename replaces other spellings, and returns a warning of each. Two spellings with different
 // values are a problem.
 func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Error) {
-	for _, s := range spellings {
-		path, in := s[0], tree
-		for name := range strings.SplitSeq(path, ".") {
-			in, _ = in[name].(map[string]any)
+	spec, _ := tree["spec"].(map[string]any)
+	if text, ok := spec["schedule"].(string); ok { // as in a CronJob
+		fix := "spec.schedule.timeSpec for an interval"
+		if len(strings.Fields(text)) == 5 || strings.HasPrefix(text, "@") {
+			fix = "spec.schedule.cron for a cron expression"
 		}
-		found, ok := in[s[1]]
+		problems.Add(field.Error{Path: "spec.schedule", Found: strconv.Quote(text), Fix: fix})
+		delete(spec, "schedule")
+	}
+	for _, s := range spellings {
+		path, object := s[0], tree
+		for name := range strings.SplitSeq(path, ".") {
+			object, _ = object[name].(map[string]any)
+		}
+		found, ok := object[s[1]]
 		if !ok {
 			continue
 		}
-		if was, both := in[s[2]]; both && !reflect.DeepEqual(found, was) {
+		if value, both := object[s[2]]; both && !reflect.DeepEqual(found, value) {
 			problems.Add(field.Error{Path: path + "." + s[1], Found: "another value than in " + s[2], Fix: "only one of the two"})
 		}
-		delete(in, s[1])
-		in[s[2]] = found
+		delete(object, s[1])
+		object[s[2]] = found
 		warnings = append(warnings, &field.Error{Path: path + "." + s[1], Found: "another spelling, which a cluster does not know", Fix: s[2]})
 	}
 	return warnings

@@ -36,7 +36,7 @@ func (r *reader) templates(namespace string, c *Config, referred *corev1.PodTemp
 	}
 }
 
-func (r *reader) reference(namespace string, ref *TemplateRef) {
+func (r *reader) reference(namespace string, ref *corev1.ObjectReference) {
 	const path = "spec.templateRef."
 	only := func(name, found, fix string) {
 		r.problems.Check(found == "" || found == fix, path+name, found, fix)

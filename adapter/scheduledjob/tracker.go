@@ -33,7 +33,7 @@ import (
 // one that may arrive, until Late after its start.
 //
 //	seen, err := tracker.Observe(ctx, s, jobs, revision)
-//	d := schedule.Decide(config.Schedule, s.Status.State, seen.Observed, now)
+//	d := schedule.Decide(config.Policy, seen.Observation, s.Status.Checkpoint)
 //	err = tracker.Carry(ctx, Order{Owner: s.Owner(), Config: config, Decision: d, Seen: seen, Store: store})
 type Tracker struct {
 	Client Client
@@ -96,21 +96,21 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 		}
 	}
 	for _, j := range o.Seen.Cached {
-		if t.mayArrive(&j) {
+		if t.mayArrive(nameOf(&j)) {
 			continue
 		}
 		var err error
 		switch tag := j.Labels[LabelTag]; {
 		case slices.Contains(o.Decision.Stop, tag), o.Seen.Ending && unfinished(&j):
-			err = s.delete(ctx, &j, metav1.DeletePropagationForeground)
+			err = s.stop(ctx, &j)
 		case slices.Contains(o.Decision.Delete, tag):
-			err = s.delete(ctx, &j, metav1.DeletePropagationBackground)
+			err = s.delete(ctx, &j, metav1.DeletePropagationBackground, &metav1.Preconditions{UID: &j.UID})
 		case slices.Contains(o.Decision.Expire, tag):
 			err = s.expire(ctx, &j)
 		}
 		problems = append(problems, err)
 	}
-	return errors.Join(append(problems, s.deletePods(ctx, o.Seen.Left))...)
+	return errors.Join(append(problems, s.deletePods(ctx, o.Seen.Orphans))...)
 }
 
 // A sender sends what was decided in a term, and nothing after its end.
@@ -126,7 +126,7 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 		return nil
 	}
 	// A run's first create follows no other, whichever process sends it.
-	may := r.Attempts > 1 && s.tracker.mayArrive(job)
+	may := r.Attempts > 1 && s.tracker.mayArrive(nameOf(job))
 	if !answered(err) {
 		s.tracker.late(job)
 		may = true
@@ -144,14 +144,15 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 }
 
 // request sends a request, with a deadline of its own, if the process may act in the term. An object
-// that is gone is no problem.
+// that is gone or has changed is no problem: the change leads to another decision.
 func (s sender) request(ctx context.Context, what, run string, call func(context.Context) error) error {
 	ctx, cancel, err := s.context(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if err := call(ctx); err != nil && !apierrors.IsNotFound(err) {
+	err = call(ctx)
+	if changed := apierrors.IsNotFound(err) || apierrors.IsConflict(err); err != nil && !changed {
 		return fmt.Errorf("%s of run %s: %w", what, run, err)
 	}
 	return nil
@@ -177,11 +178,11 @@ func (s sender) create(ctx context.Context, job *batchv1.Job, owner types.UID) e
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	there, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
-	switch {
-	case getErr != nil:
+	found, getErr := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if getErr != nil {
 		return errors.Join(err, getErr)
-	case Owned(owner, there):
+	}
+	if c := metav1.GetControllerOfNoCopy(found); c != nil && c.UID == owner && found.Labels[LabelTag] == job.Labels[LabelTag] {
 		return nil
 	}
 	return fmt.Errorf("%w, and has %w", err, errTaken)
@@ -233,20 +234,25 @@ func (t *Tracker) late(job *batchv1.Job) {
 
 // mayArrive reports whether a create of the Job may still arrive, of this process or of one
 // before. If the Job were deleted before, its run would start twice.
-func (t *Tracker) mayArrive(job *batchv1.Job) bool {
+func (t *Tracker) mayArrive(job types.NamespacedName) bool {
 	now := t.Now()
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if present := t.Terms.Term(); t.term != nil && t.term != present {
 		t.term, t.started = present, now // in between, another process may have sent creates
 	}
-	return now.Before(t.until[nameOf(job)]) || now.Before(t.started.Add(t.lateness()))
+	return now.Before(t.until[job]) || now.Before(t.started.Add(t.lateness()))
 }
 
-func (s sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation) error {
+// stop deletes a Job unless it has changed: a Job that has finished is kept for its outcome.
+func (s sender) stop(ctx context.Context, j *batchv1.Job) error {
+	return s.delete(ctx, j, metav1.DeletePropagationForeground, &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion})
+}
+
+func (s sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.DeletionPropagation, only *metav1.Preconditions) error {
 	return s.request(ctx, "delete the Job", j.Labels[LabelTag], func(ctx context.Context) error {
 		return s.tracker.Client.BatchV1().Jobs(j.Namespace).Delete(ctx, j.Name, metav1.DeleteOptions{
-			PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &j.UID},
+			PropagationPolicy: &propagation, Preconditions: only,
 		})
 	})
 }
@@ -264,10 +270,10 @@ func (s sender) expire(ctx context.Context, j *batchv1.Job) error {
 }
 
 // deletePods deletes the pods of Jobs that are gone, as with orphans, unless they end already.
-func (s sender) deletePods(ctx context.Context, left []corev1.Pod) error {
+func (s sender) deletePods(ctx context.Context, orphans []corev1.Pod) error {
 	var problems []error
-	for _, p := range left {
-		if p.DeletionTimestamp == nil && !over(&p) {
+	for _, p := range orphans {
+		if p.DeletionTimestamp == nil && !finished(&p) {
 			problems = append(problems, s.request(ctx, "delete the pod "+p.Name, p.Labels[LabelTag], func(ctx context.Context) error {
 				return s.tracker.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})
 			}))

@@ -22,8 +22,8 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A stand is a Tracker with a fake API server and a ScheduledJob.
-type stand struct {
+// A fixture is a Tracker with a fake API server and a ScheduledJob.
+type fixture struct {
 	*Tracker
 	client *fake.Clientset
 	at     time.Time
@@ -31,8 +31,8 @@ type stand struct {
 	config Config
 }
 
-func newStand() *stand {
-	st := &stand{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
+func newFixture() *fixture {
+	st := &fixture{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
 	st.s.Namespace, st.s.Name, st.s.UID = "n", "job", "u"
 	st.config = Config{Namespace: "n", Name: "job", TTL: new(int32(7))}
 	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: term.Alone(), Now: func() time.Time { return st.at }}
@@ -40,9 +40,9 @@ func newStand() *stand {
 }
 
 // now sends what was decided in the present term.
-func (st *stand) now() sender { return sender{st.Tracker, st.Terms.Term()} }
+func (st *fixture) now() sender { return sender{st.Tracker, st.Terms.Term()} }
 
-func (st *stand) job(tag string) *batchv1.Job {
+func (st *fixture) job(tag string) *batchv1.Job {
 	return st.config.NewJob(st.s.Owner(), schedule.Run{Tag: tag})
 }
 
@@ -54,7 +54,7 @@ func TestAnswered(t *testing.T) {
 	} {
 		require.False(t, answered(err), "not known: %v", err)
 	}
-	st := newStand()
+	st := newFixture()
 	for _, err := range []error{
 		apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "job", nil), apierrors.NewTooManyRequests("later", 1), apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
 		apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "quota", nil),
@@ -75,7 +75,7 @@ func TestAnswered(t *testing.T) {
 
 // A create of a Job that exists succeeds if the Job is the run's own.
 func TestCreate(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	own, foreign := st.job("own"), st.job("foreign")
 	foreign.OwnerReferences[0].UID = "another"
 	for _, job := range []*batchv1.Job{own, foreign} {
@@ -96,7 +96,7 @@ func TestCreate(t *testing.T) {
 // foreground, or with their time to live.
 // Nothing changes if the state is not stored, nor while a create may arrive.
 func TestCarry(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	var jobs []batchv1.Job
 	for _, tag := range []string{"stopped", "dropped", "done", "other"} {
 		job := st.job(tag)
@@ -139,7 +139,7 @@ func TestCarry(t *testing.T) {
 // process that was not answered, or one of a process before. A create that the API server answered
 // with an error of its own may have had its effect.
 func TestMayArrive(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	st.Start()
 	var answer error
 	st.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
@@ -168,15 +168,15 @@ func TestMayArrive(t *testing.T) {
 	st.late(st.job("another"))
 	require.Len(t, st.until, 1, "expired names are forgotten")
 	st.at = st.at.Add(30*time.Second - 1)
-	require.True(t, st.mayArrive(st.job("another")))
+	require.True(t, st.mayArrive(nameOf(st.job("another"))))
 	st.at = st.at.Add(1)
-	require.False(t, st.mayArrive(st.job("another")))
+	require.False(t, st.mayArrive(nameOf(st.job("another"))))
 }
 
 // The pods of a Job are listed once, when the Job has failed: not for a Job that is active
 // or has succeeded, nor when the state has the exit code or has dropped the run.
 func TestPodsOfNewFailures(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	var jobs []batchv1.Job
 	for tag, condition := range map[string]batchv1.JobConditionType{
 		"active": "", "succeeded": batchv1.JobComplete, "new": batchv1.JobFailed, "known": batchv1.JobFailed, "dropped": batchv1.JobFailed,
@@ -204,9 +204,9 @@ func TestPodsOfNewFailures(t *testing.T) {
 // A run whose Job is gone is active as long as its pods, which are deleted if nobody else does.
 // The status says who deleted the Job, if an event does.
 func TestPodsOfDeletedJobs(t *testing.T) {
-	st := newStand()
-	st.s.Status.State = schedule.State{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "p", Labels: map[string]string{LabelName: st.s.Name, LabelTag: "r"}}}
+	st := newFixture()
+	st.s.Status.Checkpoint = schedule.Checkpoint{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "p", Labels: map[string]string{LabelName: st.s.Name, LabelTag: "r", batchv1.JobNameLabel: "job-r"}}}
 	require.NoError(t, st.client.Tracker().Add(pod))
 	other := pod.DeepCopy() // of another ScheduledJob, whose short digests may be equal
 	other.Name, other.Labels[LabelName] = "other", "another"
@@ -216,16 +216,16 @@ func TestPodsOfDeletedJobs(t *testing.T) {
 	decide := func() schedule.Decision {
 		seen, err := st.Observe(t.Context(), st.s, nil, 0)
 		require.NoError(t, err)
-		d := schedule.Decide(schedule.Spec{UID: "u"}, st.s.Status.State, seen.Observed, st.at)
+		d := decideAt(schedule.Policy{UID: "u"}, seen.Observation, st.s.Status.Checkpoint, st.at)
 		require.NoError(t, st.Carry(t.Context(), Order{Owner: st.s.Owner(), Decision: d, Seen: seen, Store: func(context.Context) error { return nil }}))
-		st.s.Status.State = d.State
+		st.s.Status.Checkpoint = d.Checkpoint
 		return d
 	}
-	require.Len(t, decide().State.Running, 1)
+	require.Len(t, decide().Checkpoint.Running, 1)
 	d := decide() // its pod has been deleted
-	require.Len(t, d.State.Completed, 1)
-	require.Equal(t, schedule.Lost, d.State.Last.Outcome())
-	require.Equal(t, "janitor", d.State.Last.DeletedBy)
+	require.Len(t, d.Checkpoint.Completed, 1)
+	require.Equal(t, schedule.Lost, d.Checkpoint.Last.Outcome())
+	require.Equal(t, "janitor", d.Checkpoint.Last.DeletedBy)
 	_, err := st.client.CoreV1().Pods("n").Get(t.Context(), "other", metav1.GetOptions{})
 	require.NoError(t, err)
 }
@@ -233,8 +233,8 @@ func TestPodsOfDeletedJobs(t *testing.T) {
 // Who deleted a Job, and whether a namespace is being deleted, may stay unread: the error says so, and
 // the Jobs are known.
 func TestUnread(t *testing.T) {
-	st := newStand()
-	st.s.Status.State = schedule.State{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
+	st := newFixture()
+	st.s.Status.Checkpoint = schedule.Checkpoint{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
 	for verb, resource := range map[string]string{"list": "events", "get": "namespaces"} {
 		st.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errors.New(resource + " cannot be read")
@@ -247,7 +247,48 @@ func TestUnread(t *testing.T) {
 	require.ErrorContains(t, err, "read whether the namespace of Job job-waits is being deleted: namespaces cannot be read")
 	require.True(t, seen.JobsKnown)
 	require.False(t, seen.Ending)
-	require.Equal(t, schedule.Lost, schedule.Decide(schedule.Spec{UID: "u"}, st.s.Status.State, seen.Observed, st.at).State.Last.Outcome())
+	require.Equal(t, schedule.Lost, decideAt(schedule.Policy{UID: "u"}, seen.Observation, st.s.Status.Checkpoint, st.at).Checkpoint.Last.Outcome())
+}
+
+// A copy of a run's Job, made by hand with its labels and owner, is nobody's run. It and its pods stay.
+func TestCopies(t *testing.T) {
+	st := newFixture()
+	st.Start()
+	st.at = st.at.Add(time.Minute)
+	failed := st.job("r")
+	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	again := st.job("r")
+	again.Name = "job-again"
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{LabelName: "job", LabelTag: "gone", batchv1.JobNameLabel: "job-again"}}}
+	for _, object := range []runtime.Object{failed, again, pod} {
+		require.NoError(t, st.client.Tracker().Add(object))
+	}
+	st.s.Status.Checkpoint = schedule.Checkpoint{Version: 1, Handled: st.at, Completed: []schedule.Run{{Tag: "r", Status: schedule.Completed, Started: st.at}}, Running: []schedule.Run{{Tag: "gone"}}}
+	seen, err := st.Observe(t.Context(), st.s, []batchv1.Job{*failed, *again}, 0)
+	require.NoError(t, err)
+	require.Len(t, seen.Jobs, 1)
+	require.Empty(t, seen.Orphans)
+	require.Len(t, seen.Foreign, 1)
+	require.Equal(t, "job-again", seen.Foreign[0].Name)
+	d := decideAt(schedule.DefaultPolicy(), seen.Observation, st.s.Status.Checkpoint, st.at)
+	require.Empty(t, append(d.Stop, d.Delete...))
+	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Decision: schedule.Decision{Stop: []string{"r"}, Delete: []string{"r"}}, Store: func(context.Context) error { return nil }}
+	require.NoError(t, st.Carry(t.Context(), order))
+	_, err = st.client.BatchV1().Jobs("n").Get(t.Context(), "job-again", metav1.GetOptions{})
+	require.NoError(t, err)
+}
+
+// Whether creates of a clock that was ahead had an effect is read when none may arrive any more.
+func TestSettled(t *testing.T) {
+	st := newFixture()
+	st.Start()
+	st.s.Status.Checkpoint = schedule.Checkpoint{Version: 1, Handled: st.at.Add(time.Hour), Pending: []schedule.Run{{Tag: "r", Status: schedule.Pending, Due: st.at.Add(time.Hour), Tried: st.at.Add(time.Hour), Attempts: 1}}}
+	for _, want := range []bool{false, true} {
+		seen, err := st.Observe(t.Context(), st.s, nil, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, seen.Settled)
+		st.at = st.at.Add(30 * time.Second)
+	}
 }
 
 // The restarts are the failed pods that were replaced.
@@ -255,16 +296,16 @@ func TestRestarts(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "1": 1, "1,3-5": 4, "x": 0, "5-3": 0} {
 		require.Equal(t, want, indexes(text), text)
 	}
-	st := newStand()
+	st := newFixture()
 	st.config.PodCount = 4
 	job := st.job("r")
 	job.Status.Active, job.Status.Succeeded, job.Status.Failed, job.Status.FailedIndexes = 1, 2, 5, new("0,2")
-	require.Equal(t, schedule.Pods{Active: 1, Succeeded: 2, Failed: 5, Restarts: 3}, Observe("u", []batchv1.Job{*job}, nil)[0].Pods)
+	require.Equal(t, schedule.Pods{Active: 1, Succeeded: 2, Failed: 5, Restarts: 3}, st.s.Observe([]batchv1.Job{*job}, nil)[0].Pods)
 }
 
 // What was decided before the first term is not sent in it.
 func TestDecidedBeforeTheFirstTerm(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	st.Terms = &term.Holder{}
 	seen, err := st.Observe(t.Context(), st.s, nil, 0)
 	require.NoError(t, err)
@@ -279,13 +320,13 @@ func TestDecidedBeforeTheFirstTerm(t *testing.T) {
 // What was decided in a term before is not sent, and a create of a process in between may still
 // arrive, also without Start.
 func TestAnotherTerm(t *testing.T) {
-	st := newStand()
+	st := newFixture()
 	st.Start()
 	st.at = st.at.Add(30 * time.Second)
-	require.False(t, st.mayArrive(st.job("r")))
+	require.False(t, st.mayArrive(nameOf(st.job("r"))))
 	seen, err := st.Observe(t.Context(), st.s, []batchv1.Job{*st.job("old")}, 0)
 	require.NoError(t, err)
-	seen.Left = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}}
+	seen.Orphans = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n"}}}
 	st.client.ClearActions()
 	order := Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Decision: schedule.Decision{
 		Start: []schedule.Run{{Tag: "r", Attempts: 1}, {Tag: "q", Attempts: 1}}, Delete: []string{"old"}}}
@@ -301,10 +342,16 @@ func TestAnotherTerm(t *testing.T) {
 		require.Empty(t, st.client.Actions(), "every request is checked")
 	}
 	st.at = st.at.Add(29 * time.Second)
-	require.True(t, st.mayArrive(st.job("r")))
+	require.True(t, st.mayArrive(nameOf(st.job("r"))))
 	st.at = st.at.Add(time.Second)
-	require.False(t, st.mayArrive(st.job("r")))
+	require.False(t, st.mayArrive(nameOf(st.job("r"))))
 	order.Seen.term = st.Terms.Term()
 	require.NoError(t, st.Carry(t.Context(), order))
 	require.Len(t, st.client.Actions(), 4)
+}
+
+// decideAt is schedule.Decide at a time.
+func decideAt(p schedule.Policy, o schedule.Observation, c schedule.Checkpoint, now time.Time) schedule.Decision {
+	o.Now = now
+	return schedule.Decide(p, o, c)
 }

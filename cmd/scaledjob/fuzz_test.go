@@ -1,10 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/schedule"
 )
 
 // A schedule that can be read has occurrences in the order of time, and its own text reads
@@ -18,25 +21,26 @@ func FuzzSchedule(f *testing.F) {
 	require.NoError(f, err)
 	created := time.Date(2026, 3, 28, 0, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := parseSchedule(text, berlin, created)
+		s, err := parseSchedule(text, berlin)
 		if err != nil {
 			return
 		}
-		next := func(s parsed) (all []time.Time) {
-			last := created.Add(-1)
+		next := func(s schedule.Schedule) (all []time.Time) {
+			due, last := s.From(created), created.Add(-1)
 			for range 5 {
-				at, ok := s.Next(last)
+				at, ok := due.Next(last)
 				if !ok {
 					break
 				}
 				require.True(t, at.After(last), "%q: %v after %v", text, at, last)
-				s.notes(at)
 				all, last = append(all, at), at
 			}
 			return all
 		}
-		again, err := parseSchedule(s.text, berlin, created)
-		require.NoError(t, err, s.text)
-		require.Equal(t, next(s), next(again), s.text)
+		spelling := strings.TrimSuffix(s.String(), " "+berlin.String())
+		again, err := parseSchedule(spelling, berlin)
+		require.NoError(t, err, spelling)
+		require.Equal(t, s.Identity(), again.Identity(), spelling)
+		require.Equal(t, next(s), next(again), spelling)
 	})
 }

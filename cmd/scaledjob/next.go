@@ -44,7 +44,12 @@ its runs wait; -n is the namespace then. Otherwise -n is the number of occurrenc
 
 A note follows an occurrence of an interval that clocks skip (gap), that they show
 twice (overlap), or whose month is too short (clamped month). A cron expression has no
-occurrence at a time that clocks skip.`
+occurrence at a time that clocks skip, and one at each time that they show twice, so
+that 30 2 * * * occurs twice on the day on which clocks go back from 3:00 to 2:00.
+
+A ScheduledJob whose start, recurrence or zone is edited starts anew: it counts from 0,
+and nothing before the edit is due. An edit of anything else keeps count and phase, also
+of the number of repetitions: R3 edited to R5 runs two more.`
 
 const nextExample = "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'\n  scaledjob next -f report.yaml\n  scaledjob next report -n reports"
 
@@ -106,11 +111,12 @@ func newNext() *cobra.Command {
 	return c
 }
 
-// An occurrence is the JSON form of an occurrence.
+// An occurrence is the JSON form of an occurrence. Its time is in the zone of the schedule.
 type occurrence struct {
-	Time  time.Time       `json:"time"`
-	Local string          `json:"local"`
-	Notes []interval.Note `json:"notes,omitempty"`
+	Time  time.Time         `json:"time"`
+	Delay schedule.Duration `json:"delay,omitzero"` // of the run, by jitterSeconds
+	Local string            `json:"local"`
+	Notes []interval.Note   `json:"notes,omitempty"`
 }
 
 func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
@@ -122,15 +128,20 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	s, err := parseSchedule(text, zone, created)
+	s, err := parseSchedule(text, zone)
 	if err != nil {
 		return err
 	}
-	found := n.occurrences(s, from, zone, s.notes)
+	found := n.occurrences(schedule.Policy{Schedule: s}, created, from)
+	notes := cronNotes(s, text, found)
 	if n.output.Text == "json" {
-		return n.encode(out, map[string]any{s.kind: s.text, "zone": n.zone, "occurrences": found})
+		kind := "interval"
+		if scheduled.IsCron(text) {
+			kind = "cron"
+		}
+		return n.encode(out, map[string]any{kind: strings.TrimSuffix(s.String(), " "+zone.String()), "zone": n.zone, "occurrences": found}, notes)
 	}
-	return printOccurrences(out, found)
+	return printOccurrences(out, found, notes)
 }
 
 // times returns the times of --from and --created, if the flags are valid.
@@ -144,17 +155,38 @@ func (n *nextCommand) times(now time.Time) (from, created time.Time, err error) 
 	return from, created, err
 }
 
-// occurrences returns the next occurrences at or after a time.
-func (n *nextCommand) occurrences(s schedule.Occurrences, from time.Time, zone *time.Location, notes func(time.Time) []interval.Note) []occurrence {
+// occurrences returns the next occurrences at or after a time, of a policy that has held since begin.
+func (n *nextCommand) occurrences(p schedule.Policy, begin, from time.Time) []occurrence {
 	found := []occurrence{}
-	t, ok := s.Next(from.Add(-1))
-	for ; ok && len(found) < n.n; t, ok = s.Next(t) {
-		found = append(found, occurrence{t, t.In(zone).Format("2006-01-02 15:04:05.999999999 -07:00 MST"), notes(t)})
+	o, ok := p.Next(begin, from.Add(-1))
+	for ; ok && len(found) < n.n; o, ok = p.Next(begin, o.Time) {
+		next := occurrence{Time: o.Time, Delay: o.Delay, Local: o.Time.In(p.Schedule.Zone()).Format("2006-01-02 15:04:05.999999999 -07:00 MST")}
+		if all, isInterval := p.Schedule.From(begin).(interval.Occurrences); isInterval {
+			next.Notes = all.Notes(o.Time)
+		}
+		found = append(found, next)
 	}
 	return found
 }
 
-func (n *nextCommand) encode(out io.Writer, value map[string]any) error {
+// cronNotes returns what may surprise in a cron expression. Other texts have none.
+func cronNotes(s schedule.Schedule, text string, found []occurrence) (notes []string) {
+	if s == nil || !scheduled.IsCron(text) {
+		return nil
+	}
+	for _, note := range scheduledjob.CronNotes(text) {
+		notes = append(notes, note.Found+"; use "+note.Fix)
+	}
+	if len(found) == 0 {
+		notes = append(notes, scheduled.NeverOccurs(text))
+	}
+	return notes
+}
+
+func (n *nextCommand) encode(out io.Writer, value map[string]any, notes []string) error {
+	if notes != nil {
+		value["notes"] = notes
+	}
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
@@ -195,44 +227,38 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 	return err
 }
 
-// A parsed is a schedule of either notation.
-type parsed struct {
-	schedule.Occurrences
-	kind, text string // kind is interval or cron
-	notes      func(time.Time) []interval.Note
-}
-
-func parseSchedule(text string, zone *time.Location, created time.Time) (parsed, error) {
+func parseSchedule(text string, zone *time.Location) (schedule.Schedule, error) {
 	if scheduled.IsCron(text) {
 		s, err := scheduled.Cron(text, zone)
 		if err != nil {
-			return parsed{}, input.Usagef("cron expression %q: %v", text, err)
+			return nil, input.Usagef("cron expression %q: %v", text, err)
 		}
-		return parsed{s.From(created), "cron", text, noNotes}, nil
+		return s, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
-		return parsed{}, input.Usagef("interval %q: %v", text, err)
+		return nil, input.Usagef("interval %q: %v", text, err)
 	}
-	all, err := i.Occurrences(created, zone)
-	return parsed{all, "interval", i.String(), all.Notes}, err
+	return schedule.ISO8601(i, zone), nil
 }
 
-// noNotes has nothing to note of an occurrence.
-func noNotes(time.Time) []interval.Note { return nil }
-
-func printOccurrences(out io.Writer, found []occurrence) error {
+func printOccurrences(out io.Writer, found []occurrence, notes []string) error {
 	report.Fit(out, 0)
 	if len(found) == 0 {
-		_, err := fmt.Fprintln(out, "no more occurrences")
-		return err
+		fmt.Fprintln(out, "no more occurrences")
 	}
 	for _, o := range found {
 		line := o.Local
+		if o.Delay > 0 {
+			line += ", delayed by " + o.Delay.String()
+		}
 		for _, note := range o.Notes {
 			line += "\n  " + note.Kind + ": " + note.Text
 		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
+		fmt.Fprintln(out, line)
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(out, "note: "+note); err != nil {
 			return err
 		}
 	}
@@ -257,25 +283,25 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	if err != nil {
 		return err
 	}
-	_, due, err := scheduled.Config(s, created)
+	c, err := scheduled.Config(s, created)
 	if err != nil {
 		return err
 	}
-	zone := time.UTC
-	if o := s.Spec.Schedule; o != nil && o.TimeZone != "" {
-		zone, _ = time.LoadLocation(o.TimeZone) // Config has read it
+	zone, found, notes := time.UTC, []occurrence{}, []string(nil)
+	if of := c.Policy.Schedule; of != nil {
+		zone, found = of.Zone(), n.occurrences(c.Policy, scheduled.Begin(s), from)
+		notes = cronNotes(of, s.Spec.Schedule.Cron, found)
 	}
-	found := []occurrence{}
-	if due != nil {
-		found = n.occurrences(due, from, zone, noNotes)
+	if c.Policy.Suspended {
+		notes = append(notes, "spec.suspend is true: no scheduled run starts")
 	}
 	if n.output.Text == "json" {
-		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "occurrences": found, "reason": s.Status.Reason})
+		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "suspended": c.Policy.Suspended, "occurrences": found, "reason": s.Status.Reason}, notes)
 	}
 	report.Fit(out, 0)
-	if due == nil {
+	if c.Policy.Schedule == nil {
 		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
-	} else if err := printOccurrences(out, found); err != nil {
+	} else if err := printOccurrences(out, found, notes); err != nil {
 		return err
 	}
 	fmt.Fprint(out, scheduled.Delayed(s))

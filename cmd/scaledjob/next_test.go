@@ -20,7 +20,7 @@ func TestNextJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Equal(t, "R/T02:30:00/P1D", got.Interval)
 	require.Equal(t, "Europe/Berlin", got.Zone)
-	require.Equal(t, time.Date(2026, 3, 29, 1, 30, 0, 0, time.UTC), got.Occurrences[0].Time)
+	require.Equal(t, "2026-03-29T03:30:00+02:00", got.Occurrences[0].Time.Format(time.RFC3339))
 	require.Equal(t, "gap", got.Occurrences[0].Notes[0].Kind)
 
 	_, out, _ = call(t, "next R0//P1D -o json", "")
@@ -40,17 +40,17 @@ func TestNextCron(t *testing.T) {
 	n.output.Text, n.n = "json", 1
 	require.NoError(t, n.run(&out, "0 6 * * *", from))
 	require.Contains(t, out.String(), `"cron": "0 6 * * *"`)
-	require.Contains(t, out.String(), `"time": "2026-03-28T05:00:00Z"`)
+	require.Contains(t, out.String(), `"time": "2026-03-28T06:00:00+01:00"`)
 	for text, want := range map[string]string{
 		"0 6 * *":          "expected exactly 5 fields",
 		"@every 1h":        "use an interval such as R//PT1H",
 		"TZ=UTC 0 6 * * *": "a zone belongs in the time zone of the schedule",
 	} {
-		_, err := parseSchedule(text, berlin, from)
+		_, err := parseSchedule(text, berlin)
 		require.ErrorContains(t, err, want)
 	}
-	_, err = parseSchedule("R/2026-01-01 02:00:00Z/P1D", berlin, from)
-	require.ErrorContains(t, err, "was R/2026-01-01T02:00:00Z/P1D meant?")
+	_, err = parseSchedule("R/2026-01-01 02:00:00Z/P1D", berlin)
+	require.ErrorContains(t, err, `byte 12 is " 02:00:00Z": want T and a time of day`)
 }
 
 // Without --from, the next occurrences are after now.
@@ -67,4 +67,35 @@ func TestNextWrong(t *testing.T) {
 	require.Equal(t, trouble, run(t.Context(), []string{"next", "a b c d e"}, nil, io.Discard, &stderr))
 	require.Contains(t, stderr.String(), `failed to parse int from a: "a": invalid syntax`)
 	require.NotRegexp(t, goWords, stderr.String())
+}
+
+// What may surprise in a cron expression is told: a day that does not exist, a step that does not divide
+// the hour, days of month and week together, and an hour that occurs twice.
+func TestNextOfSurprisingCron(t *testing.T) {
+	for text, want := range map[string]string{
+		"0 0 30 2 *":   "no more occurrences\nnote: no occurrence: no day of the next five years matches \"0 0 30 2 *\"; 30 February, for example, does not exist\n",
+		"*/90 * * * *": "2026-10-24 23:00:00 +00:00 UTC\nnote: */90 as minute: minute 0 of each hour only; use the timeSpec R//PT90M for a run every 90 minutes\n",
+		"0 0 1 * 1":    "2026-10-26 00:00:00 +00:00 UTC\nnote: 1 as day of month and 1 as day of week: a day that matches one of them is enough; use * for one of them, unless that is meant\n",
+	} {
+		var out strings.Builder
+		n := nextCommand{zone: "UTC", n: 1, from: "2026-10-24T22:30:00Z"}
+		require.NoError(t, n.run(&out, text, time.Now()))
+		require.Equal(t, want, out.String())
+	}
+	var out strings.Builder
+	n := nextCommand{zone: "Europe/Berlin", n: 2, from: "2026-10-24T22:30:00Z"}
+	require.NoError(t, n.run(&out, "30 2 * * *", time.Now()))
+	require.Equal(t, "2026-10-25 02:30:00 +02:00 CEST\n2026-10-25 02:30:00 +01:00 CET\n", out.String())
+}
+
+// The times of a suspended ScheduledJob are no runs, and delays stand beside them.
+func TestNextOfSuspended(t *testing.T) {
+	text := strings.Replace(scheduledManifest, "spec:\n", "spec:\n  suspend: true\n", 1)
+	_, out, said := call(t, "next -n 1 --from 2026-03-27T00:00:00Z -f "+written(t, "report.yaml", text), "")
+	require.Equal(t, "2026-03-27 02:30:00 +01:00 CET\nnote: spec.suspend is true: no scheduled run starts\n", out, said)
+	text = strings.NewReplacer("metadata: {", "metadata: {uid: u, ", "schedule: {", "schedule: {jitterSeconds: 600, ").Replace(scheduledManifest)
+	_, out, said = call(t, "next -n 1 --from 2026-03-27T00:00:00Z -o json -f "+written(t, "report.yaml", text), "")
+	require.Regexp(t, `"time": "2026-03-27T02:30:00\+01:00",\s+"delay": "[0-9]+m?[0-9]*s"`, out, said)
+	_, _, said = call(t, "next -f "+written(t, "report.yaml", strings.Replace(scheduledManifest, "{timeSpec: R/T02:30:00/P1D, timeZone: Europe/Berlin}", "'0 6 * * *'", 1)), "")
+	require.Contains(t, said, `spec.schedule: found "0 6 * * *"; use spec.schedule.cron for a cron expression`)
 }

@@ -19,7 +19,7 @@ spec:
 // with the reason for which runs wait. A lint or an explanation of the file is of the same.
 func TestScheduledJob(t *testing.T) {
 	file := written(t, "report.yaml", scheduledManifest)
-	const want = "2026-03-28 02:30:00 +01:00 CET\n2026-03-29 03:30:00 +02:00 CEST\n"
+	const want = "2026-03-28 02:30:00 +01:00 CET\n2026-03-29 03:30:00 +02:00 CEST\n  gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later\n"
 	status, out, said := call(t, "next -f "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, want, out)
@@ -86,7 +86,7 @@ func TestScheduledJob(t *testing.T) {
 
 	// A reason that is not in the runs is the controller's.
 	for reason, why := range map[string]string{
-		"CatchingUp": "as many runs as may catch up are unfinished", "StateFull": "the state has no room for another active run", "JobsUnknown": "the Jobs are not known",
+		"CatchingUp": "as many runs as may catch up are unfinished", "StateFull": "the checkpoint has no room for another active run", "JobsUnknown": "the Jobs are not known",
 		"OtherRunIsActive": "another run is active",
 	} {
 		text := scheduledManifest + "status: {reason: " + reason + ", pendingExecutions: [{dueAt: '2026-01-02T01:30:00Z'}]}\n"

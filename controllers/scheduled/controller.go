@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -48,6 +49,9 @@ type controller struct {
 	tracker   *scheduledjob.Tracker
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	failures  *prometheus.CounterVec // of the ScheduledJobs that exist
+
+	mutex   sync.Mutex
+	foreign map[cache.ObjectName]foreignJobs // of the ScheduledJobs that exist
 }
 
 // clients are clients of the API server. Nothing delays the renewal of the lease.
@@ -73,7 +77,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 		options: o, clients: clients, now: time.Now, log: log,
 		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
 		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
-		failures: newFailures(),
+		failures: newFailures(), foreign: map[cache.ObjectName]foreignJobs{},
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Holder, Now: func() time.Time { return c.now() }}
@@ -143,7 +147,8 @@ func always(do func(any)) cache.ResourceEventHandlerFuncs {
 // updated ignores a change of the status for the ScheduledJob itself. ScheduledJobs that
 // depend on it are reconciled.
 func (c *controller) updated(old, s *scheduledJob) {
-	if old.Generation != s.Generation || old.UID != s.UID {
+	edited := old.Generation != s.Generation || !maps.Equal(old.Annotations, s.Annotations)
+	if edited || old.UID != s.UID {
 		c.enqueue(s.key())
 	}
 	c.enqueueIndexed(byAfter, s)

@@ -33,7 +33,7 @@ import (
 )
 
 // keys returns the keys in the queue, and removes them.
-func (w *world) keys() (all []string) {
+func (w *fixture) keys() (all []string) {
 	for w.queue.Len() > 0 {
 		key, _ := w.queue.Get()
 		w.queue.Done(key)
@@ -43,7 +43,7 @@ func (w *world) keys() (all []string) {
 }
 
 // nextKey reconciles the next ScheduledJob of the queue. It returns false when the queue is shut down.
-func (w *world) nextKey() bool {
+func (w *fixture) nextKey() bool {
 	key, shutdown := w.queue.Get()
 	if !shutdown {
 		w.next(w.ctx, key)
@@ -53,7 +53,7 @@ func (w *world) nextKey() bool {
 
 // A change leads to a reconciliation of the ScheduledJobs that it is about.
 func TestQueued(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	s := w.sees()
 	named := func(name string, change func(*scheduledjob.ScheduledJob)) *scheduledJob {
 		c := s.DeepCopyObject().(*scheduledjob.ScheduledJob)
@@ -92,7 +92,7 @@ func TestQueued(t *testing.T) {
 
 // An error is retried, and counts. Otherwise the next check is waited for.
 func TestNext(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	w.resync = time.Hour
 	var log bytes.Buffer
 	w.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -135,7 +135,7 @@ func TestNext(t *testing.T) {
 // Failures count for ScheduledJobs that exist, and no longer than they do. Those of others count
 // together, because users choose the names.
 func TestFailuresOfTheUnknown(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	job, metric := w.sees().key(), "scheduledjob_reconcile_errors_total{"
 	w.failed(job)
 	require.Contains(t, w.metered(), metric+`namespace="n",scheduledjob="job"} 1`)
@@ -157,7 +157,7 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 
 // At the end, act waits for the reconciliations under way.
 func TestActWaits(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	storing, stored := make(chan struct{}), make(chan struct{})
 	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		close(storing)
@@ -198,7 +198,7 @@ func TestSlowDelaysNoOther(t *testing.T) {
 	defer server.Close()
 	connected, err := cluster.Connect(&rest.Config{Host: server.URL}, 10*time.Second, 4)
 	require.NoError(t, err)
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	w.controller.client, w.tracker.Client, w.slots = connected.Requests, connected.Requests, connected.Queue
 	w.custom.PrependReactor("update", "scheduledjobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return true, a.(clienttesting.UpdateAction).GetObject(), nil
@@ -234,7 +234,7 @@ func TestSlowDelaysNoOther(t *testing.T) {
 
 // The watches report each change of each kind of object to the queue.
 func TestWatched(t *testing.T) {
-	w := newWorld(t, "  templateRef: {name: shared}\n  after: [{job: first}]\n")
+	w := newFixture(t, "  templateRef: {name: shared}\n  after: [{job: first}]\n")
 	w.restart()
 	require.True(t, w.sync(t.Context()))
 	queued := func(what string, keys ...string) {
@@ -297,7 +297,7 @@ func TestWatched(t *testing.T) {
 }
 
 // metered are the metrics.
-func (w *world) metered() string {
+func (w *fixture) metered() string {
 	r := httptest.NewRecorder()
 	w.metrics().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return r.Body.String()
@@ -305,9 +305,9 @@ func (w *world) metered() string {
 
 // Metrics are those of the status. A controller that does not lead has none of runs.
 func TestMetrics(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	run := schedule.Run{Tag: "a", OnDemand: true}
-	w.give(schedule.State{Due: 9, Missed: 3, MissedBy: schedule.Missed{schedule.CreateRejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
+	w.give(schedule.Checkpoint{Due: 9, Missed: 3, MissedBy: schedule.Missed{schedule.CreateRejected: 3}, Dropped: 2, Succeeded: 4, Failed: 1, Blocked: true, Pending: []schedule.Run{run, run}, Running: []schedule.Run{run, run, run}})
 	text := w.metered()
 	const labels = `namespace="n",`
 	for _, want := range []string{
@@ -316,13 +316,13 @@ func TestMetrics(t *testing.T) {
 		`scheduledjob_runs_completed_total{` + labels + `outcome="succeeded",scheduledjob="job"} 4`,
 		`scheduledjob_runs_completed_total{` + labels + `outcome="failed",scheduledjob="job"} 1`,
 		`scheduledjob_occurrences_due_total{` + labels + `scheduledjob="job"} 9`,
-		`scheduledjob_occurrences_lost_total{` + labels + `reason="rejected",scheduledjob="job"} 3`,
-		`scheduledjob_occurrences_lost_total{` + labels + `reason="dropped",scheduledjob="job"} 2`,
+		`scheduledjob_occurrences_lost_total{` + labels + `reason="CreateRejected",scheduledjob="job"} 3`,
+		`scheduledjob_occurrences_lost_total{` + labels + `reason="TooManyWaiting",scheduledjob="job"} 2`,
 		`scheduledjob_blocked{` + labels + `scheduledjob="job"} 1`,
 	} {
 		require.Contains(t, text, want)
 	}
-	w.give(schedule.State{})
+	w.give(schedule.Checkpoint{})
 	text = w.metered()
 	require.Contains(t, text, `scheduledjob_blocked{namespace="n",scheduledjob="job"} 0`)
 	w.follows()
@@ -334,22 +334,22 @@ func TestMetrics(t *testing.T) {
 
 // A cron expression is read as a CronJob reads it.
 func TestCron(t *testing.T) {
-	w := newWorld(t, "  schedule: {cron: '0 6 * * *'}\n")
+	w := newFixture(t, "  schedule: {cron: '0 6 * * *'}\n")
 	require.Contains(t, w.reconciles(), "create jobs")
-	require.Equal(t, "0 6 * * * UTC", w.sees().Status.TimeSpec)
+	require.Equal(t, "0 6 * * *", w.sees().Status.TimeSpec)
 }
 
 // Ready has the warnings of a valid spec.
 func TestWarnings(t *testing.T) {
-	w := newWorld(t, "  selector: {a: b}\n")
+	w := newFixture(t, "  selector: {a: b}\n")
 	w.reconciles()
 	require.Regexp(t, "^True Valid: The spec is valid; spec.selector: ", w.readyIs())
 }
 
 // read keeps the name and the status of a ScheduledJob that it cannot read, and no managed fields.
 func TestRead(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
-	w.give(schedule.State{Requested: []string{"a"}})
+	w := newFixture(t, "  maxRestart: 0\n")
+	w.give(schedule.Checkpoint{Requested: []string{"a"}})
 	w.edit("spec.unknown", "x")
 	s := w.sees()
 	require.ErrorContains(t, s.problem, "spec.unknown")

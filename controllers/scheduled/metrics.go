@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,7 +19,7 @@ var (
 	runs      = description("runs", "Runs that wait or are active.", "status")
 	completed = description("runs_completed_total", "Completed runs that had started.", "outcome")
 	due       = description("occurrences_due_total", "Occurrences that became due since the schedule was changed.")
-	lost      = description("occurrences_lost_total", "Occurrences without a run since the schedule was changed: missed, by cause, or dropped because too many waited.", "reason")
+	lost      = description("occurrences_lost_total", "Occurrences without a run since the schedule was changed: by the reason.", "reason")
 	blocked   = description("blocked", "1 if a failed run keeps scheduled runs from starting.")
 	held      = description("held", "1 if runs wait, by the reason in the status.", "reason")
 	next      = description("next_occurrence_timestamp_seconds", "Time of the next occurrence.")
@@ -54,16 +55,17 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		send(completed, prometheus.CounterValue, int(s.Status.Failed), string(schedule.Failed))
 		send(due, prometheus.CounterValue, int(s.Status.Due))
 		send(completed, prometheus.CounterValue, int(s.Status.Lost), string(schedule.Lost))
+		send(completed, prometheus.CounterValue, int(s.Status.Stopped), string(schedule.Stopped))
 		for cause, n := range s.Status.MissedBy {
 			send(lost, prometheus.CounterValue, int(n), string(cause))
 		}
 		if s.Status.Reason != "" {
 			send(held, prometheus.GaugeValue, 1, s.Status.Reason)
 		}
-		if t := s.Status.NextScheduleTime; t != nil {
+		if t, err := time.Parse(time.RFC3339, s.Status.NextScheduleTime); err == nil {
 			send(next, prometheus.GaugeValue, int(t.Unix()))
 		}
-		send(lost, prometheus.CounterValue, int(s.Status.Dropped), "dropped")
+		send(lost, prometheus.CounterValue, int(s.Status.Dropped), string(schedule.TooManyWaiting))
 		is := 0
 		if s.Status.Blocked {
 			is = 1

@@ -104,7 +104,7 @@ func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
-			u := other.Status.State.Upstream(d.Job, string(other.UID))
+			u := other.Status.Upstream(d.Job, string(other.UID))
 			u.Created = other.CreationTimestamp.Time
 			all = append(all, u)
 		}

@@ -21,7 +21,7 @@ import (
 // A controller whose list of ScheduledJobs is old starts nothing: not even a run that has
 // been dropped, with its Job, since.
 func TestStaleScheduledJobs(t *testing.T) {
-	w := newWorld(t, once+"  historyLimit: 0\n")
+	w := newFixture(t, once+"  historyLimit: 0\n")
 	first := w.sees()
 	require.Equal(t, []string{"create jobs", "update scheduledjobs"}, w.reconciles())
 	w.finishes(batchv1.JobComplete)
@@ -42,7 +42,7 @@ func TestStaleScheduledJobs(t *testing.T) {
 
 // A ScheduledJob that depends on an unknown one is not ready. Its own schedule runs.
 func TestUnknownDependency(t *testing.T) {
-	w := newWorld(t, once+"  after: [{job: other}, {job: typo}]\n")
+	w := newFixture(t, once+"  after: [{job: other}, {job: typo}]\n")
 	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	other.Name, other.UID, other.Spec.After = "other", "o", nil
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
@@ -63,7 +63,7 @@ func TestUnknownDependency(t *testing.T) {
 // A ScheduledJob with very many dependencies, its own and those of others, is not ready: they are
 // followed in each reconciliation.
 func TestManyDependencies(t *testing.T) {
-	w := newWorld(t, once+"  after: [{job: j0}, {job: j1}]\n")
+	w := newFixture(t, once+"  after: [{job: j0}, {job: j1}]\n")
 	for i := range 200 { // each after all others
 		other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 		other.Name, other.UID, other.Spec.After = fmt.Sprint("j", i), types.UID(fmt.Sprint(i)), nil
@@ -81,13 +81,13 @@ func TestManyDependencies(t *testing.T) {
 // A Job in another namespace is not of the ScheduledJob whose UID its author has written into it: the
 // run starts nevertheless.
 func TestForgedJobElsewhere(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	require.Contains(t, w.reconciles(), "create jobs")
 	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
 	require.NoError(t, err)
 	forged := l.Items[0] // the tag follows from the UID and the time
 	forged.Namespace, forged.UID = "elsewhere", "forged"
-	w = newWorld(t, once)
+	w = newFixture(t, once)
 	require.NoError(t, w.jobs.Add(&forged))
 	require.Contains(t, w.reconciles(), "create jobs")
 }
@@ -95,13 +95,13 @@ func TestForgedJobElsewhere(t *testing.T) {
 // Each completion of another job starts a run, also if history has dropped it before the
 // first decision.
 func TestAfter(t *testing.T) {
-	w := newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	w := newFixture(t, "  after: [{job: typo}, {job: other}]\n")
 	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
 	require.Equal(t, []string{"create jobs", "create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
 
-	w = newWorld(t, "  after: [{job: typo}, {job: other}]\n")
+	w = newFixture(t, "  after: [{job: typo}, {job: other}]\n")
 	other.CreationTimestamp.Time = other.CreationTimestamp.Add(-time.Second)
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
 	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
@@ -113,7 +113,7 @@ func TestAfter(t *testing.T) {
 
 // A ScheduledJob that is being deleted is left alone.
 func TestDeletedScheduledJob(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	s := w.sees()
 	deleted := &scheduledJob{ScheduledJob: s.DeepCopyObject().(*scheduledjob.ScheduledJob)}
 	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -126,7 +126,7 @@ func TestDeletedScheduledJob(t *testing.T) {
 
 // A dependency cycle is an error of each of its jobs.
 func TestCycle(t *testing.T) {
-	w := newWorld(t, "  after: [{job: b}]\n")
+	w := newFixture(t, "  after: [{job: b}]\n")
 	b := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	b.Name, b.UID, b.Spec.After = "b", "b", []scheduledjob.Dependency{{Job: "job"}}
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: b}))
@@ -141,9 +141,9 @@ func TestCycle(t *testing.T) {
 
 // A PodTemplate that does not exist is a problem, and its pods are used once it exists.
 func TestPodTemplate(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	s.Spec.Template, s.Spec.TemplateRef = nil, &scheduledjob.TemplateRef{Name: "shared"}
+	s.Spec.Template, s.Spec.TemplateRef = nil, &corev1.ObjectReference{Name: "shared"}
 	_, err := w.config(&scheduledJob{ScheduledJob: s})
 	require.EqualError(t, err, `spec.templateRef.name: found "shared"; use the name of a PodTemplate that exists`)
 	template := &corev1.PodTemplate{}

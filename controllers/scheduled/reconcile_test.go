@@ -28,9 +28,9 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A world is a controller with caches that the test fills, and API servers that
+// A fixture is a controller with caches that the test fills, and API servers that
 // keep what they are given.
-type world struct {
+type fixture struct {
 	*controller
 	t      require.TestingT
 	ctx    context.Context
@@ -39,14 +39,14 @@ type world struct {
 	said   *events.FakeRecorder
 }
 
-func newWorld(t testing.TB, spec string) *world { return newWorldOf(t, t.Context(), spec) }
+func newFixture(t testing.TB, spec string) *fixture { return newFixtureOf(t, t.Context(), spec) }
 
-func newWorldOf(t require.TestingT, ctx context.Context, spec string) *world {
+func newFixtureOf(t require.TestingT, ctx context.Context, spec string) *fixture {
 	u := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\n"+
 		"metadata: {name: job, namespace: n, uid: u, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z'}\nspec:\n"+spec+
 		"  template: {spec: {containers: [{name: c, image: i}]}}\n"), &u.Object))
-	w := &world{t: t, ctx: ctx, client: fake.NewClientset()}
+	w := &fixture{t: t, ctx: ctx, client: fake.NewClientset()}
 	w.custom = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{scheduledJobs: "ScheduledJobList", runRequests: "RunRequestList"})
 	_, err := w.custom.Resource(scheduledJobs).Namespace("n").Create(ctx, u, metav1.CreateOptions{})
@@ -59,7 +59,7 @@ func newWorldOf(t require.TestingT, ctx context.Context, spec string) *world {
 }
 
 // restart makes a controller that knows nothing.
-func (w *world) restart() {
+func (w *fixture) restart() {
 	clock := time.Now
 	if w.controller != nil {
 		clock = w.now
@@ -70,7 +70,7 @@ func (w *world) restart() {
 }
 
 // events returns the events since the last call, each as "Type Reason message".
-func (w *world) told() (all []string) {
+func (w *fixture) told() (all []string) {
 	for len(w.said.Events) > 0 {
 		all = append(all, <-w.said.Events)
 	}
@@ -79,7 +79,7 @@ func (w *world) told() (all []string) {
 
 // updateStatus is that of an API server: it stores the status alone, in place of the
 // version that was read.
-func (w *world) updateStatus(a clienttesting.Action) (bool, runtime.Object, error) {
+func (w *fixture) updateStatus(a clienttesting.Action) (bool, runtime.Object, error) {
 	object, err := w.custom.Tracker().Get(scheduledJobs, "n", "job")
 	require.NoError(w.t, err)
 	u := object.DeepCopyObject().(*unstructured.Unstructured)
@@ -95,7 +95,7 @@ func (w *world) updateStatus(a clienttesting.Action) (bool, runtime.Object, erro
 }
 
 // sees brings the cache of ScheduledJobs up to date.
-func (w *world) sees() *scheduledJob {
+func (w *fixture) sees() *scheduledJob {
 	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
 	require.NoError(w.t, err)
 	s := read(u.DeepCopy())
@@ -103,7 +103,7 @@ func (w *world) sees() *scheduledJob {
 	return s
 }
 
-func (w *world) job(tag string) *batchv1.Job {
+func (w *fixture) job(tag string) *batchv1.Job {
 	s := w.sees()
 	config, err := s.Config(scheduledjob.Inputs{})
 	require.NoError(w.t, err)
@@ -111,15 +111,15 @@ func (w *world) job(tag string) *batchv1.Job {
 }
 
 // follows makes the process one that does not hold its lease.
-func (w *world) follows() {
+func (w *fixture) follows() {
 	w.leads(kube.Lease{Holder: &term.Holder{}, Client: fake.NewClientset().CoordinationV1(), Namespace: "n", Name: name, Duration: 15 * time.Second, Log: w.log})
 }
 
 // leads gives the process a lease.
-func (w *world) leads(l kube.Lease) { w.lease, w.tracker.Terms = l, l.Holder }
+func (w *fixture) leads(l kube.Lease) { w.lease, w.tracker.Terms = l, l.Holder }
 
 // did are the verbs and resources that were asked for since.
-func (w *world) did() (all []string) {
+func (w *fixture) did() (all []string) {
 	for _, f := range []*clienttesting.Fake{&w.client.Fake, &w.custom.Fake} {
 		for _, a := range f.Actions() {
 			if a.GetVerb() != "get" {
@@ -133,7 +133,7 @@ func (w *world) did() (all []string) {
 
 // When the state cannot be stored, nothing is done.
 func TestStoredFirst(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R1//PT1S}\n")
+	w := newFixture(t, "  schedule: {timeSpec: R1//PT1S}\n")
 	refuse := true
 	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return refuse, nil, errors.New("no quorum")
@@ -153,9 +153,9 @@ func TestStoredFirst(t *testing.T) {
 // A Job that the state has seen and the cache has not is looked for before its run
 // counts as lost.
 func TestCacheBehind(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	job := w.job("tag")
-	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
+	w.give(schedule.Checkpoint{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
 	require.NoError(t, w.client.Tracker().Add(job))
 	_, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "the Job of run tag is not in the cache yet")
@@ -167,7 +167,7 @@ func TestCacheBehind(t *testing.T) {
 	require.Len(t, w.sees().Status.Running, 1)
 
 	second := w.job("zz")
-	w.give(schedule.State{Running: []schedule.Run{
+	w.give(schedule.Checkpoint{Running: []schedule.Run{
 		{Tag: "tag", OnDemand: true, Status: schedule.Running}, {Tag: "zz", OnDemand: true, Status: schedule.Running},
 	}})
 	require.NoError(t, w.client.Tracker().Add(second))
@@ -193,9 +193,9 @@ func TestCacheBehind(t *testing.T) {
 }
 
 // give stores a state.
-func (w *world) give(state schedule.State) {
+func (w *fixture) give(state schedule.Checkpoint) {
 	s := w.sees()
-	_, err := w.store(w.ctx, s, s.status(schedule.Decision{State: state}, s.ready(nil, nil)))
+	_, err := w.store(w.ctx, s, s.status(schedule.Decision{Checkpoint: state}, s.ready(nil, nil)))
 	require.NoError(w.t, err)
 	w.sees()
 	w.did()
@@ -203,11 +203,11 @@ func (w *world) give(state schedule.State) {
 
 // Pods that cannot be listed leave the run as it is; its exit code would be lost.
 func TestPodsUnknown(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	job := w.job("tag")
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
 	require.NoError(t, w.jobs.Add(job))
-	w.give(schedule.State{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
+	w.give(schedule.Checkpoint{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
 	w.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})
@@ -220,7 +220,7 @@ func TestPodsUnknown(t *testing.T) {
 func BenchmarkReconcile(b *testing.B) {
 	for _, n := range []int{10, 100} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			w := newWorld(b, "  podCount: 3\n")
+			w := newFixture(b, "  podCount: 3\n")
 			for i := range n {
 				job := w.job(fmt.Sprint("tag-", i))
 				job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}

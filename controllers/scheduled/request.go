@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,70 +31,92 @@ type request struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		Job      string             `json:"job"`
+		Tag      string             `json:"tag"` // of an earlier run, whose occurrence the run stands for
 		Backfill *schedule.Backfill `json:"backfill"`
 	} `json:"spec"`
 	Status requestStatus `json:"status"`
 
-	now   []schedule.Request // of a backfill: the runs that may start
-	runs  int                // of a backfill: the number of all
-	waits bool               // a backfill waits for others
+	plan  schedule.BackfillPlan
+	waits bool   // a backfill waits for others
+	note  string // what has no effect
 }
 
-// mostBackfills is the number of backfills of a ScheduledJob that are looked at. Later ones wait.
-const mostBackfills = 20
+// maxBackfills is the number of backfills of a ScheduledJob that are looked at. Later ones wait.
+const maxBackfills = 20
 
 type requestStatus struct {
 	schedule.Run `json:",inline"`
 	Message      string `json:"message,omitempty"`
 	// Of a backfill.
-	Runs     int32 `json:"runs,omitempty"`
-	Done     int32 `json:"done,omitempty"`     // completed runs before the first that has not
-	Failures int32 `json:"failures,omitempty"` // completed runs that did not succeed
+	Runs     int64 `json:"runs,omitempty"`
+	Done     int64 `json:"done,omitempty"`     // completed runs before the first that has not
+	Failures int64 `json:"failures,omitempty"` // completed runs that did not succeed
+	Later    int64 `json:"later,omitempty"`    // occurrences that are due after the request
 }
 
 // requestsOf returns the requests for the decision.
-func requestsOf(own []*request, config scheduledjob.Config) (all []schedule.Request) {
-	backfills := 0
-	for _, r := range own {
+func requestsOf(objects []*request, policy schedule.Policy, checkpoint schedule.Checkpoint, now time.Time) (requests []schedule.Request) {
+	begin, backfills := cmp.Or(checkpoint.Begin, policy.Created), 0
+	for _, r := range objects {
 		answered := r.Status.Status == schedule.Completed
 		if r.Spec.Backfill == nil || answered {
-			all = append(all, schedule.Request{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered})
+			occurrence := r.occurrence(policy, checkpoint)
+			if r.Spec.Tag != "" && occurrence.IsZero() {
+				r.note = fmt.Sprintf("spec.tag: %q is not the tag of a run with an occurrence; this run stands for none", r.Spec.Tag)
+			}
+			requests = append(requests, schedule.Request{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered, Occurrence: occurrence})
 			continue
 		}
+		if r.Spec.Backfill.Together && policy.Concurrency != schedule.Allow {
+			r.note = "spec.backfill.together has no effect, because runs may not overlap; "
+		}
 		backfills++
-		if r.waits = backfills > mostBackfills; !r.waits {
-			all = append(all, r.occurrences(config)...)
+		if r.waits = backfills > maxBackfills; !r.waits {
+			progress := schedule.Progress{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Done: r.Status.Done, Last: r.Status.Occurrence}
+			r.plan = r.Spec.Backfill.Plan(policy, begin, progress, now)
+			requests = append(requests, r.plan.Requests...)
 		}
 	}
-	return all
+	return requests
 }
 
-// occurrences returns the requests of a backfill.
-func (r *request) occurrences(config scheduledjob.Config) []schedule.Request {
-	of := config.Schedule
-	r.now, r.runs = r.Spec.Backfill.Requests(of.Schedule, of.Created, string(r.UID), int(r.Status.Done), r.Status.Occurrence)
-	return r.now
+// occurrence returns the occurrence of the run with the request's tag, if it has one.
+func (r *request) occurrence(policy schedule.Policy, checkpoint schedule.Checkpoint) time.Time {
+	if occurrence, ok := schedule.TagOccurrence(policy.UID, r.Spec.Tag); ok {
+		return occurrence
+	}
+	for _, run := range slices.Concat(checkpoint.Running, checkpoint.Completed) {
+		if run.Tag == r.Spec.Tag {
+			return run.Occurrence
+		}
+	}
+	return time.Time{}
 }
 
 // backfilled returns the status of a backfill, by the runs of its requests.
 func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) requestStatus {
 	is := r.Status
-	is.Message, is.Status, is.OnDemand, is.Runs = "", schedule.Pending, true, int32(r.runs)
-	for i, next := range r.now {
-		run, there := runs[next.ID]
-		switch {
-		case there && run.Status == schedule.Completed && is.Done == r.Status.Done+int32(i):
-			is.Done, is.Occurrence = is.Done+1, next.Occurrence
+	is.Message, is.Status, is.OnDemand, is.Runs, is.Later = r.note, schedule.Pending, true, r.plan.Runs, r.plan.Later
+	if is.Later > 0 {
+		is.Message += fmt.Sprintf("%d occurrences of the span were due after the request, at %s; the schedule runs them", is.Later, r.CreationTimestamp.UTC().Format(time.RFC3339))
+	}
+	for i, next := range r.plan.Requests {
+		switch run := runs[next.ID]; run.Status {
+		case schedule.Completed:
+			if is.Done != r.Status.Done+int64(i) {
+				continue
+			}
+			is.Done, is.Occurrence = is.Done+1, run.Occurrence
 			if run.Outcome() != schedule.Succeeded {
 				is.Failures++
 			}
-		case there && run.Status == schedule.Running:
+		case schedule.Running:
 			is.Status = schedule.Running
 		}
 	}
 	if is.Done >= is.Runs {
 		is.Status, is.Completed, is.Success = schedule.Completed, now.UTC().Truncate(time.Second), is.Failures == 0
-		if is.Runs == 0 {
+		if is.Runs+is.Later == 0 {
 			is.Message = "the schedule has no occurrence in the span"
 		}
 	}
@@ -231,7 +254,7 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		case r.Spec.Backfill != nil && decided && !answered && !r.waits:
 			problems = append(problems, c.report(ctx, r, r.backfilled(runs, c.now())))
 		case there:
-			problems = append(problems, c.report(ctx, r, requestStatus{Run: is}))
+			problems = append(problems, c.report(ctx, r, requestStatus{Run: is, Message: r.note}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:
 			problems = append(problems, c.remove(ctx, r))
 		case !answered && told < mostTold:
@@ -239,7 +262,7 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 			if kept.Status, kept.Message = schedule.Pending, othersFirst; !decided {
 				kept.Message = invalidJob
 			}
-			if kept != r.Status {
+			if !reflect.DeepEqual(fields(kept), fields(r.Status)) {
 				told++
 				problems = append(problems, c.report(ctx, r, kept))
 			}
@@ -263,10 +286,10 @@ func (c *controller) remove(ctx context.Context, r *request) error {
 
 // report writes the status of a RunRequest if it has changed.
 func (c *controller) report(ctx context.Context, r *request, is requestStatus) error {
-	if is == r.Status {
+	status := fields(is)
+	if reflect.DeepEqual(status, fields(r.Status)) {
 		return nil
 	}
-	status := fields(is)
 	maps.DeleteFunc(status, func(_ string, value any) bool { return value == "" || value == "0001-01-01T00:00:00Z" })
 	err := c.patch(ctx, r, types.JSONPatchType, []any{
 		map[string]any{"op": "test", "path": "/metadata/uid", "value": r.UID},

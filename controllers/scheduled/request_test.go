@@ -22,7 +22,7 @@ import (
 // A RunRequest for an unknown job has a message and an event, once. When the job exists,
 // the request gets its run.
 func TestUnknownJob(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	elsewhere := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
 	elsewhere.Namespace, elsewhere.Name, elsewhere.UID = "elsewhere", "typo", "e"
 	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: elsewhere}))
@@ -66,7 +66,7 @@ func TestUnknownJob(t *testing.T) {
 
 // Without history, a RunRequest shows its completed run for the TTL.
 func TestRequestWithoutHistory(t *testing.T) {
-	w := newWorld(t, "  historyLimit: 0\n")
+	w := newFixture(t, "  historyLimit: 0\n")
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.now = func() time.Time { return now }
 	w.request("now", "job")
@@ -98,7 +98,7 @@ func TestRequestWithoutHistory(t *testing.T) {
 
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow", "of another job"} {
 		w.request(name, "job")
 	}
@@ -154,7 +154,7 @@ func TestClaim(t *testing.T) {
 // Many requests without an owner are taken on a hundred at a time, the oldest first, and many for an unknown
 // job are told twenty at a time; also if all fail.
 func TestManyUnowned(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	for i := range mostClaimed + 1 {
 		w.request(fmt.Sprintf("r%03d", i), "job")
 		w.request(fmt.Sprintf("typo%03d", i), "typo")
@@ -190,7 +190,7 @@ func TestManyUnowned(t *testing.T) {
 // A request whose run was dropped before it was answered is deleted, unless the spec is
 // invalid. An error is reported.
 func TestDroppedBeforeAnswer(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	w.request("now", "job")
 	own, err := w.claim(t.Context(), w.sees())
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
 	require.Equal(t, []string{"patch runrequests"}, w.did())
 	require.Equal(t, othersFirst, w.answerTo("now")["message"])
-	w.give(schedule.State{Requested: []string{schedule.RequestTag("u", "uid-now")}})
+	w.give(schedule.Checkpoint{Requested: []string{schedule.RequestTag("u", "uid-now")}})
 	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
 	w.custom.ReactionChain = w.custom.ReactionChain[1:]
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
@@ -213,7 +213,7 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 
 // An invalid edit reports the problem, and the active run still completes.
 func TestInvalidEdit(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R//PT1S}\n")
+	w := newFixture(t, "  schedule: {timeSpec: R//PT1S}\n")
 	w.reconciles()
 	w.lists("1")
 	w.reconciles()
@@ -238,13 +238,13 @@ func TestInvalidEdit(t *testing.T) {
 	w.reconciles()
 	require.Equal(t, "uid-now", w.answerTo("now")["request"])
 	require.NotContains(t, w.answerTo("now"), "message")
-	require.Equal(t, s.Since, w.sees().Status.Since, "the schedule does not start anew")
+	require.Equal(t, s.Begin, w.sees().Status.Begin, "the schedule does not start anew")
 	require.GreaterOrEqual(t, w.sees().Status.Due, s.Due)
 }
 
 // The status of a RunRequest that cannot be read is written anew.
 func TestUnreadableAnswer(t *testing.T) {
-	w := newWorld(t, "  maxRestart: 0\n")
+	w := newFixture(t, "  maxRestart: 0\n")
 	w.request("now", "job")
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -260,7 +260,7 @@ func TestUnreadableAnswer(t *testing.T) {
 // a restart it goes on.
 func TestBackfill(t *testing.T) {
 	for _, together := range []bool{false, true} {
-		w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 1\n")
+		w := newFixture(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 1\n")
 		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together})
 		due, most := map[string]int{}, 0
 		for range 60 {
@@ -296,7 +296,7 @@ func TestBackfill(t *testing.T) {
 
 // Of many backfills twenty are looked at, the others say that they wait, and all have their runs.
 func TestManyBackfills(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n")
+	w := newFixture(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n")
 	name := func(i int) string { return fmt.Sprintf("back-%02d", i) }
 	const n = 22
 	for i := range n {
@@ -320,7 +320,7 @@ func TestManyBackfills(t *testing.T) {
 		w.seesRequests()
 		w.lists("")
 		w.reconciles()
-		require.LessOrEqual(t, looked(), mostBackfills)
+		require.LessOrEqual(t, looked(), maxBackfills)
 		w.finishes(batchv1.JobComplete)
 	}
 	require.Equal(t, map[int]bool{20: true, 21: true}, waited)
@@ -338,7 +338,7 @@ func TestEditedBackfill(t *testing.T) {
 		"R/2025-12-02T00:00:00Z/P1D":  {"completed", int64(2), int64(1), nil},
 		"":                            {"completed", int64(2), nil, "the schedule has no occurrence in the span"},
 	} {
-		w := newWorld(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 0\n")
+		w := newFixture(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 0\n")
 		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-03T00:00:00Z", "limit": int64(4)})
 		steps := func() {
 			w.seesRequests()

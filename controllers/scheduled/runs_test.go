@@ -24,13 +24,13 @@ import (
 )
 
 // at sets the clock of the controller, in seconds after the creation of the ScheduledJob.
-func (w *world) at(seconds float64) {
+func (w *fixture) at(seconds float64) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 	w.now = func() time.Time { return at }
 }
 
 // expires deletes the finished Jobs whose time to live is over, as Kubernetes does.
-func (w *world) expires() (deleted int) {
+func (w *fixture) expires() (deleted int) {
 	for _, j := range w.existing() {
 		if ttl := j.Spec.TTLSecondsAfterFinished; ttl != nil && len(j.Status.Conditions) > 0 &&
 			!w.now().Before(j.Status.Conditions[0].LastTransitionTime.Add(time.Duration(*ttl)*time.Second)) {
@@ -41,7 +41,7 @@ func (w *world) expires() (deleted int) {
 	return deleted
 }
 
-func (w *world) existing() []batchv1.Job {
+func (w *fixture) existing() []batchv1.Job {
 	l, err := w.client.BatchV1().Jobs("n").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	w.did()
@@ -49,7 +49,7 @@ func (w *world) existing() []batchv1.Job {
 }
 
 // reconcileAny reconciles with the newest caches, with or without an error.
-func (w *world) reconcileAny(revision int) {
+func (w *fixture) reconcileAny(revision int) {
 	w.lists(fmt.Sprint(revision))
 	_, _ = w.reconcile(context.Background(), w.sees().key())
 	w.did()
@@ -61,7 +61,7 @@ func (w *world) reconcileAny(revision int) {
 func TestTimeToLive(t *testing.T) {
 	for _, observed := range []bool{true, false} {
 		t.Run(fmt.Sprint("observed ", observed), func(t *testing.T) {
-			w := newWorld(t, "  schedule: {timeSpec: R1//PT1S, blockOnFailure: true}\n  ttlSecondsAfterFinished: 0\n")
+			w := newFixture(t, "  schedule: {timeSpec: R1//PT1S, blockOnFailure: true}\n  ttlSecondsAfterFinished: 0\n")
 			created := 0
 			w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 				created++
@@ -126,7 +126,7 @@ func TestUnansweredThenRejected(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		for _, cancelled := range []bool{false, true} {
 			t.Run(fmt.Sprint("restarts ", restarts, " cancelled ", cancelled), func(t *testing.T) {
-				w := newWorld(t, "  schedule: {timeSpec: R2//PT1S, skipOutdated: false}\n  allowConcurrentRun: false\n")
+				w := newFixture(t, "  schedule: {timeSpec: R2//PT1S, skipOutdated: false}\n  allowConcurrentRun: false\n")
 				l := &lateJobs{rejects: true}
 				w.client.PrependReactor("create", "jobs", l.create)
 				w.at(0)
@@ -170,16 +170,16 @@ func TestRejectedForHours(t *testing.T) {
 		reason, words string
 		missed        string
 	}{
-		"policy":    {apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("denied by policy no-jobs")), "CreateRejected", "denied by policy no-jobs", "rejected"},
-		"webhook":   {apierrors.NewInternalError(errors.New("failed calling webhook no-jobs")), "CreateRejected", "failed calling webhook no-jobs", "rejected"},
-		"no answer": {errors.New("connection refused"), "CreateUnanswered", "its Job was asked for and has not been observed", "outdated"},
+		"policy":    {apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "job", errors.New("denied by policy no-jobs")), "CreateRejected", "denied by policy no-jobs", "CreateRejected"},
+		"webhook":   {apierrors.NewInternalError(errors.New("failed calling webhook no-jobs")), "CreateRejected", "failed calling webhook no-jobs", "CreateRejected"},
+		"no answer": {errors.New("connection refused"), "CreateUnanswered", "its Job was asked for and has not been observed", "Outdated"},
 	} {
 		t.Run(name, func(t *testing.T) { rejectedForHours(t, test.err, test.reason, test.words, test.missed) })
 	}
 }
 
 func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
-	w := newWorld(t, "  schedule: {timeSpec: R//PT1M}\n")
+	w := newFixture(t, "  schedule: {timeSpec: R//PT1M}\n")
 	rejects := true
 	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return rejects, nil, err })
 	events := map[string]int{}
@@ -214,7 +214,7 @@ func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
 
 // Ten thousand requests wait where they are. Twenty at a time are told that they wait.
 func TestManyRequests(t *testing.T) {
-	w := newWorld(t, "  allowConcurrentRun: false\n")
+	w := newFixture(t, "  allowConcurrentRun: false\n")
 	n := 10_000
 	var all []any
 	for i := range n {
@@ -246,7 +246,7 @@ func TestManyRequests(t *testing.T) {
 // After an outage, at most ten runs that were due before the last one are unfinished at any
 // time, and the runs that are due now are not delayed by them.
 func TestCatchUp(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R//PT1M, skipOutdated: false}\n")
+	w := newFixture(t, "  schedule: {timeSpec: R//PT1M, skipOutdated: false}\n")
 	w.at(999 * 60)
 	w.reconcileAny(1)
 	require.Equal(t, 11, len(w.existing()))
@@ -265,7 +265,7 @@ func TestCatchUp(t *testing.T) {
 // A state that was written against an API server with higher resource versions is
 // recognised: after one consistent read of the Jobs, runs go on, none twice.
 func TestRestored(t *testing.T) {
-	w := newWorld(t, "  schedule: {timeSpec: R2//PT1M}\n")
+	w := newFixture(t, "  schedule: {timeSpec: R2//PT1M}\n")
 	w.at(0)
 	w.reconcileAny(5000)
 	w.finishes(batchv1.JobComplete)
@@ -286,7 +286,7 @@ func TestRestored(t *testing.T) {
 }
 
 // object is the status as JSON.
-func (w *world) object() map[string]any {
+func (w *fixture) object() map[string]any {
 	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(context.Background(), "job", metav1.GetOptions{})
 	require.NoError(w.t, err)
 	w.did()
@@ -295,7 +295,7 @@ func (w *world) object() map[string]any {
 }
 
 // condition is the condition as "Status Reason: Message".
-func (w *world) condition(kind string) string {
+func (w *fixture) condition(kind string) string {
 	for _, c := range w.sees().Status.Conditions {
 		if c.Type == kind {
 			return string(c.Status) + " " + c.Reason + ": " + c.Message
@@ -309,7 +309,7 @@ func (w *world) condition(kind string) string {
 func TestDeadlineAtAChangeOfLeader(t *testing.T) {
 	for _, before := range []string{"nothing", "an unanswered create"} {
 		t.Run(before, func(t *testing.T) {
-			w := newWorld(t, "  schedule: {timeSpec: R1/2026-01-01T00:01:00Z/PT1M}\n  startingDeadlineSeconds: 5\n")
+			w := newFixture(t, "  schedule: {timeSpec: R1/2026-01-01T00:01:00Z/PT1M}\n  startingDeadlineSeconds: 5\n")
 			w.at(59)
 			w.reconcileAny(1)
 			if before != "nothing" {

@@ -77,7 +77,7 @@ func only(of map[string]string, keys ...string) map[string]string {
 // pod template of a custom resource.
 func read(u *unstructured.Unstructured) *scheduledJob {
 	s := readKnown(u)
-	if err := s.Status.State.Validate(); err != nil {
+	if err := s.Status.Checkpoint.Validate(); err != nil {
 		s.problem = errors.Join(err, s.problem)
 		s.keep(u)
 	}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -31,6 +33,7 @@ const (
 	reasonInvalid     = "Invalid"
 	reasonJobNotFound = "JobNotFound" // also the reason of an event of a RunRequest
 	reasonProgressing = "Progressing"
+	reasonForeignJob  = "ForeignJob"
 )
 
 // ready returns the condition for a valid spec, with an error for missing dependencies.
@@ -63,7 +66,7 @@ func (s *scheduledJob) status(d schedule.Decision, ready metav1.Condition) sched
 	for _, e := range d.Events {
 		if e.Reason == schedule.Restored {
 			set(conditionRestored, metav1.Condition{Status: metav1.ConditionTrue, Reason: string(schedule.Restored),
-				Message: fmt.Sprintf("%s (the status was of resource version %d, the Jobs are of %d)", e, s.Status.JobsRevision, d.State.JobsRevision)})
+				Message: fmt.Sprintf("%s (the status was of resource version %d, the Jobs are of %d)", e, s.Status.JobsRevision, d.Checkpoint.JobsRevision)})
 		}
 	}
 	return status
@@ -72,17 +75,20 @@ func (s *scheduledJob) status(d schedule.Decision, ready metav1.Condition) sched
 // progressing returns the condition of the same name. It is false if an operator must act: runs
 // that are due do not start, for a reason that the spec does not want.
 func progressing(d schedule.Decision, ready metav1.Condition) metav1.Condition {
-	hold, why := d.Waits()
+	reason, message := d.Waits()
 	switch {
 	case ready.Reason == reasonInvalid:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonInvalid, Message: "The spec is invalid: see Ready"}
-	case hold == schedule.Rejecting, hold == schedule.Unanswered, hold == schedule.IsBlocked, hold == schedule.Unknown, hold == schedule.StateFull:
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(hold), Message: why}
-	case hold == schedule.NotHeld:
+	case slices.Contains(needsAction, reason):
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: string(reason), Message: message}
+	case reason == "":
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonProgressing, Message: "Runs start when they are due"}
 	}
-	return metav1.Condition{Status: metav1.ConditionTrue, Reason: string(hold), Message: why}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: string(reason), Message: message}
 }
+
+// needsAction are the reasons for which Progressing is False.
+var needsAction = []schedule.Reason{schedule.CreateRejected, schedule.CreateUnanswered, schedule.Blocked, schedule.JobsUnknown, schedule.StateFull, schedule.ClockAhead}
 
 // store writes the status if it has changed. It fails if the ScheduledJob has been
 // changed since it was read, and if another controller leads. It returns the stored
@@ -90,7 +96,9 @@ func progressing(d schedule.Decision, ready metav1.Condition) metav1.Condition {
 func (c *controller) store(ctx context.Context, s *scheduledJob, status scheduledjob.Status) (*scheduledJob, error) {
 	was := s.Status
 	if s.foreign != nil { // only the conditions are written
-		status.NextScheduleTime, status.Reason, status.ActiveRuns, status.WaitingRuns = was.NextScheduleTime, was.Reason, was.ActiveRuns, was.WaitingRuns
+		observed, conditions := status.ObservedGeneration, status.Conditions
+		status = was
+		status.ObservedGeneration, status.Conditions = observed, conditions
 	}
 	if status.Equal(was) {
 		return s, nil
@@ -142,7 +150,7 @@ func (c *controller) tellCondition(s *scheduledJob, was *metav1.Condition, is me
 	if was == nil {
 		was = &metav1.Condition{Status: metav1.ConditionTrue}
 	}
-	told := []string{reasonInvalid, string(schedule.IsBlocked)}
+	told := []string{reasonInvalid, string(schedule.Blocked)}
 	switch {
 	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue):
 	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || was.Message != is.Message && is.Type == conditionReady):
@@ -163,13 +171,55 @@ func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
 	}
 }
 
+// foreignPerHour is the number of Jobs of a ScheduledJob in an hour of which events tell that they are no runs.
+const foreignPerHour = 20
+
+// foreignJobs are the Jobs of which events have told that they are no runs, and when.
+type foreignJobs map[types.UID]time.Time
+
+// tellForeign tells once of each Job that the ScheduledJob controls and that is not the Job of a run.
+func (c *controller) tellForeign(s *scheduledJob, jobs []batchv1.Job) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	told, present, recent := c.foreign[s.key()], foreignJobs{}, 0
+	for _, at := range told {
+		if c.now().Sub(at) < time.Hour {
+			recent++
+		}
+	}
+	for _, j := range jobs {
+		at, isTold := told[j.UID]
+		if !isTold && recent >= foreignPerHour {
+			continue
+		}
+		if present[j.UID] = at; isTold {
+			continue
+		}
+		recent++
+		present[j.UID] = c.now()
+		tag := j.Labels[scheduledjob.LabelTag]
+		message := fmt.Sprintf("Job %s has the labels and the owner of run %s, whose Job has another name: it is not counted and not deleted. "+
+			"To run again, create a RunRequest with spec.job %s and spec.tag %[2]s", j.Name, tag, s.Name)
+		c.recordAbout(s, corev1.EventTypeWarning, reasonForeignJob, message, j.Name)
+	}
+	c.foreign[s.key()] = present
+}
+
 // record records an event in the cluster and in the log. Events of different runs have
 // different related objects, because client-go merges events that differ in the message
 // only.
 func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
-	var related runtime.Object
+	job := ""
 	if tag != "" {
-		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: adapter.JobName(s.Name, tag)}
+		job = adapter.JobName(s.Name, tag)
+	}
+	c.recordAbout(s, kind, reason, message, job)
+}
+
+func (c *controller) recordAbout(s *scheduledJob, kind, reason, message, job string) {
+	var related runtime.Object
+	if job != "" {
+		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: job}
 	}
 	c.recorder.Eventf(s.ScheduledJob, related, kind, reason, reason, "%s", cluster.EventMessage(message))
 	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)

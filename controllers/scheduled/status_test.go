@@ -24,11 +24,11 @@ import (
 // when that release is back.
 func TestStatusOfAnotherRelease(t *testing.T) {
 	for more, problem := range map[string]string{
-		"":                              "version: found 2; use a state of version 1",
-		", future: {a: 1}":              "version: found 2; use a state of version 1",
+		"":                              "version: found 2; use a checkpoint of version 1",
+		", future: {a: 1}":              "version: found 2; use a checkpoint of version 1",
 		", handled: 1767225600, zzz: 1": "Time.UnmarshalJSON",
 	} {
-		w := newWorld(t, once)
+		w := newFixture(t, once)
 		w.request("now", "job")
 		at := func() *unstructured.Unstructured {
 			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
@@ -66,7 +66,7 @@ func (r *relatedRecorder) Eventf(_, related runtime.Object, _, _, _, _ string, _
 // An event of a run is related to the Job of the run, since client-go merges events that
 // differ in the message only.
 func TestRelated(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	r := &relatedRecorder{}
 	w.recorder = r
 	w.record(w.sees(), corev1.EventTypeNormal, "Reason", "message", "tag")
@@ -77,14 +77,14 @@ func TestRelated(t *testing.T) {
 
 // The API server rejects longer messages.
 func TestLongMessage(t *testing.T) {
-	s := newWorld(t, once).sees()
+	s := newFixture(t, once).sees()
 	status := s.status(schedule.Decision{}, s.notReady(reasonInvalid, errors.New(strings.Repeat("x", 40_000))))
 	require.LessOrEqual(t, len(status.Conditions[0].Message), 32_768)
 }
 
 // An error of a spec has one event for each message, and one when it is mended.
 func TestReadyEvents(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	for _, step := range []struct{ timeSpec, event string }{
 		{"R//PT1S", ""},
 		{"R//PT01", "Warning Invalid spec.schedule.timeSpec: "},
@@ -114,7 +114,7 @@ func TestLongSpec(t *testing.T) {
 
 // A status that somebody made long is not decoded. It stays as it is, with the conditions of now.
 func TestLongStatus(t *testing.T) {
-	w := newWorld(t, once)
+	w := newFixture(t, once)
 	s := w.sees()
 	u := &unstructured.Unstructured{Object: fields(s.ScheduledJob)}
 	runs := slices.Repeat([]any{map[string]any{}}, longestStatus/3)
@@ -136,7 +136,7 @@ func TestLongStatus(t *testing.T) {
 func TestLongObjects(t *testing.T) {
 	long := map[string]string{"a": strings.Repeat("a", 1<<20), scheduledjob.AnnotationDeletedBy: "x", scheduledjob.AnnotationTTL: strings.Repeat("1", 1<<18)}
 	meta := metav1.ObjectMeta{
-		Namespace: "n", Name: "a", UID: "u", ResourceVersion: "5", Labels: map[string]string{scheduledjob.LabelTag: "tag"}, Annotations: long,
+		Namespace: "n", Name: "job-tag", UID: "u", ResourceVersion: "5", Labels: map[string]string{scheduledjob.LabelTag: "tag"}, Annotations: long,
 		DeletionTimestamp: new(metav1.Now()), ManagedFields: []metav1.ManagedFieldsEntry{{Manager: long["a"]}}, Finalizers: []string{long["a"], metav1.FinalizerDeleteDependents},
 		OwnerReferences: []metav1.OwnerReference{{Name: long["a"]}, {Name: "job", UID: "owner", Controller: new(true)}},
 	}
@@ -144,7 +144,8 @@ func TestLongObjects(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{BackoffLimit: new(int32(3)), Template: template}, Status: batchv1.JobStatus{
 		Failed: 4, Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}},
 	}}
-	before := scheduledjob.Observe("owner", []batchv1.Job{*job.DeepCopy()}, nil)
+	s := &scheduledjob.ScheduledJob{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "job", UID: "owner"}}
+	before := s.Observe([]batchv1.Job{*job.DeepCopy()}, nil)
 	require.Len(t, before, 1)
 	require.True(t, before[0].Foreground)
 	for _, object := range []interface {
@@ -159,6 +160,6 @@ func TestLongObjects(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, len(data), 2<<10, "%T", object)
 	}
-	require.Equal(t, before, scheduledjob.Observe("owner", []batchv1.Job{*job}, nil))
+	require.Equal(t, before, s.Observe([]batchv1.Job{*job}, nil))
 	require.Equal(t, "x", job.Annotations[scheduledjob.AnnotationDeletedBy])
 }

@@ -26,7 +26,7 @@ import (
 // A walk is a controller on an API server that keeps old versions, from which stale
 // caches are filled.
 type walk struct {
-	*world
+	*fixture
 	t        *rapid.T
 	at       time.Time
 	states   []*scheduledJob
@@ -36,8 +36,9 @@ type walk struct {
 	rejects  bool
 	asked    int
 	premises map[string]int
-	behind   int // reconciles that see the Jobs as they were before an answer was lost
-	before   int // the revision of those Jobs
+	copies   map[string]bool // names of Jobs that were copied by hand
+	behind   int             // reconciles that see the Jobs as they were before an answer was lost
+	before   int             // the revision of those Jobs
 }
 
 var errStopped = errors.New("the process stopped")
@@ -54,8 +55,8 @@ func (k *walk) stops(when string) {
 }
 
 func newWalk(t *rapid.T, premises map[string]int, spec string) *walk {
-	k := &walk{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), created: map[string]int{}, ended: map[string]bool{}, premises: premises}
-	k.world = newWorldOf(t, context.Background(), spec)
+	k := &walk{t: t, at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), created: map[string]int{}, ended: map[string]bool{}, premises: premises, copies: map[string]bool{}}
+	k.fixture = newFixtureOf(t, context.Background(), spec)
 	k.now = func() time.Time { return k.at }
 	k.states = append(k.states, k.sees())
 	k.snapshot()
@@ -162,7 +163,13 @@ func (k *walk) reconcileOnce(stale bool) {
 		k.states = append(k.states, now)
 		k.check(now)
 	}
-	if len(k.all()) != len(k.jobLists[len(k.jobLists)-1]) {
+	jobs := k.all()
+	for name := range k.copies {
+		if !slices.ContainsFunc(jobs, func(j *batchv1.Job) bool { return j.Name == name }) {
+			k.t.Fatalf("copy %s is deleted", name)
+		}
+	}
+	if len(jobs) != len(k.jobLists[len(k.jobLists)-1]) {
 		k.snapshot() // Jobs were deleted
 	}
 }
@@ -195,9 +202,42 @@ func (k *walk) check(s *scheduledJob) {
 	}
 }
 
+// copyJob copies a Job with its labels and owner, as people do to run it again.
+func (k *walk) copyJob() {
+	jobs := k.all()
+	if len(jobs) == 0 || len(k.copies) == 3 {
+		return
+	}
+	j := rapid.SampledFrom(jobs).Draw(k.t, "copied").DeepCopy()
+	j.Name, j.Status = fmt.Sprintf("%s-%d", j.Name, len(k.copies)), batchv1.JobStatus{}
+	j.UID = types.UID("uid-" + j.Name)
+	k.copies[j.Name] = true
+	k.premises["copied"]++
+	require.NoError(k.t, k.client.Tracker().Add(j))
+	k.snapshot()
+}
+
+// editSpec edits a field that keeps what was handled, or an annotation.
+func (k *walk) editSpec() {
+	switch rapid.IntRange(0, 4).Draw(k.t, "field") {
+	case 0:
+		k.edit("spec.schedule.jitterSeconds", rapid.Int64Range(0, 59).Draw(k.t, "jitter"))
+	case 1:
+		k.edit("spec.schedule.endTime", "2026-01-01T12:00:00Z")
+	case 2:
+		k.edit("spec.schedule.timeSpec", "R12/2026-01-01T01:01:00+01:00/PT60S")
+	case 3:
+		k.edit("spec.schedule.blockOnFailure", false)
+	case 4:
+		k.edit("metadata.annotations", map[string]any{schedule.AnnotationUnblock: fmt.Sprint(k.at.Unix())})
+	}
+	k.premises["edited"]++
+	k.states = append(k.states, k.stored())
+}
+
 func (k *walk) end(which func() bool, succeeds func() bool) {
 	for _, j := range k.all() {
-		if len(j.Status.Conditions) == 0 && which() {
+		if len(j.Status.Conditions) == 0 && !k.copies[j.Name] && which() {
 			condition := batchv1.JobFailed
 			if succeeds() {
 				condition = batchv1.JobComplete
@@ -251,6 +291,8 @@ func propWalk(t *rapid.T, premises map[string]int) {
 		"Jobs end": func(t *rapid.T) {
 			k.end(func() bool { return rapid.Bool().Draw(t, "ends") }, func() bool { return rapid.Bool().Draw(t, "succeeds") })
 		},
+		"a copy":  func(t *rapid.T) { k.t = t; k.copyJob() },
+		"an edit": func(t *rapid.T) { k.t = t; k.editSpec() },
 		"a request": func(*rapid.T) {
 			if k.asked < 5 {
 				k.asked++
@@ -272,7 +314,7 @@ func propWalk(t *rapid.T, premises map[string]int) {
 	if n := len(k.created) - scheduled; n != k.asked {
 		t.Fatalf("%d requests, %d Jobs", k.asked, n)
 	}
-	if n := s.Succeeded + s.Failed; n != int64(len(k.created)) {
+	if n := s.Succeeded + s.Failed + s.Stopped; n != int64(len(k.created)) {
 		t.Fatalf("%d Jobs, %d completed runs", len(k.created), n)
 	}
 }
@@ -281,7 +323,7 @@ func TestWalk(t *testing.T) {
 	premises := map[string]int{}
 	rare := func(premise string) bool { return premises[premise] < 3 }
 	wanted := []string{
-		"rejected", "created before", "lost answer", "stale ScheduledJobs", "stale Jobs", "clock jumps",
+		"rejected", "created before", "lost answer", "stale ScheduledJobs", "stale Jobs", "clock jumps", "copied", "edited",
 		"stopped before a create", "stopped before a delete", "stopped before the status", "stopped before an answer",
 	}
 	rounds := 0

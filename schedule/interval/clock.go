@@ -80,7 +80,7 @@ type Note struct {
 // Any other time has no notes.
 func (o Occurrences) Notes(occurrence time.Time) []Note {
 	k := o.after(occurrence) - 1
-	if k < o.first || !o.at(k).Equal(occurrence) {
+	if k < o.first || !o.instant(k).Equal(occurrence) {
 		return nil
 	}
 	var notes []Note
@@ -92,16 +92,16 @@ func (o Occurrences) Notes(occurrence time.Time) []Note {
 		add("clamped month", "%s has %d days, and the start is on day %d", month.Format("January 2006"), month.Day(), o.wall.Day())
 	}
 	wall := addDate(o.wall, o.step.months*k, o.step.days*k)
-	if at := timeOf(o.zone, wall); o.step.calendar() || k == 0 {
-		if late := clockIn(o.zone, at).Sub(wall); late > 0 {
+	if instant := timeOf(o.zone, wall); o.step.calendar() || k == 0 {
+		if late := clockIn(o.zone, instant).Sub(wall); late > 0 {
 			add("gap", "%s does not exist in %s; it is %v later", wall.Format(local), o.zone, late)
 		}
 	}
-	shown := clockIn(o.zone, occurrence)
-	for n, which := range []string{"first", "second"} {
-		at := shown.Add(-offset(o.zone, occurrence.Add(time.Duration(1-2*n)*day)))
-		if !at.Equal(occurrence) && clockIn(o.zone, at).Equal(shown) {
-			add("overlap", "%s occurs twice in %s; this is the %s", shown.Format(local), o.zone, which)
+	reading := clockIn(o.zone, occurrence)
+	for n, order := range []string{"first", "second"} {
+		other := reading.Add(-offset(o.zone, occurrence.Add(time.Duration(1-2*n)*day)))
+		if !other.Equal(occurrence) && clockIn(o.zone, other).Equal(reading) {
+			add("overlap", "%s occurs twice in %s; this is the %s", reading.Format(local), o.zone, order)
 		}
 	}
 	return notes

@@ -41,42 +41,42 @@ var (
 
 // duration reads a duration, up to a slash or the end.
 func (p *parser) duration() (s step) {
-	from, left, clock := p.pos, dateUnits, false
+	begin, units, clock := p.pos, dateUnits, false
 	p.expect("P", "a duration such as P1D or PT1H")
 	for first := true; p.err == nil && (first || !p.done()); first = false {
 		if !clock && p.take("T") {
-			left, clock = clockUnits, true
+			units, clock = clockUnits, true
 		}
-		left = p.element(&s, left, letters(left, clock))
+		units = p.element(&s, units, letters(units, clock))
 	}
 	if s == (step{}) {
-		p.fail(from, p.pos, "a duration longer than 0")
+		p.fail(begin, p.pos, "a duration longer than 0")
 	}
 	return s
 }
 
-// element adds a number with its unit, which must be among the units that are left,
-// to a step, and returns the units that are left then.
-func (p *parser) element(s *step, left []unit, letters string) []unit {
-	if len(left) == 0 {
-		p.here(letters)
+// element adds a number with its unit, which must be one of the units, to a step. It returns the
+// units that may follow.
+func (p *parser) element(s *step, units []unit, letters string) []unit {
+	if len(units) == 0 {
+		p.failPart(letters)
 	}
-	at := p.pos
-	whole := p.digits()
-	if whole == "" {
-		p.here("a number and a unit: " + letters)
+	start := p.pos
+	digits := p.digits()
+	if digits == "" {
+		p.failPart("a number and a unit: " + letters)
 	}
 	point := p.pos
 	decimals := p.decimals()
 	end := p.pos
-	n := slices.IndexFunc(left, func(u unit) bool { return u.letter == p.next() })
+	n := slices.IndexFunc(units, func(u unit) bool { return u.letter == p.next() })
 	switch {
 	case n < 0 && p.done():
-		p.fail(at, end, "a unit behind the number: "+letters)
+		p.fail(start, end, "a unit behind the number: "+letters)
 	case n < 0:
 		_, width := utf8.DecodeRuneInString(p.text[end:])
 		p.fail(end, end+width, letters)
-	case end > point && left[n].months > 0:
+	case end > point && units[n].months > 0:
 		p.fail(point, end, "a whole number of years or months")
 	case end > point && end+1 < p.end():
 		p.fail(point, end, "a fraction in the last unit only")
@@ -85,24 +85,24 @@ func (p *parser) element(s *step, left []unit, letters string) []unit {
 		return nil
 	}
 	p.pos++
-	fraction, ok := exactly(decimals, left[n].exact)
+	fraction, ok := exactly(decimals, units[n].exact)
 	if !ok {
 		p.fail(point, end, "a fraction that comes to whole nanoseconds")
 	}
-	if count, err := strconv.ParseInt(whole, 10, 64); err != nil || !s.add(count, left[n], fraction) {
-		p.fail(at, p.pos, left[n].most())
+	if count, err := strconv.ParseInt(digits, 10, 64); err != nil || !s.add(count, units[n], fraction) {
+		p.fail(start, p.pos, units[n].limit())
 	}
-	return left[n+1:]
+	return units[n+1:]
 }
 
 // letters lists the units that may follow.
-func letters(left []unit, clock bool) string {
+func letters(units []unit, clock bool) string {
 	text := "the end"
-	for n, u := range left {
+	for n, u := range units {
 		switch n {
 		case 0:
 			text = string(u.letter)
-		case len(left) - 1:
+		case len(units) - 1:
 			text += " or " + string(u.letter)
 		default:
 			text += ", " + string(u.letter)
@@ -131,8 +131,8 @@ func (s *step) add(n int64, u unit, fraction int64) bool {
 	return s.months <= maxMonths && s.days <= maxDays
 }
 
-// most is how much of a unit a step can hold.
-func (u unit) most() string {
+// limit is how much of a unit a step can hold.
+func (u unit) limit() string {
 	if u.months == 0 && u.days == 0 {
 		return "less than 292 years of hours, minutes and seconds"
 	}

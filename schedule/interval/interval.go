@@ -22,8 +22,7 @@
 // are at most 10,000 years. Hours to seconds, and the time from start to end, are at most
 // 2^63-1 nanoseconds, which is 292 years.
 //
-// The basic format (20260101T020000Z), week dates and ordinal dates are errors. The error
-// names the accepted spelling of the first two.
+// The basic format (20260101T020000Z), week dates and ordinal dates are errors.
 //
 // # Start
 //
@@ -97,12 +96,26 @@ func (i Interval) String() string {
 	if !i.set {
 		return ""
 	}
-	text, first, second := "R", i.start.String(), i.step.String()
-	if !i.unbounded {
-		text += strconv.FormatInt(i.times, 10)
-	}
 	if i.ends {
-		first, second = second, first
+		return i.count() + "/" + i.step.String() + "/" + i.start.String()
 	}
-	return text + "/" + first + "/" + second
+	return i.count() + "/" + i.start.String() + "/" + i.step.String()
+}
+
+func (i Interval) count() string {
+	if i.unbounded {
+		return "R"
+	}
+	return "R" + strconv.FormatInt(i.times, 10)
+}
+
+// Identity returns a text that two intervals share if they have the same start and duration,
+// whatever their numbers of repetitions and offsets. The start of R[n]/duration/end follows from the
+// number and the end, so these are part of the text.
+func (i Interval) Identity() string {
+	i.start = i.start.inUTC()
+	if !i.ends {
+		i.unbounded = true
+	}
+	return i.String()
 }

@@ -36,7 +36,7 @@ func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrenc
 	created = Clamp(created)
 	o := Occurrences{step: i.step, zone: zone}
 	o.base, o.wall = i.start.from(created, zone)
-	if n := min(i.times, o.step.most()); i.ends {
+	if n := min(i.times, o.step.limit()); i.ends {
 		o.first = -n
 	} else {
 		o.end = n
@@ -46,8 +46,8 @@ func (i Interval) Occurrences(created time.Time, zone *time.Location) (Occurrenc
 	return o, nil
 }
 
-// at returns base + k durations.
-func (o *Occurrences) at(k int64) time.Time {
+// instant returns base + k durations.
+func (o *Occurrences) instant(k int64) time.Time {
 	t := o.base
 	if k != 0 && o.step.calendar() {
 		t = timeOf(o.zone, addDate(o.wall, o.step.months*k, o.step.days*k))
@@ -65,7 +65,7 @@ func (o *Occurrences) at(k int64) time.Time {
 func (o *Occurrences) after(t time.Time) int64 {
 	low, high := o.first, o.end
 	for low < high {
-		if middle := low + (high-low)/2; o.at(middle).After(t) {
+		if middle := low + (high-low)/2; o.instant(middle).After(t) {
 			high = middle
 		} else {
 			low = middle + 1
@@ -82,12 +82,12 @@ type Span struct {
 }
 
 // steps returns the first step in a span and the step behind the span.
-func (o *Occurrences) steps(in Span) (from, to int64) {
-	to = o.end
+func (o *Occurrences) steps(in Span) (first, end int64) {
+	end = o.end
 	if !in.Until.IsZero() {
-		to = o.after(in.Until)
+		end = o.after(in.Until)
 	}
-	return min(o.after(in.After), to), to
+	return min(o.after(in.After), end), end
 }
 
 // Next returns the first occurrence later than a time, and false if there is none.
@@ -99,13 +99,13 @@ func (o Occurrences) Next(after time.Time) (time.Time, bool) {
 	if k >= o.end {
 		return time.Time{}, false
 	}
-	return o.at(k), true
+	return o.instant(k), true
 }
 
 // Count returns the number of occurrences in the span.
 func (o Occurrences) Count(in Span) int64 {
-	from, to := o.steps(in)
-	return to - from - o.skipped(from, to)
+	first, end := o.steps(in)
+	return end - first - o.skipped(first, end)
 }
 
 // Last returns the last occurrence that is not later than a time, and false if there is none.
@@ -114,31 +114,31 @@ func (o Occurrences) Last(until time.Time) (time.Time, bool) {
 	if k < o.first {
 		return time.Time{}, false
 	}
-	return o.at(k), true
+	return o.instant(k), true
 }
 
 // skipped returns how many steps after one, and before another, end when the step before does. With
 // steps of one day, this happens if a zone skips a day. It compares times that are ten years
 // apart. No zone crosses the date line twice within them.
-func (o *Occurrences) skipped(from, to int64) (n int64) {
+func (o *Occurrences) skipped(first, end int64) (n int64) {
 	if o.step != (step{days: 1}) {
 		return 0
 	}
 	const tenYears = 3652
-	for start := o.at(from); from < to-1; {
-		next := min(from+tenYears, to-1)
-		end := o.at(next)
-		if end.Sub(start) < time.Duration(next-from)*day-day/2 {
+	for start := o.instant(first); first < end-1; {
+		next := min(first+tenYears, end-1)
+		later := o.instant(next)
+		if later.Sub(start) < time.Duration(next-first)*day-day/2 {
 			n++
 		}
-		from, start = next, end
+		first, start = next, later
 	}
 	return n
 }
 
-// most returns a number of steps that leads beyond the calendar, by at least its length. It is
+// limit returns a number of steps that leads beyond the calendar, by at least its length. It is
 // at most 2^62, which leads less far for steps below about 140 nanoseconds.
-func (s step) most() int64 {
+func (s step) limit() int64 {
 	days := float64(28*s.months+s.days) + s.exact.Hours()/24 // of the shortest months
 	return int64(min(2*maxDays/days, 1<<62))
 }

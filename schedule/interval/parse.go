@@ -12,10 +12,16 @@ import (
 // Parse reads a repeating interval in the notation of the package comment. An error is a
 // [*ParseError] with the first problem.
 func Parse(text string) (Interval, error) {
-	i, err := parse(text)
-	if err != nil {
-		err.Meant = meant(text)
-		return Interval{}, err
+	p := parser{text: text}
+	i := Interval{set: true}
+	for _, part := range []func(*Interval){p.times, p.begin, p.finish} {
+		if part(&i); p.err != nil {
+			return Interval{}, p.err
+		}
+	}
+	if p.pos < len(text) {
+		p.failPart("the end")
+		return Interval{}, p.err
 	}
 	return i, nil
 }
@@ -26,11 +32,9 @@ type ParseError struct {
 	Offset int    // the position of the problem, in bytes; len(Text) if the text ends too early
 	Found  string // the text at the offset, "" at the end
 	Want   string // the expected text
-	Meant  string // a valid time spec that the author probably meant; "" if unknown
 }
 
-// Error names the offset, the beginning of the text found, the expected text, and the spelling that the
-// author probably meant.
+// Error names the offset, the beginning of the text found and the expected text.
 func (e *ParseError) Error() string {
 	found := "nothing"
 	if e.Found != "" {
@@ -40,26 +44,7 @@ func (e *ParseError) Error() string {
 		}
 		found = strconv.Quote(start)
 	}
-	text := fmt.Sprintf("byte %d is %s: want %s", e.Offset, found, e.Want)
-	if e.Meant != "" {
-		text += fmt.Sprintf("; was %s meant?", e.Meant)
-	}
-	return text
-}
-
-func parse(text string) (Interval, *ParseError) {
-	p := parser{text: text}
-	i := Interval{set: true}
-	for _, part := range []func(*Interval){p.times, p.begin, p.finish} {
-		if part(&i); p.err != nil {
-			return Interval{}, p.err
-		}
-	}
-	if p.pos < len(text) {
-		p.here("the end")
-		return Interval{}, p.err
-	}
-	return i, nil
+	return fmt.Sprintf("byte %d is %s: want %s", e.Offset, found, e.Want)
 }
 
 // A parser reads a text from pos on. What it reads after the first problem has no meaning.
@@ -69,15 +54,15 @@ type parser struct {
 	err  *ParseError
 }
 
-// fail notes a problem of the text from at to end, if it is the first.
-func (p *parser) fail(at, end int, want string) {
+// fail notes a problem of the text from start to end, if it is the first.
+func (p *parser) fail(start, end int, want string) {
 	if p.err == nil {
-		p.err = &ParseError{Text: p.text, Offset: at, Found: p.text[at:end], Want: want}
+		p.err = &ParseError{Text: p.text, Offset: start, Found: p.text[start:end], Want: want}
 	}
 }
 
-// here notes a problem of the rest of the current part.
-func (p *parser) here(want string) { p.fail(p.pos, p.end(), want) }
+// failPart notes a problem of the rest of the current part.
+func (p *parser) failPart(want string) { p.fail(p.pos, p.end(), want) }
 
 // end returns the end of the current part.
 func (p *parser) end() int {
@@ -99,9 +84,9 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// take reads the next byte if any contains it.
-func (p *parser) take(any string) bool {
-	if p.pos == len(p.text) || strings.IndexByte(any, p.text[p.pos]) < 0 {
+// take reads the next byte if it is one of some.
+func (p *parser) take(bytes string) bool {
+	if p.pos == len(p.text) || strings.IndexByte(bytes, p.text[p.pos]) < 0 {
 		return false
 	}
 	p.pos++
@@ -116,10 +101,10 @@ func (p *parser) digits() string {
 	return p.text[from:p.pos]
 }
 
-// expect reads a byte of any.
-func (p *parser) expect(any, want string) {
-	if !p.take(any) {
-		p.here(want)
+// expect reads one of some bytes.
+func (p *parser) expect(bytes, want string) {
+	if !p.take(bytes) {
+		p.failPart(want)
 	}
 }
 
@@ -128,30 +113,31 @@ func (p *parser) atDigit() bool { return '0' <= p.next() && p.next() <= '9' }
 
 func (p *parser) times(i *Interval) {
 	p.expect("R", "R, or R and a number of repetitions, as in R5/2026-01-01T02:00:00Z/P1D")
-	at, want := p.pos, "/ and the start"
+	start, want := p.pos, "/ and the start"
 	digits := p.digits()
 	n, err := strconv.ParseInt(digits, 10, 64)
 	switch {
 	case digits == "":
 		n, i.unbounded, want = math.MaxInt64, true, "a number, or / and the start"
 	case err != nil:
-		p.fail(at, p.pos, "a number up to 9223372036854775807, or none for no end")
+		p.fail(start, p.pos, "a number up to 9223372036854775807, or none for no end")
 	}
 	i.times = n
 	p.expect("/", want)
 }
 
 // field reads a number of exactly width digits.
-func (p *parser) field(width, least, most int, what string) int {
-	at := p.pos
+func (p *parser) field(width, minimum, maximum int, noun string) int {
+	start := p.pos
 	digits := p.digits()
 	n, err := strconv.Atoi(digits)
-	if len(digits) != width || err != nil || n < least || n > most {
+	isNumber, inRange := len(digits) == width && err == nil, minimum <= n && n <= maximum
+	if !isNumber || !inRange {
 		end := p.pos
 		if digits == "" {
 			end = p.end()
 		}
-		p.fail(at, end, fmt.Sprintf("%s, %0*d to %d", what, width, least, most))
+		p.fail(start, end, fmt.Sprintf("%s, %0*d to %d", noun, width, minimum, maximum))
 	}
 	return n
 }
@@ -164,7 +150,7 @@ func (p *parser) decimals() string {
 	}
 	digits := p.digits()
 	if digits == "" {
-		p.here("a digit behind the point")
+		p.failPart("a digit behind the point")
 	}
 	return strings.TrimRight(digits, "0")
 }
@@ -181,6 +167,6 @@ func exactly(decimals string, unit time.Duration) (int64, bool) {
 		n, power = n*10+uint64(d-'0'), power*10
 	}
 	high, low := bits.Mul64(n, uint64(unit))
-	n, rest := bits.Div64(high, low, power)
-	return int64(n), rest == 0
+	n, remainder := bits.Div64(high, low, power)
+	return int64(n), remainder == 0
 }

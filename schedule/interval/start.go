@@ -39,6 +39,15 @@ func (s start) from(created time.Time, zone *time.Location) (t, wall time.Time) 
 // time returns the start of a date and time; of a time of day, that on 1 January 1970.
 func (s start) time() time.Time { return time.Unix(s.clock-s.offset, s.nanos).UTC() }
 
+// inUTC returns the same start without an offset.
+func (s start) inUTC() start {
+	s.clock, s.offset = s.clock-s.offset, 0
+	if s.kind == timeOfDay {
+		s.clock = (s.clock + 24*3600) % (24 * 3600)
+	}
+	return s
+}
+
 // timeOfDay returns the first such time in a zone that is not before the creation.
 func (s start) timeOfDay(created time.Time, zone *time.Location) (t, wall time.Time) {
 	midnight := clockIn(zone, created).Truncate(day)
@@ -67,21 +76,22 @@ func (p *parser) finish(i *Interval) {
 		i.step = p.duration()
 		return
 	}
-	at := p.pos
+	begin := p.pos
 	if !p.atDigit() {
-		p.here("an end such as 2026-01-01T02:00:00Z")
+		p.failPart("an end such as 2026-01-01T02:00:00Z")
 	}
 	end := p.moment()
-	if err := p.err; err != nil && !i.ends && err.Offset < at+5 {
+	unlikeEnd := p.err != nil && !i.ends
+	if err := p.err; unlikeEnd && err.Offset < begin+5 {
 		err.Want = "a duration such as P1D or PT1H, or an end such as 2026-01-01T02:00:00Z"
 	}
 	switch between := end.time().Sub(i.start.time()); {
 	case i.ends:
 		i.start = end
 	case between <= 0:
-		p.fail(at, p.pos, "an end later than the start")
+		p.fail(begin, p.pos, "an end later than the start")
 	case between == math.MaxInt64:
-		p.fail(at, p.pos, "an end less than 292 years after the start")
+		p.fail(begin, p.pos, "an end less than 292 years after the start")
 	default:
 		i.step.exact = between
 	}
@@ -92,7 +102,7 @@ func (p *parser) moment() (s start) {
 	if p.next() == '/' {
 		return s
 	}
-	at, want := p.pos, "a date and time such as 2026-01-01T02:00:00Z, a time of day such as T02:00:00, or nothing"
+	begin, want := p.pos, "a date and time such as 2026-01-01T02:00:00Z, a time of day such as T02:00:00, or nothing"
 	s.kind = timeOfDay
 	if p.atDigit() {
 		s.kind, s.clock, want = dateTime, p.date(), "T and a time of day"
@@ -100,7 +110,7 @@ func (p *parser) moment() (s start) {
 	p.expect("T", want)
 	p.clock(&s)
 	if s.kind == dateTime && s.clock >= lastMoment.Unix()+1 {
-		p.fail(at, p.pos, "a time before the year 10000")
+		p.fail(begin, p.pos, "a time before the year 10000")
 	}
 	p.offset(&s)
 	return s
@@ -120,7 +130,7 @@ func (p *parser) date() int64 {
 // clock reads hours and minutes, and seconds if they are given. The end of a day is
 // the begin of the next day.
 func (p *parser) clock(s *start) {
-	at := p.pos
+	begin := p.pos
 	hour := p.field(2, 0, 24, "an hour")
 	p.expect(":", ": and minutes")
 	minute, second := p.field(2, 0, 59, "minutes"), 0
@@ -134,7 +144,7 @@ func (p *parser) clock(s *start) {
 	}
 	seconds := int64(hour*3600 + minute*60 + second)
 	if hour == 24 && (seconds > 24*3600 || s.nanos > 0) {
-		p.fail(at, p.pos, "a time up to 24:00:00")
+		p.fail(begin, p.pos, "a time up to 24:00:00")
 	}
 	if s.kind == timeOfDay {
 		seconds %= 24 * 3600
@@ -143,7 +153,7 @@ func (p *parser) clock(s *start) {
 }
 
 func (p *parser) offset(s *start) {
-	at, sign := p.pos, p.next()
+	begin, sign := p.pos, p.next()
 	switch {
 	case p.take("Z"):
 		return
@@ -152,7 +162,7 @@ func (p *parser) offset(s *start) {
 		s.local = true
 		return
 	default:
-		p.here("Z or an offset such as +02:00")
+		p.failPart("Z or an offset such as +02:00")
 	}
 	hours, minutes := p.field(2, 0, 23, "hours of an offset"), 0
 	if p.take(":") {
@@ -161,7 +171,7 @@ func (p *parser) offset(s *start) {
 	s.offset = int64(hours*3600 + minutes*60)
 	if sign == '-' {
 		if s.offset == 0 {
-			p.fail(at, p.pos, "Z or +00:00, as zero has no minus")
+			p.fail(begin, p.pos, "Z or +00:00, as zero has no minus")
 		}
 		s.offset = -s.offset
 	}

@@ -71,7 +71,7 @@ func (s *stand) printed(t *testing.T) {
 				status := j.status(t)
 				require.GreaterOrEqual(t, status.Due, int64(3))
 				require.Equal(t, test.reason, status.Reason)
-				require.NotNil(t, status.NextScheduleTime)
+				require.NotEmpty(t, status.NextScheduleTime)
 				for _, c := range status.Conditions {
 					if c.Type == "Progressing" {
 						require.Equal(t, test.progressing, string(c.Status)+" "+c.Reason)

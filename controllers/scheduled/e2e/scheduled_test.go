@@ -370,7 +370,7 @@ func (s *stand) elects(t *testing.T) {
 	require.NotContains(t, second.Output(), "acting")
 	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
 	j.apply("timely", "  schedule: {timeSpec: R1/"+due.UTC().Format(time.RFC3339)+"/PT1H}\n  startingDeadlineSeconds: 5\n"+pod(nil))
-	j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotNil(t, j.get(t, "timely").Status.NextScheduleTime) })
+	j.becomes(60*time.Second, func(t *assert.CollectT) { require.NotEmpty(t, j.get(t, "timely").Status.NextScheduleTime) })
 	time.Sleep(time.Until(due.Add(-500 * time.Millisecond)))
 	first.Stop()
 	second.Said("acting")
@@ -450,9 +450,9 @@ func (s *stand) accepts(t *testing.T) {
 	require.NoError(t, err)
 	once, err := interval.Parse("R1/2099-12-31T23:59:59.999999999Z/PT1S")
 	require.NoError(t, err)
-	config.Schedule.Schedule = schedule.ISO8601(once, nil)
+	config.Policy.Schedule = schedule.ISO8601(once, nil)
 	end := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	start := schedule.Decide(config.Schedule, schedule.State{}, schedule.Observed{JobsKnown: true, Requests: []schedule.Request{{ID: "a"}}}, end).Start
+	start := schedule.Decide(config.Policy, schedule.Observation{Now: end, JobsKnown: true, Requests: []schedule.Request{{ID: "a"}}}, schedule.Checkpoint{}).Start
 	require.Len(t, start, 2)
 	for _, r := range start {
 		_, err := s.client.BatchV1().Jobs("default").Create(t.Context(), config.NewJob(found[0].Owner(), r),

@@ -3,6 +3,7 @@ package scheduled
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,24 +66,24 @@ func Read(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.Sc
 	return found[0], nil
 }
 
-// Config returns the configuration of a ScheduledJob, and its occurrences; nil without a
-// schedule. A ScheduledJob that is not in a cluster is created at another time.
-func Config(s *scheduledjob.ScheduledJob, created time.Time) (c scheduledjob.Config, due schedule.Occurrences, err error) {
+// Config returns the configuration of a ScheduledJob. One that is not in a cluster is created at another
+// time.
+func Config(s *scheduledjob.ScheduledJob, created time.Time) (scheduledjob.Config, error) {
 	if s.CreationTimestamp.IsZero() {
 		s.CreationTimestamp.Time = created
 	}
-	c, err = s.Config(scheduledjob.Inputs{Cron: Cron})
-	if err != nil {
-		return c, nil, input.WrapEach(err, func(e error) error { return fmt.Errorf("ScheduledJob %s: %w", s.Name, e) })
-	}
-	if c.Schedule.Schedule != nil {
-		since := c.Schedule.Created
-		if s.Status.Since.After(since) {
-			since = s.Status.Since
-		}
-		due = c.Schedule.Schedule.From(since)
-	}
-	return c, due, nil
+	c, err := s.Config(scheduledjob.Inputs{Cron: Cron})
+	return c, input.WrapEach(err, func(e error) error { return fmt.Errorf("ScheduledJob %s: %w", s.Name, e) })
+}
+
+// Begin returns the time from which on the schedule of a ScheduledJob holds.
+func Begin(s *scheduledjob.ScheduledJob) time.Time {
+	return cmp.Or(s.Status.Begin, s.CreationTimestamp.Time)
+}
+
+// NeverOccurs returns why a cron expression has no occurrence: the parser looks five years ahead.
+func NeverOccurs(expression string) string {
+	return fmt.Sprintf("no occurrence: no day of the next five years matches %q; 30 February, for example, does not exist", expression)
 }
 
 // Delayed returns a line about the delays of a ScheduledJob whose occurrences have none, because it is not in a cluster;
@@ -97,28 +98,31 @@ func Delayed(s *scheduledjob.ScheduledJob) string {
 // Explain prints the schedule of a ScheduledJob, and its status: which runs are
 // active, which wait, and why.
 func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
-	c, due, err := Config(s, now)
+	c, err := Config(s, now)
 	if err != nil {
 		return err
 	}
-	text := "on demand"
-	d := schedule.Decision{State: s.Status.State, Suspended: c.Schedule.Suspended}
-	switch held := schedule.Hold(s.Status.Reason); held { // which the runs do not show
-	case schedule.Unknown:
+	text, policy := "on demand", c.Policy
+	d := schedule.Decision{Checkpoint: s.Status.Checkpoint, Suspended: policy.Suspended}
+	switch reason := schedule.Reason(s.Status.Reason); reason { // which the runs do not show
+	case schedule.JobsUnknown:
 		d.JobsUnknown = true
 	case schedule.CatchingUp, schedule.StateFull:
-		d.Held = held
+		d.Held = reason
+	case schedule.ClockAhead:
+		d.Clock = now
 	}
-	if due != nil {
-		text = c.Schedule.Schedule.String()
-		d.NextRun, _ = due.Next(now)
-		d.NextCheck = d.NextRun
+	if policy.Schedule != nil {
+		text = policy.Schedule.String()
+	}
+	if next, ok := policy.Next(Begin(s), now); ok {
+		d.NextRun, d.NextCheck = next, next.Due().UTC()
 	}
 	report.Fit(out, 0)
-	hold, why := d.Waits()
-	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s%s\n", s.Name, text, c.Schedule.Concurrency, Delayed(s), d)
-	if err == nil && hold != schedule.NotHeld {
-		_, err = fmt.Fprintf(out, "reason   %s: %s\n", hold, why)
+	reason, message := d.Waits()
+	_, err = fmt.Fprintf(out, "%s\nschedule %s, concurrency %s\n%s%s\n", s.Name, text, policy.Concurrency, Delayed(s), d)
+	if err == nil && reason != "" {
+		_, err = fmt.Fprintf(out, "reason   %s: %s\n", reason, message)
 	}
 	for _, w := range c.Warnings {
 		_, err = fmt.Fprintf(out, "warning  %s\n", w)
@@ -131,7 +135,7 @@ func Explain(out io.Writer, s *scheduledjob.ScheduledJob, now time.Time) error {
 func Lint(object []byte) (surprising []*field.Error, rejected error) {
 	found, err := scheduledjob.Read(object)
 	for _, j := range found {
-		c, _, invalid := Config(j, time.Unix(0, 0).UTC())
+		c, invalid := Config(j, time.Unix(0, 0).UTC())
 		err, surprising = errors.Join(err, invalid), append(surprising, c.Warnings...)
 	}
 	return surprising, err

@@ -13,15 +13,15 @@ import (
 
 // follower is a job that depends on the job "up" since minute 5, and knows none of its
 // completions.
-func follower(t *testing.T, outcome schedule.Outcome) (schedule.Spec, schedule.State) {
-	s := schedule.DefaultSpec()
+func follower(t *testing.T, outcome schedule.Outcome) (schedule.Policy, schedule.Checkpoint) {
+	s := schedule.DefaultPolicy()
 	s.UID, s.Created, s.After = "2f6a", minute(5), []schedule.Dependency{{Job: "up", Outcome: outcome}}
-	d := schedule.Decide(s, schedule.State{}, none, minute(5))
+	d := decide(s, schedule.Checkpoint{}, none, minute(5))
 	require.Empty(t, d.Start)
-	return s, d.State
+	return s, d.Checkpoint
 }
 
-func following(up schedule.Upstream) schedule.Observed {
+func following(up schedule.Upstream) schedule.Observation {
 	o := none
 	o.Upstreams = []schedule.Upstream{up}
 	return o
@@ -41,13 +41,13 @@ func TestMeet(t *testing.T) {
 		schedule.Succeeded: {"d", "f"}, schedule.Failed: {"e"}, schedule.Any: {"d", "e", "f"}, "other": nil,
 	} {
 		s, state := follower(t, outcome)
-		d := schedule.Decide(s, state, following(up), minute(8))
+		d := decide(s, state, following(up), minute(8))
 		var requests []string
 		for _, r := range d.Start {
 			requests = append(requests, r.Request)
 		}
 		require.Equal(t, want, requests, "%s", outcome)
-		require.Equal(t, []schedule.Connection{{Dependency: s.After[0], Since: minute(5), UID: "u", Counts: schedule.Counts{Succeeded: 9, Failed: 8}}}, d.State.After)
+		require.Equal(t, []schedule.Connection{{Dependency: s.After[0], Begin: minute(5), UID: "u", Counts: schedule.Counts{Succeeded: 9, Failed: 8}}}, d.Checkpoint.After)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestMeet(t *testing.T) {
 func TestMeetMoreThanCounted(t *testing.T) {
 	recent := []schedule.Run{ran("a", 6, true), ran("b", 6, true), ran("c", 6, false), ran("d", 6, false)}
 	s, state := follower(t, schedule.Any)
-	d := schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 1, Failed: 1}, Recent: recent}), minute(8))
+	d := decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 1, Failed: 1}, Recent: recent}), minute(8))
 	require.Len(t, d.Start, 2)
 }
 
@@ -70,14 +70,14 @@ func TestNamesTheCompletedRun(t *testing.T) {
 		{4, "3@3 4@4 5@5 6@6"}, {2, "5@5 6@6 @9 @9"}, {0, "@9 @9 @9 @9"},
 	} {
 		s, state := follower(t, schedule.Succeeded)
-		state = schedule.Decide(s, state, following(schedule.Upstream{Job: "up", UID: "u"}), minute(6)).State
+		state = decide(s, state, following(schedule.Upstream{Job: "up", UID: "u"}), minute(6)).Checkpoint
 		up := schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 4, Failed: 1}}
 		for n := range tt.kept {
 			at := 7 - tt.kept + n
 			up.Recent = append(up.Recent, ran(fmt.Sprint(at), at, true), ran("failed", at, false))
 		}
 		text := ""
-		for i, r := range schedule.Decide(s, state, following(up), minute(9)).Start {
+		for i, r := range decide(s, state, following(up), minute(9)).Start {
 			if i > 0 {
 				text += " "
 			}
@@ -92,29 +92,29 @@ func TestNamesTheCompletedRun(t *testing.T) {
 func TestOutcomesNotAskedFor(t *testing.T) {
 	s, state := follower(t, schedule.Failed)
 	up := schedule.Upstream{Job: "up", UID: "u"}
-	state = schedule.Decide(s, state, following(up), minute(6)).State
+	state = decide(s, state, following(up), minute(6)).Checkpoint
 	up.Succeeded = 3
-	d := schedule.Decide(s, state, following(up), minute(7))
+	d := decide(s, state, following(up), minute(7))
 	require.Empty(t, d.Start)
-	require.EqualValues(t, 3, d.State.After[0].Succeeded)
+	require.EqualValues(t, 3, d.Checkpoint.After[0].Succeeded)
 	up.Succeeded = 2 // a stale read
-	require.EqualValues(t, 3, schedule.Decide(s, d.State, following(up), minute(8)).State.After[0].Succeeded)
+	require.EqualValues(t, 3, decide(s, d.Checkpoint, following(up), minute(8)).Checkpoint.After[0].Succeeded)
 }
 
 // Waiting requested runs leave less room for completions. Scheduled runs do not.
 func TestRoomForCompletions(t *testing.T) {
-	s := schedule.DefaultSpec()
+	s := schedule.DefaultPolicy()
 	s.UID, s.Created, s.After = "2f6a", created, after("up")
 	s.Schedule, s.SkipOutdated, s.MaxWaiting, s.Concurrency = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00Z/PT1M"), nil), false, 3, schedule.Wait
 	up := schedule.Upstream{Job: "up", UID: "u"}
 	o := following(up)
 	o.Requests = []schedule.Request{{ID: "a", RequestedAt: minute(0)}, {ID: "b", RequestedAt: minute(0)}}
-	d := schedule.Decide(s, schedule.State{}, o, minute(2))
-	require.Len(t, d.State.Pending, 5)
+	d := decide(s, schedule.Checkpoint{}, o, minute(2))
+	require.Len(t, d.Checkpoint.Pending, 5)
 	o.Upstreams[0].Succeeded = 5
-	d = schedule.Decide(s, d.State, o, minute(2))
-	require.Len(t, d.State.Pending, 6)
-	require.EqualValues(t, 1, d.State.After[0].Succeeded)
+	d = decide(s, d.Checkpoint, o, minute(2))
+	require.Len(t, d.Checkpoint.Pending, 6)
+	require.EqualValues(t, 1, d.Checkpoint.After[0].Succeeded)
 }
 
 // A request without a time is due at the decision that first lists it. It has been asked
@@ -125,49 +125,48 @@ func TestRequestTimes(t *testing.T) {
 	o := none
 	east := time.FixedZone("", 3600)
 	o.Requests = []schedule.Request{{ID: "late", RequestedAt: minute(9).In(east)}, {ID: "now"}, {ID: "now"}}
-	d := schedule.Decide(s, schedule.State{}, o, minute(3))
-	require.Len(t, d.State.Pending, 2)
-	require.Equal(t, "now", d.State.Pending[0].Request)
-	require.Equal(t, minute(3), d.State.Pending[0].Due)
-	require.Equal(t, "late", d.State.Pending[1].Request)
-	require.Equal(t, minute(9), d.State.Pending[1].Due)
+	d := decide(s, schedule.Checkpoint{}, o, minute(3))
+	require.Len(t, d.Checkpoint.Pending, 2)
+	for _, r := range d.Checkpoint.Pending {
+		require.Equal(t, minute(3), r.Due, "not later than the decision")
+	}
 }
 
 // A dependency holds from the creation of the job, or from the second in which a decision
 // first sees it. It is forgotten when the spec no longer has it.
 func TestSinceOfADependency(t *testing.T) {
-	s := schedule.DefaultSpec()
+	s := schedule.DefaultPolicy()
 	s.UID, s.Created, s.After = "2f6a", minute(1), after("a")
-	d := schedule.Decide(s, schedule.State{}, none, minute(2))
-	require.Equal(t, []schedule.Connection{{Dependency: after("a")[0], Since: minute(1)}}, d.State.After)
+	d := decide(s, schedule.Checkpoint{}, none, minute(2))
+	require.Equal(t, []schedule.Connection{{Dependency: after("a")[0], Begin: minute(1)}}, d.Checkpoint.After)
 	s.After = after("b", "a")
-	d = schedule.Decide(s, d.State, none, minute(3).Add(1_999_999_999))
-	both := []schedule.Connection{{Dependency: after("b")[0], Since: minute(3).Add(time.Second)}, {Dependency: after("a")[0], Since: minute(1)}}
-	require.Equal(t, both, d.State.After)
+	d = decide(s, d.Checkpoint, none, minute(3).Add(1_999_999_999))
+	both := []schedule.Connection{{Dependency: after("b")[0], Begin: minute(3).Add(time.Second)}, {Dependency: after("a")[0], Begin: minute(1)}}
+	require.Equal(t, both, d.Checkpoint.After)
 	s.After = nil
-	require.Empty(t, schedule.Decide(s, d.State, none, minute(4)).State.After)
+	require.Empty(t, decide(s, d.Checkpoint, none, minute(4)).Checkpoint.After)
 }
 
 // A backlog that fills the state keeps no request from ending the block.
 func TestFullBacklogOfABlock(t *testing.T) {
-	for name, requested := range map[string]schedule.Observed{
+	for name, requested := range map[string]schedule.Observation{
 		"request":    {JobsKnown: true, Requests: []schedule.Request{{ID: "a"}, {ID: "b"}}},
 		"completion": {JobsKnown: true, Upstreams: []schedule.Upstream{{Job: "other", UID: "o", Created: created, Counts: schedule.Counts{Succeeded: 2}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := minutely(t)
 			s.SkipOutdated, s.BlockOnFailure, s.MaxWaiting, s.After = false, true, 1550, after("other")
-			d := schedule.Decide(s, schedule.State{}, none, minute(0))
-			failed := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(d.Start[0], schedule.Failed, minute(1))}}
-			d = schedule.Decide(s, d.State, failed, minute(3000))
-			require.True(t, d.State.Blocked)
-			require.EqualValues(t, 1550, d.State.PendingScheduled())
+			d := decide(s, schedule.Checkpoint{}, none, minute(0))
+			failed := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(d.Start[0], schedule.Failed, minute(1))}}
+			d = decide(s, d.Checkpoint, failed, minute(3000))
+			require.True(t, d.Checkpoint.Blocked)
+			require.EqualValues(t, 1550, d.Checkpoint.PendingScheduled())
 			requested.Jobs = failed.Jobs
-			d = schedule.Decide(s, d.State, requested, minute(3000))
+			d = decide(s, d.Checkpoint, requested, minute(3000))
 			require.Len(t, d.Start, 1, "there is room for one")
 			requested.Jobs = append(requested.Jobs, job(d.Start[0], schedule.Succeeded, minute(3000)))
-			d = schedule.Decide(s, d.State, requested, minute(3000))
-			require.False(t, d.State.Blocked)
+			d = decide(s, d.Checkpoint, requested, minute(3000))
+			require.False(t, d.Checkpoint.Blocked)
 			require.NotEmpty(t, d.Start)
 		})
 	}
@@ -184,10 +183,10 @@ func TestManyCancelledRequests(t *testing.T) {
 		seen.Cancelled = append(seen.Cancelled, schedule.RequestTag(s.UID, id))
 		waiting[id] = i
 	}
-	var state schedule.State
+	var state schedule.Checkpoint
 	for n := range 5 {
-		state = schedule.Decide(s, state, seen, minute(n)).State
-		require.True(t, state.Equal(schedule.Decide(s, state, seen, minute(n)).State), "again at one time")
+		state = decide(s, state, seen, minute(n)).Checkpoint
+		require.True(t, state.Equal(decide(s, state, seen, minute(n)).Checkpoint), "again at one time")
 		data, err := json.Marshal(state)
 		require.NoError(t, err)
 		require.Less(t, len(data), 60<<10)

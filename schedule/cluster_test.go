@@ -13,9 +13,9 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A world is a job with its cluster: what has been stored, and the Jobs that are there.
-type world struct {
-	spec     schedule.Spec
+// A cluster is a job with its Jobs: what has been stored, and the Jobs that are there.
+type cluster struct {
+	spec     schedule.Policy
 	stored   []byte // a state
 	now      time.Time
 	jobs     map[string]schedule.Job
@@ -24,20 +24,20 @@ type world struct {
 	asked    int
 }
 
-func newWorld(spec schedule.Spec) *world {
-	w := &world{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}}
-	w.store(schedule.State{})
+func newCluster(spec schedule.Policy) *cluster {
+	w := &cluster{spec: spec, now: spec.Created, jobs: map[string]schedule.Job{}, created: map[string]bool{}}
+	w.store(schedule.Checkpoint{})
 	return w
 }
 
-func (w *world) state() (s schedule.State) {
+func (w *cluster) state() (s schedule.Checkpoint) {
 	if err := json.Unmarshal(w.stored, &s); err != nil {
 		panic(err)
 	}
 	return s
 }
 
-func (w *world) store(s schedule.State) {
+func (w *cluster) store(s schedule.Checkpoint) {
 	data, err := json.Marshal(s)
 	if err != nil {
 		panic(err)
@@ -45,20 +45,20 @@ func (w *world) store(s schedule.State) {
 	w.stored = data
 }
 
-func (w *world) observed() schedule.Observed {
-	seen := schedule.Observed{JobsKnown: true, Requests: slices.Clone(w.requests)}
+func (w *cluster) observed() schedule.Observation {
+	seen := schedule.Observation{JobsKnown: true, Requests: slices.Clone(w.requests)}
 	for _, tag := range w.tags(func(schedule.Job) bool { return true }) {
 		seen.Jobs = append(seen.Jobs, w.jobs[tag])
 	}
 	return seen
 }
 
-func (w *world) decide() schedule.Decision {
-	return schedule.Decide(w.spec, w.state(), w.observed(), w.now)
+func (w *cluster) decide() schedule.Decision {
+	return decide(w.spec, w.state(), w.observed(), w.now)
 }
 
 // create is what an API server does, but for a Job that was there before.
-func (w *world) create(r schedule.Run) error {
+func (w *cluster) create(r schedule.Run) error {
 	if _, ok := w.jobs[r.Tag]; ok {
 		return nil
 	}
@@ -71,8 +71,8 @@ func (w *world) create(r schedule.Run) error {
 }
 
 // do stores a decision and carries it out.
-func (w *world) do(t *rapid.T, d schedule.Decision) {
-	w.store(d.State)
+func (w *cluster) do(t *rapid.T, d schedule.Decision) {
+	w.store(d.Checkpoint)
 	for _, r := range d.Start {
 		if err := w.create(r); err != nil {
 			t.Fatal(err)
@@ -83,19 +83,19 @@ func (w *world) do(t *rapid.T, d schedule.Decision) {
 	}
 }
 
-func (w *world) finish(tag string, outcome schedule.Outcome) {
+func (w *cluster) finish(tag string, outcome schedule.Outcome) {
 	j := w.jobs[tag]
 	j.Outcome, j.Finished = outcome, w.now.Truncate(time.Second)
 	w.jobs[tag] = j
 }
 
-func (w *world) ask() {
+func (w *cluster) ask() {
 	w.asked++
 	w.requests = append(w.requests, schedule.Request{ID: fmt.Sprint("request ", w.asked), RequestedAt: w.now})
 }
 
 // tags are those of some Jobs, sorted.
-func (w *world) tags(of func(schedule.Job) bool) []string {
+func (w *cluster) tags(of func(schedule.Job) bool) []string {
 	var tags []string
 	for _, tag := range slices.Sorted(maps.Keys(w.jobs)) {
 		if of(w.jobs[tag]) {
@@ -111,3 +111,15 @@ func active(j schedule.Job) bool { return j.Outcome == schedule.Unfinished }
 var dusk = time.Unix(math.MaxInt64-62_135_596_800, 999_999_999)
 
 var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// decide is schedule.Decide at a time.
+func decide(p schedule.Policy, c schedule.Checkpoint, o schedule.Observation, now time.Time) schedule.Decision {
+	o.Now = now
+	return schedule.Decide(p, o, c)
+}
+
+// refresh is schedule.Refresh at a time.
+func refresh(c schedule.Checkpoint, o schedule.Observation, now time.Time) schedule.Decision {
+	o.Now = now
+	return schedule.Refresh(o, c)
+}

@@ -19,18 +19,18 @@ func after(jobs ...string) []schedule.Dependency {
 }
 
 func TestValidate(t *testing.T) {
-	s := schedule.DefaultSpec()
+	s := schedule.DefaultPolicy()
 	s.UID = "2f6a"
 	s.After = after("a", "b")
-	require.NoError(t, schedule.Validate(s))
+	require.NoError(t, s.Validate())
 	s.After = append(s.After, schedule.Dependency{Job: "a", Outcome: schedule.Failed})
-	require.NoError(t, schedule.Validate(s))
+	require.NoError(t, s.Validate())
 	for _, c := range []schedule.Concurrency{"", schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace} {
 		s.Concurrency = c
-		require.NoError(t, schedule.Validate(s))
+		require.NoError(t, s.Validate())
 	}
 
-	err := schedule.Validate(schedule.Spec{MaxWaiting: -1, StartingDeadline: -1, Concurrency: "allow", After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}})
+	err := schedule.Policy{MaxWaiting: -1, StartingDeadline: -1, Concurrency: "allow", After: []schedule.Dependency{{}, {Job: "a", Outcome: "ok"}, after("b")[0], after("b")[0]}}.Validate()
 	require.EqualError(t, err, strings.Join([]string{
 		`UID: found nothing; use the UID of the job`,
 		`Concurrency: found "allow"; use Allow, Wait, Forbid or Replace`,

@@ -12,25 +12,25 @@ import (
 
 // Zones of times, and empty lists, make no difference.
 func TestStateEqual(t *testing.T) {
-	full := func() schedule.State {
+	full := func() schedule.Checkpoint {
 		runs := func(tag string) []schedule.Run {
 			return []schedule.Run{{Tag: tag, Due: minute(1), Created: minute(2), Tried: minute(3), Started: minute(4), Completed: minute(5)}}
 		}
-		return schedule.State{
-			Version: 1, TimeSpec: "R//PT1M", Since: minute(1), Handled: minute(2), Due: 1, Started: 2, Missed: 3, Dropped: 4,
+		return schedule.Checkpoint{
+			Version: 1, TimeSpec: "R//PT1M", Begin: minute(1), Handled: minute(2), Due: 1, Started: 2, Missed: 3, Dropped: 4,
 			Pending: runs("a"), Running: runs("b"), Completed: runs("c"), Succeeded: 5, Failed: 6, Last: runs("d")[0], Blocked: true,
 			Tries: 7, RetryAt: minute(6), JobsRevision: 8, Requested: []string{"e"}, PendingDeletion: []string{"f"},
-			After:    []schedule.Connection{{Dependency: after("g")[0], Since: minute(7)}},
-			MissedBy: schedule.Missed{schedule.Outdated: 3}, Missing: []schedule.Cause{"h"}, Lost: 9, Rejected: "i", UID: "j",
+			After:    []schedule.Connection{{Dependency: after("g")[0], Begin: minute(7)}},
+			MissedBy: schedule.Missed{schedule.Outdated: 3}, Missing: []schedule.Reason{"h"}, Lost: 9, Rejected: "i", UID: "j",
 		}
 	}
 	state := full()
 	east := time.FixedZone("", 3600)
-	for _, at := range []*time.Time{&state.Since, &state.Handled, &state.RetryAt, &state.After[0].Since} {
+	for _, at := range []*time.Time{&state.Begin, &state.Handled, &state.RetryAt, &state.After[0].Begin} {
 		*at = at.In(east)
 	}
 	for _, r := range []*schedule.Run{&state.Pending[0], &state.Running[0], &state.Completed[0], &state.Last} {
-		for _, at := range []*time.Time{&r.Due, &r.Created, &r.Tried, &r.Started, &r.Completed} {
+		for _, at := range []*time.Time{&r.Created, &r.Tried, &r.Started, &r.Completed} {
 			*at = at.In(east)
 		}
 	}
@@ -40,7 +40,7 @@ func TestStateEqual(t *testing.T) {
 	require.Equal(t, before, state)
 	state.UID = "k"
 	require.False(t, full().Equal(state))
-	require.True(t, schedule.State{Pending: []schedule.Run{}, Requested: []string{}}.Equal(schedule.State{}))
+	require.True(t, schedule.Checkpoint{Pending: []schedule.Run{}, Requested: []string{}}.Equal(schedule.Checkpoint{}))
 }
 
 // A run has an outcome once it has completed, unless it never started.
@@ -55,7 +55,7 @@ func TestOutcome(t *testing.T) {
 		{ran("r", 1, true), schedule.Succeeded},
 		{ran("r", 1, false), schedule.Failed},
 		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled"}, schedule.Unfinished},
-		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled", Started: minute(1)}, schedule.Failed},
+		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled", Started: minute(1)}, schedule.Stopped},
 		{schedule.Run{Status: schedule.Completed}, schedule.Failed},
 		{schedule.Run{Status: schedule.Completed, Lost: true}, schedule.Lost},
 	} {
@@ -65,7 +65,7 @@ func TestOutcome(t *testing.T) {
 
 // The input for dependent jobs does not change with the state.
 func TestUpstreamIsACopy(t *testing.T) {
-	state := schedule.State{Succeeded: 3, Failed: 4, Completed: []schedule.Run{ran("r", 1, true)}}
+	state := schedule.Checkpoint{Succeeded: 3, Failed: 4, Completed: []schedule.Run{ran("r", 1, true)}}
 	up := state.Upstream("job", "uid")
 	state.Completed[0].Tag = "other"
 	require.Equal(t, schedule.Upstream{Job: "job", UID: "uid", Counts: schedule.Counts{Succeeded: 3, Failed: 4}, Recent: []schedule.Run{ran("r", 1, true)}}, up)
@@ -76,16 +76,16 @@ func TestUpstreamIsACopy(t *testing.T) {
 func TestStateJSONOfBacklog(t *testing.T) {
 	s := minutely(t)
 	s.SkipOutdated, s.UID, s.MaxWaiting = false, "uid", 1000
-	d := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(100))
-	require.Greater(t, len(d.State.Pending), 50)
-	data, err := json.Marshal(d.State)
+	d := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(100))
+	require.Greater(t, len(d.Checkpoint.Pending), 50)
+	data, err := json.Marshal(d.Checkpoint)
 	require.NoError(t, err)
-	var read schedule.State
+	var read schedule.Checkpoint
 	require.NoError(t, json.Unmarshal(data, &read))
 	require.Empty(t, read.Pending[50].Tag)
-	require.True(t, read.Equal(d.State))
+	require.True(t, read.Equal(d.Checkpoint))
 
-	d.State = read // as the command reads it
+	d.Checkpoint = read // as the command reads it
 	require.NotContains(t, d.String(), "waiting  :")
 	require.Empty(t, read.Pending[50].Tag)
 }
@@ -94,16 +94,16 @@ func TestStateJSONOfBacklog(t *testing.T) {
 func TestRunListedTwice(t *testing.T) {
 	s := minutely(t)
 	s.SkipOutdated, s.Concurrency = false, schedule.Wait
-	state := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1)).State
+	state := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(1)).Checkpoint
 	first := state.Pending[0]
-	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{{Tag: first.Tag, Outcome: schedule.Succeeded, Created: minute(1)}}}
+	seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: first.Tag, Outcome: schedule.Succeeded, Created: minute(1)}}}
 	for range 2 { // beside itself, and beside its completed run
 		state.Pending = append(state.Pending, first)
-		d := schedule.Decide(s, state, seen, minute(1))
+		d := decide(s, state, seen, minute(1))
 		require.Len(t, d.Start, 1)
 		require.NotEqual(t, first.Tag, d.Start[0].Tag)
-		require.Len(t, d.State.Pending, 1)
-		state, seen.Jobs = d.State, nil
+		require.Len(t, d.Checkpoint.Pending, 1)
+		state, seen.Jobs = d.Checkpoint, nil
 		state.Tries, state.RetryAt = 0, time.Time{}
 	}
 }
@@ -113,21 +113,21 @@ func TestRunListedTwice(t *testing.T) {
 func TestEditedByHand(t *testing.T) {
 	s := minutely(t)
 	s.SkipOutdated, s.Concurrency = false, schedule.Wait
-	state := schedule.Decide(s, schedule.State{}, schedule.Observed{}, minute(1)).State
+	state := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(1)).Checkpoint
 	state.Pending, state.MissedBy, state.Missed = nil, schedule.Missed{schedule.Outdated: 1}, 0
-	lost := schedule.Decide(s, schedule.State{}, none, minute(1)).Start[0]
-	d := schedule.Decide(s, state, schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(lost, schedule.Unfinished, minute(1))}}, minute(1))
-	require.Equal(t, int64(1), d.State.Started)
-	require.Zero(t, d.State.Missed)
+	lost := decide(s, schedule.Checkpoint{}, none, minute(1)).Start[0]
+	d := decide(s, state, schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(lost, schedule.Unfinished, minute(1))}}, minute(1))
+	require.Equal(t, int64(1), d.Checkpoint.Started)
+	require.Zero(t, d.Checkpoint.Missed)
 
 	state.Pending = schedule.PendingRuns{{OnDemand: true, Request: "id", Due: minute(1)}}
-	d = schedule.Decide(s, state, none, minute(1))
+	d = decide(s, state, none, minute(1))
 	require.Equal(t, schedule.RequestTag(s.UID, "id"), d.Start[0].Tag)
 
-	d.State.Pending[0].Status = schedule.Running
-	d.State.RetryAt = time.Time{}
-	d.State.Pending = append(d.State.Pending, schedule.Run{Tag: "other", OnDemand: true, Due: minute(0)})
-	d = schedule.Decide(s, d.State, none, minute(2))
+	d.Checkpoint.Pending[0].Status = schedule.Running
+	d.Checkpoint.RetryAt = time.Time{}
+	d.Checkpoint.Pending = append(d.Checkpoint.Pending, schedule.Run{Tag: "other", OnDemand: true, Due: minute(0)})
+	d = decide(s, d.Checkpoint, none, minute(2))
 	require.Len(t, d.Start, 1, "the other run waits")
 	require.Equal(t, int64(2), d.Start[0].Attempts)
 }

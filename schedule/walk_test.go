@@ -48,8 +48,8 @@ type edge struct {
 	skews    bool
 	single   bool // Concurrency has never been Allow
 	edited   bool
-	spec     schedule.Spec
-	state    schedule.State
+	spec     schedule.Policy
+	state    schedule.Checkpoint
 	jobs     map[string]*edgeJob
 	revision int64
 	late     map[string]time.Time // creates that will arrive
@@ -68,11 +68,11 @@ type edge struct {
 	cancels  []string
 	counts   map[string]int
 
-	lists  []schedule.Observed // old answers, from which a cache may be filled
-	states []schedule.State
+	lists  []schedule.Observation // old answers, from which a cache may be filled
+	states []schedule.Checkpoint
 
 	// A second job runs after each run of the first, whose state may be stale.
-	next     schedule.State
+	next     schedule.Checkpoint
 	nextJobs []schedule.Job
 	nextRuns map[string]int // its Jobs that ever were
 }
@@ -81,7 +81,7 @@ func newEdge(t *testing.T, seed int64, counts map[string]int) *edge {
 	e := &edge{t: t, seed: seed, r: rand.New(rand.NewSource(seed)), now: created, jobs: map[string]*edgeJob{}, late: map[string]time.Time{}, truth: map[string]schedule.Outcome{},
 		created: map[string]int{}, byHand: map[string]bool{}, policy: map[string]schedule.Concurrency{}, over: map[string]bool{}, done: map[string]bool{}, until: map[string]time.Time{},
 		nextRuns: map[string]int{}, counts: counts, started: created}
-	e.spec = schedule.DefaultSpec()
+	e.spec = schedule.DefaultPolicy()
 	e.spec.UID, e.spec.Created = "2f6a", created
 	e.skews, e.single = e.chance(4), true
 	e.edit()
@@ -96,7 +96,7 @@ func (e *edge) edit() {
 	e.single = e.single && e.spec.Concurrency != schedule.Allow
 	e.spec.SkipOutdated = e.r.Intn(2) == 0
 	e.spec.BlockOnFailure, e.spec.Suspended = e.chance(4), e.chance(8)
-	e.spec.StartingDeadline = []time.Duration{0, 5 * time.Second, time.Minute}[e.r.Intn(3)]
+	e.spec.StartingDeadline = []schedule.Duration{0, schedule.Duration(5 * time.Second), schedule.Duration(time.Minute)}[e.r.Intn(3)]
 	keep := history.Keep(e.r.Intn(4))
 	e.spec.History = history.Limits{Succeeded: keep, Failed: keep}
 }
@@ -234,7 +234,7 @@ func (e *edge) restart() {
 }
 
 // old returns one of the last states.
-func (e *edge) old(most int) schedule.State {
+func (e *edge) old(most int) schedule.Checkpoint {
 	if len(e.states) == 0 {
 		return e.state
 	}
@@ -242,13 +242,13 @@ func (e *edge) old(most int) schedule.State {
 }
 
 // follow lets the second job decide. Its Jobs succeed at once.
-func (e *edge) follow(first schedule.State) {
-	spec := schedule.DefaultSpec()
+func (e *edge) follow(first schedule.Checkpoint) {
+	spec := schedule.DefaultPolicy()
 	spec.UID, spec.Created, spec.After, spec.History = "next", created, after("job"), e.spec.History
 	up := first.Upstream("job", "2f6a")
 	up.Created = created
-	d := schedule.Decide(spec, e.next, schedule.Observed{JobsKnown: true, Jobs: e.nextJobs, Upstreams: []schedule.Upstream{up}}, e.now)
-	e.next = d.State
+	d := decide(spec, e.next, schedule.Observation{JobsKnown: true, Jobs: e.nextJobs, Upstreams: []schedule.Upstream{up}}, e.now)
+	e.next = d.Checkpoint
 	e.nextJobs = slices.DeleteFunc(e.nextJobs, func(j schedule.Job) bool { return slices.Contains(d.Delete, j.Tag) })
 	for _, r := range d.Start {
 		if e.nextRuns[r.Tag]++; e.nextRuns[r.Tag] > 1 {
@@ -260,8 +260,8 @@ func (e *edge) follow(first schedule.State) {
 
 // list returns the Jobs, or an older list. A run whose Job is missing in an older list, and
 // exists, is found by the Tracker, and then the Jobs are not known.
-func (e *edge) list() schedule.Observed {
-	seen := schedule.Observed{JobsKnown: !e.chance(20), Revision: e.revision + 1}
+func (e *edge) list() schedule.Observation {
+	seen := schedule.Observation{JobsKnown: !e.chance(20), Revision: e.revision + 1}
 	for _, tag := range slices.Sorted(maps.Keys(e.jobs)) {
 		j := e.jobs[tag]
 		o := j.Job
@@ -296,13 +296,13 @@ func (e *edge) reconcile() {
 	seen.Rejected, seen.Requests, seen.Cancelled = e.rejected, e.requests, e.cancels
 	if e.chance(10) {
 		state := e.old(5)
-		if d := schedule.Decide(e.spec, state, seen, e.now.Add(e.skew)); d.State.Equal(state) { // else it cannot be stored
+		if d := decide(e.spec, state, seen, e.now.Add(e.skew)); d.Checkpoint.Equal(state) { // else it cannot be stored
 			e.counts["stale state"]++
 			e.delete(d)
 		}
 		return
 	}
-	d := schedule.Decide(e.spec, e.state, seen, e.now.Add(e.skew))
+	d := decide(e.spec, e.state, seen, e.now.Add(e.skew))
 	e.counts["decided"]++
 	for _, holds := range rules {
 		holds(e, seen, d)
@@ -313,9 +313,9 @@ func (e *edge) reconcile() {
 	}
 	e.check(d)
 	e.note(d)
-	e.state, e.rejected, e.states = d.State, nil, append(e.states, d.State)
+	e.state, e.rejected, e.states = d.Checkpoint, nil, append(e.states, d.Checkpoint)
 	for i := range e.requests {
-		for _, r := range d.State.Completed {
+		for _, r := range d.Checkpoint.Completed {
 			if r.Request == e.requests[i].ID {
 				e.requests[i].Answered = true
 			}
@@ -401,7 +401,7 @@ func (e *edge) ask(r schedule.Run) {
 
 // check asserts what holds for each stored decision.
 func (e *edge) check(d schedule.Decision) {
-	s, before := d.State, map[string]bool{}
+	s, before := d.Checkpoint, map[string]bool{}
 	for _, r := range e.state.Completed {
 		before[r.Tag] = true
 	}
@@ -464,7 +464,7 @@ func (e *edge) check(d schedule.Decision) {
 // healthy is a minute in which each Job ends with the outcome, and a decision that is carried out.
 func (e *edge) healthy(outcome schedule.Outcome) schedule.Decision {
 	e.pass(time.Minute)
-	seen := schedule.Observed{JobsKnown: true, Revision: e.revision + 1, Requests: e.requests, Cancelled: e.cancels}
+	seen := schedule.Observation{JobsKnown: true, Revision: e.revision + 1, Requests: e.requests, Cancelled: e.cancels}
 	for tag, j := range e.jobs {
 		if !j.gone && !j.Deleting && j.Outcome == schedule.Unfinished {
 			j.Outcome, j.Finished, j.pods, e.truth[tag] = outcome, e.now, false, outcome
@@ -474,10 +474,10 @@ func (e *edge) healthy(outcome schedule.Outcome) schedule.Decision {
 		}
 		seen.Jobs = append(seen.Jobs, j.Job)
 	}
-	d := schedule.Decide(e.spec, e.state, seen, e.now)
+	d := decide(e.spec, e.state, seen, e.now)
 	e.check(d)
 	e.note(d)
-	e.state = d.State
+	e.state = d.Checkpoint
 	for _, r := range d.Start {
 		if e.jobs[r.Tag] == nil {
 			e.create(r.Tag)
@@ -489,7 +489,7 @@ func (e *edge) healthy(outcome schedule.Outcome) schedule.Decision {
 		}
 	}
 	for i := range e.requests {
-		for _, r := range d.State.Completed {
+		for _, r := range d.Checkpoint.Completed {
 			e.requests[i].Answered = e.requests[i].Answered || r.Request == e.requests[i].ID
 		}
 	}
@@ -519,7 +519,7 @@ func (e *edge) settle() {
 	for range 3000 {
 		d := e.healthy(schedule.Succeeded)
 		e.follow(e.state)
-		if s := d.State; len(s.Pending)+len(s.Running) == 0 && int64(len(e.nextRuns)) == s.Succeeded+s.Failed+s.Lost {
+		if s := d.Checkpoint; len(s.Pending)+len(s.Running) == 0 && int64(len(e.nextRuns)) == s.Succeeded+s.Failed+s.Lost+s.Stopped {
 			e.counts["followed"] += len(e.nextRuns)
 			for _, r := range e.requests {
 				if tag := schedule.RequestTag("2f6a", r.ID); e.created[tag] == 0 && !slices.Contains(e.cancels, tag) {
@@ -557,25 +557,24 @@ func TestEdges(t *testing.T) {
 // Each mutant breaks a rule, and TestEdges notices it. Without -mutants, only their texts are tested.
 func TestEdgesNotice(t *testing.T) {
 	for _, m := range []struct{ file, is, was string }{
-		{"create.go", "if true {", "if !rejected.MayArrive {"},
-		{"create.go", "return len(d.State.Running) > 0", "return len(d.State.Running) > 0 || slices.ContainsFunc(d.State.Pending, Run.tried) || len(d.Stop) > 0"},
-		{"create.go", "return false", "return room < 0"},
-		{"stop.go", "if !is(r) {", "if !is(r) || r.tried() {"},
+		{"start.go", "if true {", "if !rejected.MayArrive {"},
+		{"start.go", "return len(d.Checkpoint.Running) > 0\n", "return len(d.Checkpoint.Running) > 0 || slices.ContainsFunc(d.Checkpoint.Pending, Run.tried) || len(d.Stop) > 0\n"},
+		{"start.go", "return false\n\t})\n\tfits", "return room < 0\n\t})\n\tfits"},
+		{"start.go", "return !r.OnDemand && d.policy.Suspended", "return !r.OnDemand && (d.blocked() || d.policy.Suspended)"},
+		{"stop.go", "if !isCancelled(r) {", "if !isCancelled(r) || r.tried() {"},
 		{"observe.go", "case ok && !j.finished() && !j.Deleting:", "case ok && !j.finished():"},
 		{"observe.go", "case false:", "case r.Stopped == \"\":"},
 		{"observe.go", "j.Outcome == Failed, j.ExitCode", "j.Outcome == Succeeded, j.ExitCode"},
-		{"decide.go", "if r.Stopped != \"\" {", "if d.jobs[r.Tag].Deleting || r.Stopped != \"\" {"},
-		{"decide.go", "for _, r := range slices.Concat(d.State.Completed, d.State.Running) {\n\t\tif j := d.jobs[r.Tag]; j.Keeps {",
-			"for _, r := range d.State.Completed {\n\t\tif j := d.jobs[r.Tag]; j.Keeps && !j.Deleting && j.finished() {"},
-		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
-		{"due.go", "d.lost[why] = plus(d.lost[why], n-1)", "d.lost[why] = plus(d.lost[why], n)"},
 		{"observe.go", "case !started[tag] && j.Created.IsZero():", "case !started[tag]:"},
-		{"due.go", "keep, others = 2, Outdated", "keep, others = 1, Outdated"},
-		{"stop.go", "failed = false", "failed = s.Blocked"},
-		{"create.go", "return !r.OnDemand && d.spec.Suspended", "return !r.OnDemand && (d.State.Blocked || d.spec.Suspended)"},
-		{"observe.go", "s.Started, s.Missing = plus(s.Started, 2), nil", "s.Started, s.Missing = plus(s.Started, 1), nil"},
-		{"decide.go", "newer := false", "newer := seen.Revision > 0 && seen.Revision < s.JobsRevision"},
-		{"ask.go", "answered, all := c.of(outcome), *u.of(outcome)\n\t\t\t\tall = max(all, *answered+1)", "answered, all := c.of(outcome), *u.of(outcome)"},
+		{"observe.go", "c.Started, c.Missing, c.LastMissed = plus(c.Started, 2), nil", "c.Started, c.Missing, c.LastMissed = plus(c.Started, 1), nil"},
+		{"decide.go", "if r.Stopped != \"\" {", "if d.jobs[r.Tag].Deleting || r.Stopped != \"\" {"},
+		{"decide.go", "for _, r := range slices.Concat(c.Completed, c.Running) {\n\t\tif j := d.jobs[r.Tag]; j.Keeps {",
+			"for _, r := range c.Completed {\n\t\tif j := d.jobs[r.Tag]; j.Keeps && j.finished() && !j.Deleting {"},
+		{"decide.go", "isNewer := false", "isNewer := revision > 0 && revision < c.JobsRevision"},
+		{"due.go", "if r.OnDemand || !which(r) {", "if r.OnDemand || !which(r) || r.tried() {"},
+		{"due.go", "plus(d.total[reason], n-1)", "plus(d.total[reason], n)"},
+		{"due.go", "keep, reason = 2, Outdated", "keep, reason = 1, Outdated"},
+		{"request.go", "answered, completed := connection.count(outcome), *u.count(outcome)\n\t\t\t\tcompleted = max(completed, *answered+1)", "answered, completed := connection.count(outcome), *u.count(outcome)"},
 	} {
 		source, err := os.ReadFile(m.file)
 		require.NoError(t, err)

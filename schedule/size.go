@@ -8,34 +8,34 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 )
 
-// The state takes at most about maxState bytes as JSON. No run starts and no request is taken up
+// The checkpoint takes at most about maxSize bytes as JSON. No run starts and no request is taken up
 // while more than startBelow bytes are taken by other lists than Completed. An active run grows
 // until it has completed, by at most about growth bytes.
 const (
-	maxState   = 58 << 10
+	maxSize    = 58 << 10
 	startBelow = 50 << 10
 	usualRun   = 400
 	growth     = 150
 )
 
 const (
-	mostRequested = 20 // requested runs that wait; other requests wait where they are
-	// mostUnanswered is the number of completed runs without an answer to their requests. No other
+	maxRequested = 20 // requested runs that wait; other requests wait where they are
+	// maxUnanswered is the number of completed runs without an answer to their requests. No other
 	// request is taken up then.
-	mostUnanswered = 100
-	remembered     = 200 // requested runs that history has dropped, and that nobody asks for any more
-	mostReason     = 300 // bytes of a reason of the API server
-	mostName       = 60  // bytes of the name of a client
+	maxUnanswered      = 100
+	rememberedRequests = 200 // requested runs that history has dropped, and that nobody asks for any more
+	maxReason          = 300 // bytes of a reason of the API server
+	maxName            = 60  // bytes of the name of a client
 )
 
-// fits returns how many of n runs the state has room for when the active runs have grown.
+// fits returns how many of n runs the checkpoint has room for when the active runs have grown.
 func (d *decider) fits(n int) int {
-	rest := d.State
-	rest.Completed = nil
+	active := d.Checkpoint
+	active.Completed = nil
 	if n <= 0 {
 		return n
 	}
-	grown := bytesOf(rest) + growth*(len(rest.Running)+len(d.candidates(Run.tried)))
+	grown := bytesOf(active) + growth*(len(active.Running)+len(d.candidates(Run.tried)))
 	return min(n, max(0, (startBelow-grown)/(usualRun+growth)))
 }
 
@@ -45,13 +45,13 @@ func bytesOf(v any) int {
 	return len(data)
 }
 
-// fit makes the state small enough. It drops the oldest completed runs, then the oldest scheduled
+// fit makes the checkpoint small enough. It drops the oldest completed runs, then the oldest scheduled
 // runs that wait behind others, and at last completed runs whose requests are not answered.
 func (d *decider) fit() {
-	size := bytesOf(d.State)
-	dropRuns := func(all bool) {
+	size := bytesOf(d.Checkpoint)
+	dropRuns := func(unanswered bool) {
 		d.drop(func(r Run) bool {
-			drops := size > maxState && (all || !d.unanswered(r.Tag))
+			drops := size > maxSize && (unanswered || !d.unanswered(r.Tag))
 			if drops {
 				size -= bytesOf(r) - 2*len(r.Tag) - 6
 			}
@@ -59,7 +59,7 @@ func (d *decider) fit() {
 		})
 	}
 	dropRuns(false)
-	size -= d.shed(size - maxState)
+	size -= d.shed(size - maxSize)
 	dropRuns(true)
 }
 
@@ -68,40 +68,43 @@ func (d *decider) fit() {
 func (d *decider) shed(bytes int) int {
 	const entry = len(`{"dueAt":"2026-01-01T00:00:00Z"},`)
 	n := int64((bytes + entry - 1) / entry)
-	if n = min(n, d.State.PendingScheduled()-mostWhole); n <= 0 {
+	if n = min(n, d.Checkpoint.PendingScheduled()-wholeRuns); n <= 0 {
 		return 0
 	}
-	shed := d.outdate(int(d.State.PendingScheduled() - n))
-	d.miss(dropped, shed)
-	return int(shed) * entry
+	shed := int64(0)
+	d.discard(TooManyWaiting, func(Run) bool {
+		shed++
+		return shed <= n
+	})
+	return int(min(shed, n)) * entry
 }
 
 // short returns the start of a text, of at most some bytes.
-func short(text string, most int) string {
-	if len(text) <= most {
+func short(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
 // prune is rule 8.
 func (d *decider) prune() {
-	s := &d.State
-	jobs := make([]history.Job, len(s.Completed))
-	for i, r := range s.Completed {
+	c := &d.Checkpoint
+	jobs := make([]history.Job, len(c.Completed))
+	for i, r := range c.Completed {
 		jobs[i] = history.Job{Name: r.Tag, Outcome: history.Failed, Finished: r.Completed}
 		if r.Success {
 			jobs[i].Outcome = history.Succeeded
 		}
 	}
 	outlived := map[string]bool{}
-	for _, i := range history.ToDelete(d.spec.History, jobs) {
+	for _, i := range history.ToDelete(d.policy.History, jobs) {
 		outlived[jobs[i].Name] = true
 	}
 	d.drop(func(r Run) bool { return outlived[r.Tag] && !d.unanswered(r.Tag) })
 	d.fit()
 	if !d.JobsUnknown {
-		s.PendingDeletion = slices.DeleteFunc(s.PendingDeletion, func(tag string) bool {
+		c.PendingDeletion = slices.DeleteFunc(c.PendingDeletion, func(tag string) bool {
 			_, ok := d.jobs[tag]
 			d.changed = d.changed || !ok
 			return !ok
@@ -117,14 +120,14 @@ func (d *decider) unanswered(tag string) bool {
 
 // drop lets history drop completed runs.
 func (d *decider) drop(which func(Run) bool) {
-	s := &d.State
-	s.Completed = slices.DeleteFunc(s.Completed, func(r Run) bool {
+	c := &d.Checkpoint
+	c.Completed = slices.DeleteFunc(c.Completed, func(r Run) bool {
 		drops := which(r)
 		if drops {
-			s.PendingDeletion = append(s.PendingDeletion, r.Tag)
+			c.PendingDeletion = append(c.PendingDeletion, r.Tag)
 		}
 		if drops && r.OnDemand {
-			s.Requested = append(s.Requested, r.Tag)
+			c.Requested = append(c.Requested, r.Tag)
 		}
 		return drops
 	})

@@ -5,22 +5,26 @@ import (
 	"time"
 )
 
-// Observed is the input of a decision besides the spec and the state. The zero value does
-// not know the Jobs, so that nothing starts and nothing is deleted.
-type Observed struct {
+// An Observation is what was read for one decision. The zero value does not know the Jobs, so that
+// nothing starts and nothing is deleted.
+type Observation struct {
+	Now time.Time // the time of the decision
 	// JobsKnown reports whether Jobs has all Jobs of the owner, including Jobs created
 	// since the last decision. Set it to false if the list failed or the cache has not
 	// synced.
 	JobsKnown bool
 	Jobs      []Job
 	// Revision orders lists of Jobs. It is the resourceVersion of the list, or of the
-	// cache. A list that is older than the last list to change the state counts as not
+	// cache. A list that is older than the last list to change the checkpoint counts as not
 	// known. At 0, the list counts as current.
 	Revision int64
 	// Consistent reports that the API server read Jobs from its storage for this decision.
-	// Such a list is current. If its Revision is lower than the state's, or the state has
-	// another UID, the state was restored.
+	// Such a list is current. If its Revision is lower than the checkpoint's, or the checkpoint has
+	// another UID, the checkpoint was restored.
 	Consistent bool
+	// Settled reports that no create of this job may still have an effect, and that Jobs shows those that
+	// had one. It is needed only while a run whose create was decided is due later than Now.
+	Settled bool
 	// Rejected are the creates that the API server answered with an error, and after which a read
 	// found no Job of the run. Report each in at least one decision. Do not report a create without
 	// an answer. A lost report only costs time.
@@ -28,13 +32,13 @@ type Observed struct {
 	// DeletedBy names the clients that deleted Jobs, by tag, as far as they are known.
 	DeletedBy map[string]string
 	// Requests are the requested runs. A request may stay in the list after its run was
-	// decided: see Size of the state in the package comment.
+	// decided: see Size of the checkpoint in the package comment.
 	Requests []Request
 	// Cancelled are the tags of runs to cancel. A run without a decided
 	// create completes without a Job, and an active run is stopped. Other tags are ignored. A tag should
 	// stay in the list until its run has completed.
 	Cancelled []string
-	// Upstreams are the known jobs of Spec.After. Other jobs are ignored.
+	// Upstreams are the known jobs of Policy.After. Other jobs are ignored.
 	Upstreams []Upstream
 }
 
@@ -48,7 +52,7 @@ type Rejection struct {
 	MayArrive bool
 }
 
-// An Upstream is a job that other jobs depend on; see [State.Upstream]. It counts
+// An Upstream is a job that other jobs depend on; see [Checkpoint.Upstream]. It counts
 // completions instead of listing them, so that a history limit loses no completion.
 type Upstream struct {
 	Job    string // its name
@@ -60,7 +64,8 @@ type Upstream struct {
 	Created time.Time
 }
 
-// A Job holds the fields of a Job that a decision needs. A Job exists as long as its pods:
+// A Job holds the fields of a Job that a decision needs. Leave out Jobs that were not made for the run
+// of their tag, such as a copy of one by hand. A Job exists as long as its pods:
 // if only pods are left, report an unfinished Job that is Deleting in the Foreground.
 type Job struct {
 	Tag      string  // of the run
@@ -87,25 +92,26 @@ type Pods struct {
 // A Request asks for a run.
 type Request struct {
 	ID          string    // unique among the requests for the job, such as a UID; a request without an ID is ignored
-	RequestedAt time.Time // the zero time means the time of the decision
+	RequestedAt time.Time // the zero time, and a time later than the decision, mean the time of the decision
 	// Answered reports whether the request shows that its run has completed. Such a
 	// request asks for no run. History keeps the completed run of a request until the
 	// request is answered or no longer listed.
 	Answered bool
-	// Occurrence is the occurrence that the run stands for, of a [Backfill]; else zero.
+	// Occurrence is the occurrence that the run stands for, such as one of a [Backfill]. The zero time
+	// means none.
 	Occurrence time.Time
 }
 
 // byTag returns the Jobs by tag. If several Jobs have the same tag, which no caller
 // should cause, an unfinished Job counts, else the oldest Job.
 func byTag(jobs []Job) map[string]Job {
-	all := make(map[string]Job, len(jobs))
+	tagged := make(map[string]Job, len(jobs))
 	for _, j := range jobs {
-		if other, ok := all[j.Tag]; !ok || j.counts(other) {
-			all[j.Tag] = j
+		if other, ok := tagged[j.Tag]; !ok || j.counts(other) {
+			tagged[j.Tag] = j
 		}
 	}
-	return all
+	return tagged
 }
 
 // counts reports whether the Job counts instead of another with its tag.

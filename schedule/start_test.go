@@ -16,22 +16,22 @@ import (
 )
 
 // full returns a state whose history is full, and the time at which it became so.
-func full(t *testing.T, s schedule.Spec) (schedule.State, time.Time) {
-	state, now := schedule.State{}, created.Add(123456789)
+func full(t *testing.T, s schedule.Policy) (schedule.Checkpoint, time.Time) {
+	state, now := schedule.Checkpoint{}, created.Add(123456789)
 	for i := range 200 {
 		outcome := []schedule.Outcome{schedule.Succeeded, schedule.Failed}[i%2]
-		d := schedule.Decide(s, state, none, now)
+		d := decide(s, state, none, now)
 		require.Len(t, d.Start, 1)
-		seen := completed(d.State)
+		seen := completed(d.Checkpoint)
 		seen.Jobs = append(seen.Jobs, job(d.Start[0], outcome, now))
-		state, now = schedule.Decide(s, d.State, seen, now).State, now.Add(time.Minute)
+		state, now = decide(s, d.Checkpoint, seen, now).Checkpoint, now.Add(time.Minute)
 	}
 	require.Len(t, state.Completed, 200)
 	return state, now
 }
 
 // completed is the list of the Jobs that a state has as completed.
-func completed(s schedule.State) schedule.Observed {
+func completed(s schedule.Checkpoint) schedule.Observation {
 	seen := none
 	for _, r := range s.Completed {
 		seen.Jobs = append(seen.Jobs, schedule.Job{Tag: r.Tag, Outcome: r.Outcome(), Finished: r.Completed})
@@ -53,7 +53,7 @@ func TestSizeInAnOutage(t *testing.T) {
 	if *every {
 		step = 1
 	}
-	before := map[bool]schedule.State{}
+	before := map[bool]schedule.Checkpoint{}
 	var began time.Time
 	for _, keep := range []bool{false, true} {
 		s := minutely(t)
@@ -73,9 +73,9 @@ func TestSizeInAnOutage(t *testing.T) {
 		s := minutely(t)
 		s.Schedule = often(t)
 		s.SkipOutdated, s.BlockOnFailure, s.Suspended = choose(0) == 1, choose(1) == 1, choose(2) == 1
-		s.StartingDeadline = []time.Duration{0, 10 * time.Minute}[choose(3)]
+		s.StartingDeadline = []schedule.Duration{0, schedule.Duration(10 * time.Minute)}[choose(3)]
 		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait, schedule.Forbid, schedule.Replace}[choose(4)]
-		s.MaxWaiting, s.MaxCatchUp = []int{0, 10_000}[choose(5)], []int{0, 10_000}[choose(6)]
+		s.MaxWaiting, s.MaxCatchUp = []int64{0, 10_000}[choose(5)], []int64{0, 10_000}[choose(6)]
 		keep := choose(7) == 1
 		if keep {
 			s.History = history.Limits{}
@@ -97,7 +97,7 @@ func often(t *testing.T) schedule.Schedule {
 
 // sizeInADay returns the largest size of the state as JSON. No create is answered, or all are
 // rejected, or all are rejected after one that may arrive.
-func sizeInADay(t *testing.T, s schedule.Spec, state schedule.State, now time.Time, asked bool, answers int) (size int) {
+func sizeInADay(t *testing.T, s schedule.Policy, state schedule.Checkpoint, now time.Time, asked bool, answers int) (size int) {
 	seen := completed(state)
 	if asked {
 		for i := range 100 {
@@ -111,14 +111,14 @@ func sizeInADay(t *testing.T, s schedule.Spec, state schedule.State, now time.Ti
 			now = now.Add(time.Hour)
 		}
 		seen.Upstreams = []schedule.Upstream{{Job: "other", UID: "o", Created: created, Counts: schedule.Counts{Succeeded: int64(100 * hour)}}}
-		d := schedule.Decide(s, state, seen, now)
+		d := decide(s, state, seen, now)
 		seen.Rejected = nil
 		for _, r := range d.Start {
 			if answers > 0 {
 				seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: strings.Repeat("r", 400), MayArrive: answers > 1})
 			}
 		}
-		state = d.State
+		state = d.Checkpoint
 		data, err := json.Marshal(state)
 		require.NoError(t, err)
 		size = max(size, len(data))
@@ -140,14 +140,14 @@ func TestObservedAndRejected(t *testing.T) {
 	s.Schedule, s.Concurrency = nil, schedule.Allow
 	seen := none
 	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}, {ID: "b", RequestedAt: created}}
-	d := schedule.Decide(s, schedule.State{}, seen, created)
+	d := decide(s, schedule.Checkpoint{}, seen, created)
 	require.Len(t, d.Start, 2)
-	d.State.Tries = 9
+	d.Checkpoint.Tries = 9
 	seen.Jobs = []schedule.Job{{Tag: d.Start[0].Tag, Created: created}}
 	seen.Rejected = []schedule.Rejection{{Tag: d.Start[1].Tag, Attempt: 1, Reason: "quota"}}
-	d = schedule.Decide(s, d.State, seen, created)
-	require.Equal(t, "quota", d.State.Rejected)
-	require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
+	d = decide(s, d.Checkpoint, seen, created)
+	require.Equal(t, "quota", d.Checkpoint.Rejected)
+	require.Equal(t, created.Add(4*time.Second), d.Checkpoint.RetryAt)
 }
 
 // A rejection that is reported at each decision, as while the state cannot be stored, does not put the next create
@@ -157,16 +157,16 @@ func TestRejectedAgain(t *testing.T) {
 	s.Schedule = nil
 	seen := none
 	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}}
-	d := schedule.Decide(s, schedule.State{}, seen, created)
+	d := decide(s, schedule.Checkpoint{}, seen, created)
 	seen.Rejected = []schedule.Rejection{{Tag: d.Start[0].Tag, Attempt: 1, Reason: "quota", MayArrive: true}}
 	for second := range 4 {
-		d = schedule.Decide(s, d.State, seen, created.Add(time.Duration(second)*time.Second))
-		require.Equal(t, created.Add(4*time.Second), d.State.RetryAt)
+		d = decide(s, d.Checkpoint, seen, created.Add(time.Duration(second)*time.Second))
+		require.Equal(t, created.Add(4*time.Second), d.Checkpoint.RetryAt)
 		require.Empty(t, d.Start)
 	}
-	d = schedule.Decide(s, d.State, seen, created.Add(4*time.Second))
+	d = decide(s, d.Checkpoint, seen, created.Add(4*time.Second))
 	require.Len(t, d.Start, 1)
-	d.State.RetryAt = time.Time{}
+	d.Checkpoint.RetryAt = time.Time{}
 	_, why := d.Waits()
 	require.Equal(t, "quota; the next create is tried at once", why)
 }
@@ -174,23 +174,23 @@ func TestRejectedAgain(t *testing.T) {
 func backOff(t *testing.T, c schedule.Concurrency) {
 	s := minutely(t)
 	s.Schedule, s.Concurrency = nil, c
-	seen, state, now := none, schedule.State{}, created
+	seen, state, now := none, schedule.Checkpoint{}, created
 	seen.Requests = []schedule.Request{{ID: "a", RequestedAt: created}, {ID: "b", RequestedAt: created}}
 	var waits []float64
 	tags := map[string]int{}
 	for range 12 {
-		d := schedule.Decide(s, state, seen, now)
+		d := decide(s, state, seen, now)
 		seen.Rejected = nil
 		for _, r := range d.Start {
 			tags[r.Tag]++
 			seen.Rejected = append(seen.Rejected, schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts})
 		}
-		d = schedule.Decide(s, d.State, seen, now)
+		d = decide(s, d.Checkpoint, seen, now)
 		require.Empty(t, d.Start)
-		require.Equal(t, d.State, schedule.Decide(s, d.State, seen, now).State, "told twice")
-		require.Empty(t, schedule.Decide(s, d.State, none, d.NextCheck.Add(-1)).Start)
+		require.Equal(t, d.Checkpoint, decide(s, d.Checkpoint, seen, now).Checkpoint, "told twice")
+		require.Empty(t, decide(s, d.Checkpoint, none, d.NextCheck.Add(-1)).Start)
 		waits = append(waits, d.NextCheck.Sub(now).Seconds())
-		state, now = d.State, d.NextCheck
+		state, now = d.Checkpoint, d.NextCheck
 	}
 	require.Equal(t, []float64{4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300, 300}, waits)
 	require.Len(t, tags, 2)
@@ -198,28 +198,28 @@ func backOff(t *testing.T, c schedule.Concurrency) {
 		require.GreaterOrEqual(t, n, 6, "each in turn")
 	}
 	// A clock that has gone back does not wait for the old time.
-	require.Len(t, schedule.Decide(s, state, seen, now.Add(-time.Hour)).Start, 1)
+	require.Len(t, decide(s, state, seen, now.Add(-time.Hour)).Start, 1)
 	// What was rejected long ago says nothing about the create that is under way.
-	d := schedule.Decide(s, state, none, now)
+	d := decide(s, state, none, now)
 	require.Len(t, d.Start, 1)
 	seen.Rejected = []schedule.Rejection{{Tag: d.Start[0].Tag, Attempt: d.Start[0].Attempts - 1}}
-	again := schedule.Decide(s, d.State, seen, now)
-	require.True(t, d.State.Equal(again.State))
+	again := decide(s, d.Checkpoint, seen, now)
+	require.True(t, d.Checkpoint.Equal(again.Checkpoint))
 }
 
 // After a rejected create, the next check is the next try, if a run may start then.
 func TestCheckedAtTheNextTry(t *testing.T) {
 	for _, suspended := range []bool{false, true} {
-		h := byHand(t, func(s *schedule.Spec) { s.Schedule = schedule.ISO8601(parse(t, "R1/2026-01-01T00:00:00Z/PT1M"), nil) })
-		r := h.at(1).Start[0]
-		h.spec.Suspended, h.seen.Rejected = suspended, []schedule.Rejection{{Tag: r.Tag, Attempt: r.Attempts}}
-		d := h.at(1)
-		require.Len(t, d.State.Pending, 1)
-		require.Equal(t, minute(1).Add(4*time.Second), d.State.RetryAt)
+		f := byHand(t, func(s *schedule.Policy) { s.Schedule = schedule.ISO8601(parse(t, "R1/2026-01-01T00:00:00Z/PT1M"), nil) })
+		r := f.at(1).Start[0]
+		f.policy.Suspended, f.seen.Rejected = suspended, []schedule.Rejection{{Tag: r.Tag, Attempt: r.Attempts}}
+		d := f.at(1)
+		require.Len(t, d.Checkpoint.Pending, 1)
+		require.Equal(t, minute(1).Add(4*time.Second), d.Checkpoint.RetryAt)
 		if suspended {
 			require.Zero(t, d.NextCheck)
 		} else {
-			require.Equal(t, d.State.RetryAt, d.NextCheck)
+			require.Equal(t, d.Checkpoint.RetryAt, d.NextCheck)
 		}
 	}
 }
@@ -227,20 +227,20 @@ func TestCheckedAtTheNextTry(t *testing.T) {
 // With a state of another version, nothing happens, and the decision says why.
 func TestVersion(t *testing.T) {
 	s := minutely(t)
-	for _, state := range []schedule.State{{Version: 2}, {Version: 7, Since: created, Handled: created}, {Since: created, Handled: created}, {Since: created}, {Handled: created}} {
+	for _, state := range []schedule.Checkpoint{{Version: 2}, {Version: 7, Begin: created, Handled: created}, {Begin: created, Handled: created}, {Begin: created}, {Handled: created}} {
 		err := state.Validate()
 		var problem *field.Error
 		require.ErrorAs(t, err, &problem)
 		require.Equal(t, "version", problem.Path)
-		require.ErrorContains(t, err, "use a state of version 1")
-		d := schedule.Decide(s, state, none, minute(9))
-		require.True(t, d.State.Equal(state))
+		require.ErrorContains(t, err, "use a checkpoint of version 1")
+		d := decide(s, state, none, minute(9))
+		require.True(t, d.Checkpoint.Equal(state))
 		require.Empty(t, d.Start)
 		require.True(t, d.JobsUnknown)
 	}
-	d := schedule.Decide(s, schedule.State{}, none, minute(9))
-	require.NoError(t, d.State.Validate())
-	require.Equal(t, int32(1), d.State.Version)
+	d := decide(s, schedule.Checkpoint{}, none, minute(9))
+	require.NoError(t, d.Checkpoint.Validate())
+	require.Equal(t, int32(1), d.Checkpoint.Version)
 }
 
 // Requests without an ID are not taken for one another.
@@ -249,30 +249,30 @@ func TestRequestWithoutID(t *testing.T) {
 	s.Schedule = nil
 	seen := none
 	seen.Requests = []schedule.Request{{ID: "a"}, {}, {}}
-	d := schedule.Decide(s, schedule.State{}, seen, minute(0))
+	d := decide(s, schedule.Checkpoint{}, seen, minute(0))
 	require.Len(t, d.Start, 1)
 }
 
 // A schedule needs a creation time.
 func TestCreatedIsValidated(t *testing.T) {
 	s := minutely(t)
-	require.NoError(t, schedule.Validate(s))
+	require.NoError(t, s.Validate())
 	s.Created = time.Time{}
-	require.ErrorContains(t, schedule.Validate(s), "Created: found nothing; use the creation time")
+	require.ErrorContains(t, s.Validate(), "Created: found nothing; use the creation time")
 }
 
 // A Job that is observed together with a rejection does not end the wait for the next create.
 func TestRejectedBesideAnObservedJob(t *testing.T) {
 	s := minutely(t)
 	s.SkipOutdated, s.Concurrency = false, schedule.Allow
-	first := schedule.Decide(s, schedule.State{}, schedule.Observed{JobsKnown: true}, minute(1))
+	first := decide(s, schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}, minute(1))
 	require.Len(t, first.Start, 2)
 	created, rejected := first.Start[0], first.Start[1]
-	seen := schedule.Observed{JobsKnown: true, Jobs: []schedule.Job{job(created, schedule.Unfinished, minute(1))}}
+	seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(created, schedule.Unfinished, minute(1))}}
 	seen.Rejected = []schedule.Rejection{{Tag: rejected.Tag, Attempt: rejected.Attempts, Reason: "exceeded quota"}}
-	d := schedule.Decide(s, first.State, seen, minute(1))
-	require.Len(t, d.State.Running, 1)
+	d := decide(s, first.Checkpoint, seen, minute(1))
+	require.Len(t, d.Checkpoint.Running, 1)
 	require.Empty(t, d.Start, "no create is repeated before RetryAt")
-	require.Equal(t, "exceeded quota", d.State.Rejected)
-	require.Equal(t, d.State.RetryAt, d.NextCheck)
+	require.Equal(t, "exceeded quota", d.Checkpoint.Rejected)
+	require.Equal(t, d.Checkpoint.RetryAt, d.NextCheck)
 }

@@ -18,14 +18,14 @@ import (
 const once = "  schedule: {timeSpec: R1//PT1S}\n"
 
 // reconciles reconciles without an error, and returns the requests to the API server.
-func (w *world) reconciles() []string {
+func (w *fixture) reconciles() []string {
 	_, err := w.reconcile(w.ctx, cache.NewObjectName("n", "job"))
 	require.NoError(w.t, err)
 	return w.did()
 }
 
 // lists brings the cache of Jobs up to date, as one list of a revision.
-func (w *world) lists(revision string) {
+func (w *fixture) lists(revision string) {
 	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
 	require.NoError(w.t, err)
 	var all []any
@@ -37,7 +37,7 @@ func (w *world) lists(revision string) {
 }
 
 // listsAt sets the resource version of lists of Jobs.
-func (w *world) listsAt(revision func() int) {
+func (w *fixture) listsAt(revision func() int) {
 	w.client.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		l, err := w.client.Tracker().List(batchv1.SchemeGroupVersion.WithResource("jobs"), batchv1.SchemeGroupVersion.WithKind("Job"), "n")
 		l.(*batchv1.JobList).ResourceVersion = strconv.Itoa(revision())
@@ -46,7 +46,7 @@ func (w *world) listsAt(revision func() int) {
 }
 
 // finishes ends all Jobs.
-func (w *world) finishes(condition batchv1.JobConditionType) {
+func (w *fixture) finishes(condition batchv1.JobConditionType) {
 	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
 	require.NoError(w.t, err)
 	for _, j := range l.Items {
@@ -56,18 +56,21 @@ func (w *world) finishes(condition batchv1.JobConditionType) {
 }
 
 // edit changes the spec of the ScheduledJob.
-func (w *world) edit(path string, value any) {
+func (w *fixture) edit(path string, value any) {
 	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
 	require.NoError(w.t, err)
 	require.NoError(w.t, unstructured.SetNestedField(u.Object, value, strings.Split(path, ".")...))
 	u.SetGeneration(u.GetGeneration() + 1)
+	version, err := strconv.Atoi(u.GetResourceVersion())
+	require.NoError(w.t, err)
+	u.SetResourceVersion(strconv.Itoa(version + 1))
 	require.NoError(w.t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
 	w.sees()
 	w.did()
 }
 
 // request makes a RunRequest, which the cache sees, of a backfill if there is one.
-func (w *world) request(name, job string, backfill ...map[string]any) {
+func (w *fixture) request(name, job string, backfill ...map[string]any) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
 		"metadata": map[string]any{"name": name, "namespace": "n", "uid": "uid-" + name, "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -81,7 +84,7 @@ func (w *world) request(name, job string, backfill ...map[string]any) {
 	w.seesRequests()
 }
 
-func (w *world) seesRequests() {
+func (w *fixture) seesRequests() {
 	l, err := w.custom.Resource(runRequests).Namespace("n").List(w.ctx, metav1.ListOptions{})
 	require.NoError(w.t, err)
 	var all []any
@@ -93,7 +96,7 @@ func (w *world) seesRequests() {
 }
 
 // answerTo is the status of a RunRequest, nil if there is no such request.
-func (w *world) answerTo(name string) map[string]any {
+func (w *fixture) answerTo(name string) map[string]any {
 	u, err := w.custom.Resource(runRequests).Namespace("n").Get(w.ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -108,7 +111,7 @@ func (w *world) answerTo(name string) map[string]any {
 }
 
 // readyIs is the condition as "Status Reason: Message".
-func (w *world) readyIs() string {
+func (w *fixture) readyIs() string {
 	c := w.sees().Status.Conditions[0]
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
