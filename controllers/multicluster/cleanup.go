@@ -74,6 +74,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 		return time.Time{}
 	}
 	j.members.Untrack(j.uid)
+	j.reader.Untrack(j.uid)
 	left, failed, abandoned := []error(nil), []error(nil), j.gone()
 	for _, c := range j.members.DeleteJobs(ctx, adapter.Owner{Namespace: j.seen.GetNamespace(), UID: j.uid}, j.config.Overrides) {
 		switch {

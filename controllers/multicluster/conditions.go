@@ -24,6 +24,7 @@ const (
 	reasonJobsUnknown = "JobsUnknown"
 	reasonNotStored   = "StatusNotWritten"
 	reasonUnreachable = "MembersUnreachable"
+	reasonSlow        = "KEDAPollsSlowly"
 )
 
 // conditionTypes are the conditions of both resources. Others are of another release.
@@ -96,6 +97,9 @@ func (o *jobOutcome) ready() metav1.Condition {
 			text += fmt.Sprintf(", and %d lost Jobs there may run twice", lost)
 		}
 		return unknown(reasonUnreachable, text)
+	}
+	if o.slow != "" {
+		return unknown(reasonSlow, o.slow)
 	}
 	return ready("The DistributedScaledJob is valid, and its triggers can be read")
 }

@@ -11,18 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
-	"github.com/scaledjob/scaledjob/controllers/internal/reading"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 )
@@ -37,7 +38,7 @@ type controller struct {
 	members  *members
 	taints   taints
 	orphaned orphanage
-	reader   reading.Reader
+	reader   triggerReader
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
 	kinds    []*kind
@@ -58,8 +59,17 @@ type kind struct {
 	resource schema.GroupVersionResource
 	subject  func(*poller) subject
 	watched  cache.SharedIndexInformer
-	pollers  map[cache.ObjectName]*poller // only the informer's goroutine uses it
-	spread   poll.Spread                  // likewise
+	spread   poll.Spread // only the informer's goroutine uses it
+
+	mu      sync.Mutex
+	pollers map[cache.ObjectName]*poller // only the informer's goroutine changes it
+}
+
+// A triggerReader has KEDA read the triggers of owners.
+type triggerReader interface {
+	Track(kedametrics.Owner) error
+	Untrack(types.UID)
+	Take(cache.ObjectName) (kedametrics.Reading, bool)
 }
 
 func newController(ctx context.Context, o *options, via clients, log *slog.Logger) (*controller, error) {
@@ -166,7 +176,10 @@ func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initia
 		p = nil
 	}
 	if p == nil {
-		k.pollers[name] = k.start(ctx, u, k.spread.Delay(initial))
+		p = k.start(ctx, u, k.spread.Delay(initial))
+		k.mu.Lock()
+		k.pollers[name] = p
+		k.mu.Unlock()
 	} else {
 		p.updates.Send(u)
 	}
@@ -179,8 +192,27 @@ func (k *kind) deleted(object any) {
 }
 
 func (k *kind) stop(name cache.ObjectName) {
+	p := k.pollers[name]
+	if p == nil {
+		return
+	}
+	p.cancel()
+	k.mu.Lock()
+	delete(k.pollers, name)
+	k.mu.Unlock()
+	if k.resource == api.Jobs {
+		k.reader.Untrack(p.uid) // not in close, which also ends a term
+	}
+}
+
+// wake has the object of that name polled, because there is a reading of its triggers.
+func (k *kind) wake(name cache.ObjectName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if p := k.pollers[name]; p != nil {
-		p.cancel()
-		delete(k.pollers, name)
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
 	}
 }

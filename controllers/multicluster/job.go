@@ -10,9 +10,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -27,7 +28,8 @@ type job struct {
 	// is not overwritten.
 	checkpoint jobs.Checkpoint
 	unusable   error
-	owner      triggers.Owner
+	reading    kedametrics.Reading
+	decided    bool // the reading has been decided on
 	status     jobStatus
 	refused    error             // why Jobs were not created at the last attempt
 	pending    map[string]string // why Jobs do not start, by member
@@ -51,7 +53,7 @@ type jobPrint struct {
 }
 
 func newJob(p *poller) subject {
-	j := &job{poller: p, pending: map[string]string{}}
+	j := &job{poller: p, decided: true, pending: map[string]string{}}
 	p.restore(&j.status)
 	j.unusable = unusable(j.status.Checkpoint, &j.checkpoint)
 	return j
@@ -66,19 +68,29 @@ func (j *job) read() {
 	if j.invalid == nil {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	j.owner = j.ownerOf(j.config.Source)
+	if j.invalid == nil {
+		j.invalid = j.reader.Track(j.triggers())
+	}
 }
 
-func (j *job) close() {
-	j.reader.Forget(j.uid)
-	j.members.Untrack(j.uid)
+// triggers returns what KEDA reads. Variables, Secrets and TriggerAuthentications are those of the object's namespace in
+// the hub.
+func (j *job) triggers() kedametrics.Owner {
+	spec := &j.config.Source.Spec
+	return kedametrics.Owner{
+		Owner: j.config.Target.Owner, Triggers: spec.Triggers, Interval: j.config.PollingInterval,
+		Container: spec.EnvSourceContainerName, Pod: spec.JobTargetRef.Template.Spec,
+	}
 }
+
+func (j *job) close() { j.members.Untrack(j.uid) }
 
 // A jobOutcome is the result of a poll.
 type jobOutcome struct {
 	invalid  error
 	unusable error            // why the checkpoint cannot be used
 	unread   error            // why metrics could not be read
+	slow     string           // that KEDA polls less often than asked
 	cutOff   error            // why no member answers
 	away     map[string]error // why members are not reachable for the object
 	plan     jobs.Decision
@@ -96,6 +108,12 @@ func (j *job) poll(ctx context.Context) time.Time {
 	o := jobOutcome{invalid: j.invalid, unusable: j.unusable}
 	if o.invalid == nil {
 		o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces())
+	}
+	if reading, found := j.reader.Take(cache.MetaObjectToName(j.seen)); found {
+		j.reading, j.decided = reading, false
+	}
+	if o.planned() && j.decided {
+		return time.Time{} // the next reading wakes the poller
 	}
 	if o.planned() {
 		if err := j.finalize(ctx); err != nil {
@@ -116,11 +134,11 @@ func (j *job) poll(ctx context.Context) time.Time {
 	before := j.status
 	j.status = j.after(&o, time.Now())
 	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
-	interval := max(time.Second, j.config.PollingInterval)
 	if o.plan.Scaling.Rule == scaling.RuleJobsUnknown { // which a moment may change
-		interval = time.Second
+		return begin.Add(time.Second)
 	}
-	return earliest(begin.Add(interval), o.plan.NextCheck)
+	j.decided = true
+	return time.Time{}
 }
 
 // planned reports whether there is a plan.
@@ -177,20 +195,16 @@ func (o *jobOutcome) waits() bool {
 	})
 }
 
-// act reads the queues, plans, and carries the plan out.
+// act plans with the reading, and carries the plan out.
 func (j *job) act(ctx context.Context, o *jobOutcome) {
-	var metrics []scaling.Metric
-	metrics, o.unread = j.reader.Read(ctx, j.owner)
-	if ctx.Err() != nil {
-		return // and unread for that reason only
-	}
+	o.unread, o.slow = j.reading.Err(), j.reading.Warning()
 	now := time.Now()
 	seen := j.members.Observe(j.uid)
 	if o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces()); o.invalid != nil {
 		return // a member has been registered since
 	}
 	state := jobs.State{
-		Metrics: metrics, Clusters: seen.Clusters, Checkpoint: j.checkpoint,
+		Metrics: j.reading.Metrics, Clusters: seen.Clusters, Checkpoint: j.checkpoint,
 		Shared: j.taints.merge(j.seen.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())

@@ -4,9 +4,8 @@
 // watches and polls.
 //
 //	go run ./controllers/multicluster/local                     # in another terminal: a hub and three members
-//	make worker.out                                          # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/fleet/home.kubeconfig
-//	DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster -trigger-worker worker.out
+//	DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster
 //
 // Three commands register members:
 //
@@ -41,7 +40,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
-	"github.com/scaledjob/scaledjob/controllers/internal/reading"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/manifests"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -59,8 +57,7 @@ const guide = `To start a hub cluster with three members on this machine, with n
 and in another terminal
 
     export KUBECONFIG=$PWD/fleet/home.kubeconfig
-    make worker.out                          # builds KEDA's scalers, also about ten minutes
-    DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster -trigger-worker worker.out`
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster`
 
 func main() {
 	if isController(os.Args[1:]) {
@@ -106,7 +103,6 @@ type options struct {
 	kedaNamespace string
 	jobs, objects switched
 	watchPods     bool
-	triggers      reading.Options
 	timeout       time.Duration
 	probe         time.Duration
 	syncPeriod    time.Duration
@@ -126,7 +122,6 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	o.jobs.flag(flags, "dsj", "DSJ_ENABLED", "act on DistributedScaledJobs")
 	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
-	o.triggers.Flags(flags)
 	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
 	all := taint.DefaultDurations()
 	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
@@ -155,7 +150,6 @@ func (s *switched) flag(flags *flag.FlagSet, name, variable, usage string) {
 func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", errors.Join(o.Options.Check(), o.jobs.invalid, o.objects.invalid))
-	problems.Join("", o.triggers.Check())
 	problems.Check(o.timeout > 0, "-member-timeout", o.timeout, "a time above 0")
 	problems.Check(o.taints.Soft >= 0, "-soft-taint", o.taints.Soft, "a time of 0 or more")
 	problems.Check(o.taints.Hard >= 0, "-hard-taint", o.taints.Hard, "a time of 0 or more")
@@ -177,10 +171,6 @@ func (o *options) resources() (all []schema.GroupVersionResource) {
 
 // Run returns nil when the context has ended and all polls have.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	o.triggers.ClusterNamespace = o.kedaNamespace
-	if o.triggers.Listen != "" {
-		return o.triggers.Serve(ctx)
-	}
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
@@ -195,14 +185,6 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	c, err := newController(ctx, o, via, log)
 	if err != nil {
 		return err
-	}
-	if len(c.kinds) > 0 {
-		reader, err := o.triggers.Reader(via.client, via.dynamic, nil)
-		if err != nil {
-			return err
-		}
-		defer reader.Close()
-		c.reader = reader
 	}
 	stop, err := o.Serve(c.synced, c.metrics(), log)
 	if err != nil {

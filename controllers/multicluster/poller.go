@@ -17,9 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 )
 
@@ -30,6 +28,7 @@ type poller struct {
 	uid     types.UID
 	cancel  context.CancelFunc
 	updates poll.Latest[*unstructured.Unstructured]
+	wake    chan struct{} // has room for one: there is a reading
 
 	// Only the poller's goroutine uses the fields below.
 	log      *slog.Logger
@@ -45,8 +44,8 @@ type poller struct {
 type subject interface {
 	// read reads the present object.
 	read()
-	// poll reads the queues, decides, acts, and reports. It returns the time of the next poll;
-	// the zero time is never.
+	// poll decides, acts, and reports. It returns the time of the next poll; the zero time is when a
+	// reading comes.
 	poll(ctx context.Context) time.Time
 	// close forgets the object, that is gone or not ours any more.
 	close()
@@ -56,7 +55,7 @@ func (k *kind) start(ctx context.Context, u *unstructured.Unstructured, delay ti
 	ctx, cancel := context.WithCancel(ctx)
 	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
 	p := &poller{
-		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](),
+		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](), wake: make(chan struct{}, 1),
 		log: log, problems: poll.Warnings{Log: log}, seen: u, causes: causes{},
 	}
 	k.polling.Go(func() { p.run(ctx, delay) })
@@ -80,6 +79,7 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 				continue
 			}
 			p.guard(subject.read)
+		case <-p.wake:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -184,13 +184,4 @@ func (p *poller) patch(ctx context.Context, operations []operation, subresources
 // client returns the client of the object's resource and namespace.
 func (p *poller) client() dynamic.ResourceInterface {
 	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
-}
-
-func (p *poller) ownerOf(from *manifest.ScaledJob) triggers.Owner {
-	owner := triggers.Owner{}
-	if from != nil {
-		owner = triggers.OwnerOf(from)
-	}
-	owner.Namespace, owner.Name, owner.UID, owner.Generation = p.seen.GetNamespace(), p.seen.GetName(), p.uid, p.seen.GetGeneration()
-	return owner
 }
