@@ -38,7 +38,8 @@ type controller struct {
 	members  *members
 	taints   taints
 	orphaned orphanage
-	reader   triggerReader
+	reader   triggerReader         // of DistributedScaledJobs
+	readers  []*kedametrics.Reader // to run
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
 	kinds    []*kind
@@ -50,8 +51,13 @@ type clients struct {
 	dynamic        dynamic.Interface
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
+	keda           kedametrics.Clients
 	lease          kube.Lease
 }
+
+// startTime is a time within which the triggers of every object are known. Objects of triggers that nobody has are deleted
+// then.
+const startTime = time.Minute
 
 // A kind holds the pollers of all objects of a kind.
 type kind struct {
@@ -86,8 +92,14 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	for _, r := range o.resources() {
 		k := &kind{controller: c, resource: r, subject: newJob, pollers: map[cache.ObjectName]*poller{}}
+		reads := kedametrics.Options{Clients: via.keda, Name: name, Namespace: o.Namespace, Decide: k.wake, RefuseClusterAuthentication: !o.clusterAuthentication}
 		if r == api.Objects {
-			k.subject = newObject
+			k.subject, reads.Name = newObject, api.ReaderOfObjects // which reads nothing, and frees ScaledObjects without KEDA
+		}
+		reader := kedametrics.New(reads)
+		c.readers = append(c.readers, reader)
+		if r == api.Jobs {
+			c.reader = reader
 		}
 		if k.watched, err = cluster.Informer(via.dynamicWatches, r, o.Namespace); err != nil {
 			return nil, err
@@ -137,6 +149,9 @@ func (c *controller) act(ctx context.Context) error {
 		}
 		return err
 	}
+	for _, reader := range c.readers {
+		c.polling.Go(func() { reader.Run(ctx) })
+	}
 	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.on, "objects", c.objects.on)
 	var removals []func() error
 	for _, k := range c.kinds {
@@ -145,6 +160,9 @@ func (c *controller) act(ctx context.Context) error {
 			return err
 		}
 		removals = append(removals, remove)
+	}
+	if c.jobs.on {
+		defer time.AfterFunc(startTime, c.readers[0].Complete).Stop()
 	}
 	<-ctx.Done()
 	var problems []error

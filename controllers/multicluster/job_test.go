@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -23,13 +21,14 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	kube "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
-	"github.com/scaledjob/scaledjob/controllers/internal/readingtest"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -44,8 +43,17 @@ metadata: {name: work, namespace: shop, uid: u1, finalizers: [` + finalizer + `]
 spec:
   scaledJobSpec:
     jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}
-    triggers: [{type: metrics-api, metadata: {url: "%s", valueLocation: items, targetValue: "1"}}]
+    triggers: [{type: metrics-api, metadata: {url: "http://queue", valueLocation: items, targetValue: "1"}}]
 `
+
+// threeWait reads three items each time.
+type threeWait struct{}
+
+func (threeWait) Track(kedametrics.Owner) error { return nil }
+func (threeWait) Untrack(types.UID)             {}
+func (threeWait) Take(cache.ObjectName) (kedametrics.Reading, bool) {
+	return kedametrics.Reading{Metrics: []scaling.Metric{{Name: "queue", Value: 3, Target: 1}}}, true
+}
 
 // A bench is the poller of a DistributedScaledJob that has three items, with fake API
 // servers.
@@ -60,10 +68,8 @@ type bench struct {
 // newBench registers the same API server under each of the names.
 func newBench(t *testing.T, names ...string) *bench {
 	t.Helper()
-	queue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"items": 3}`) }))
-	t.Cleanup(queue.Close)
 	u := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, threeItems, queue.URL), &u.Object))
+	require.NoError(t, yaml.Unmarshal([]byte(threeItems), &u.Object))
 	b := &bench{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), member: kube.NewClientset()}
 	n := 0
 	b.member.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -76,8 +82,8 @@ func newBench(t *testing.T, names ...string) *bench {
 		return false, nil, nil
 	})
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
-	c := &controller{options: newOptions(), log: log, home: "home", reader: readingtest.Constant(3), recorder: events.NewFakeRecorder(100)}
-	c.dynamic, c.triggers.Timeout = b.home, 10*time.Second
+	c := &controller{options: newOptions(), log: log, home: "home", reader: threeWait{}, recorder: events.NewFakeRecorder(100)}
+	c.dynamic = b.home
 	c.members = &members{controller: c}
 	for _, name := range names {
 		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: term.Alone(), Home: "home"})

@@ -38,6 +38,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -205,5 +206,9 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error
 		return clients{}, err
 	}
 	c, err := cluster.Connect(config, 0, cluster.MaxInFlight)
-	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease}, err
+	if err != nil {
+		return clients{}, err
+	}
+	keda, err := kedametrics.Connect(config, 0)
+	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, keda, lease}, err
 }

@@ -11,12 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 )
 
 // ScaledObjects is KEDA's resource.
 var ScaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
+
+// ReaderOfObjects is the value of the label kedametrics.LabelReader of the ScaledObjects.
+const ReaderOfObjects = "multicluster-objects"
 
 // IsScalingAnnotation reports whether KEDA pauses or activates by the annotation. A ScaledObject has those of its
 // DistributedScaledObject.
@@ -44,6 +48,7 @@ func ScaledObject(object *unstructured.Unstructured) *unstructured.Unstructured 
 		}
 	}
 	scaled.SetAnnotations(annotations)
+	scaled.SetLabels(map[string]string{kedametrics.LabelReader: ReaderOfObjects})
 	return scaled
 }
 

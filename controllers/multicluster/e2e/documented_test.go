@@ -62,8 +62,7 @@ func (s *stand) documented(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) {
 		q.isOf(t, dsj, "processor-job")
 		_, why := q.condition(t, dsj, "processor-job", "Ready")
-		require.NotContains(t, why, "mode")
-		require.Contains(t, why, "trigger rabbit")
+		require.Contains(t, why, `trigger "rabbit"`)
 	})
 }
 
@@ -72,8 +71,7 @@ func (q *space) hasJobStatus() {
 	q.becomes(func(t *assert.CollectT) {
 		ready, why := q.condition(t, dsj, "processor-job", "Ready")
 		require.Equal(t, "False TriggerError", ready, why)
-		require.Contains(t, why, "trigger rabbit")
-		require.Contains(t, why, "mode")
+		require.Contains(t, why, `trigger "rabbit": KEDA cannot use a trigger`)
 		status := q.status(t, dsj, "processor-job")
 		q.isOf(t, dsj, "processor-job")
 		require.Equal(t, "kedify-agent-distributedscaledjob=processor-job", status["selector"])

@@ -63,7 +63,7 @@ func (s *stand) lacks(t *testing.T) {
 		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
 			command := exec.Command(s.binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
 				"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-lease-duration=5s", "-probe-interval=500ms",
-				"-sync-period=1s", "-trigger-worker=/bin/false")
+				"-sync-period=1s")
 			command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
 			return process.Start(t, command)
 		},

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -59,12 +60,11 @@ type stand struct {
 	operator   *operator.Operator // KEDA's, on the home cluster
 	metrics    *operator.MetricsServer
 	binary     string
-	worker     string // reads the triggers
 	kubeconfig string
 }
 
 func newStand(t *testing.T) *stand {
-	s := &stand{members: map[string]site{}, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker")}
+	s := &stand{members: map[string]site{}, binary: process.Build(t, "..")}
 	s.home = newSite(t, cluster.WithAutoscaler())
 	s.operator = operator.Start(t, s.home.Cluster, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	s.metrics = s.operator.ServeMetrics(t)
@@ -86,7 +86,7 @@ func newStand(t *testing.T) *stand {
 		})
 	}
 	s.apply(t, "", processtest.Permissions(t, "../manifests/cluster"))
-	s.apply(t, "", secrets)
+	s.apply(t, "", string(kedametrics.CRD))
 	s.apply(t, registry.Namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: multicluster-members}")
 	for _, name := range []string{"crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
 		s.apply(t, "", manifest.Read(t, "../manifests/"+name))
@@ -100,18 +100,6 @@ func newStand(t *testing.T) *stand {
 	s.kubeconfig = s.home.UserKubeconfig(t, account)
 	return s
 }
-
-// secrets lets the controller read all Secrets, which manifests/secrets.yaml does by name.
-const secrets = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: secrets}
-rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: secrets}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: secrets}
-subjects: [{kind: ServiceAccount, name: multicluster, namespace: keda}]`
 
 func newSite(t *testing.T, options ...cluster.Option) site {
 	c := cluster.Start(t, append(options, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))...)
@@ -147,7 +135,7 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-metrics-bind-address", "", "-leader-elect=false",
 		"-probe-interval=500ms", "-member-timeout=3s", "-soft-taint=20s", "-hard-taint=8s", "-log-level=info",
-		"-trigger-worker", s.worker, "-allow-local-addresses", "-sync-period=1s", "-lease-namespace", registry.Namespace,
+		"-sync-period=1s", "-lease-namespace", registry.Namespace,
 	}, args...)
 	command := exec.Command(s.binary, args...)
 	command.Env = append(os.Environ(), "DSJ_ENABLED=true", "DSO_ENABLED=true")
