@@ -36,8 +36,9 @@
 //
 // # Deletion
 //
-// A ScaledObject that has been terminating for ten minutes loses KEDA's finalizer, if no owner had a new reading in that
-// time: without KEDA it would hold up its namespace for ever.
+// A ScaledObject that has been terminating for ten minutes loses KEDA's finalizer, if no owner had a new reading and no probe
+// an answer in that time: without KEDA it would hold up its namespace for ever. A Reader that tracks nobody does this for
+// the ScaledObjects of others that have its label.
 //
 // # Tests
 //

@@ -84,7 +84,7 @@ type Reader struct {
 	byObject map[cache.ObjectName]cache.ObjectName // owner's key by the objects' name
 	health   health
 	complete bool
-	lastRead time.Time // of a new value of any owner
+	lastRead time.Time // of a new value of any owner, or of an answer to a probe
 	leaving  map[types.UID]time.Time
 }
 

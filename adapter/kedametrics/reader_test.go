@@ -435,7 +435,7 @@ func TestUntrack(t *testing.T) {
 
 // Without KEDA a terminating ScaledObject is freed after ten minutes; with it, never.
 func TestFinalizer(t *testing.T) {
-	for _, alive := range []bool{false, true} {
+	for _, test := range []struct{ alive, polled bool }{{false, false}, {true, true}, {true, false}} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)
 			c.start()
@@ -462,14 +462,14 @@ func TestFinalizer(t *testing.T) {
 				return n
 			}
 			for i := range 13 {
-				if require.True(t, i >= 10 || finalizers() == 4, "after %d minutes", i); alive {
+				if require.True(t, i >= 10 || finalizers() == 4, "after %d minutes", i); test.polled {
 					c.poll("1")
-				} else if i == 0 {
+				} else if i == 0 && !test.alive {
 					c.set(func() { c.away = failing(503, "no") })
 				}
 				wait(time.Minute)
 			}
-			require.Equal(t, map[bool]int{false: 3, true: 4}[alive], finalizers())
+			require.Equal(t, map[bool]int{false: 3, true: 4}[test.alive], finalizers())
 		})
 	}
 }

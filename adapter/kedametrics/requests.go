@@ -157,6 +157,8 @@ func (r *Reader) probe(ctx context.Context) {
 		recovered := r.health.result(time.Now(), reason)
 		if reason != "" {
 			timer.Reset(betweenProbes)
+		} else {
+			r.lastRead = time.Now()
 		}
 		r.mu.Unlock()
 		if recovered && !cache.WaitForCacheSync(ctx.Done(), r.synced) {
@@ -260,6 +262,9 @@ func (r *Reader) free(ctx context.Context, resource schema.GroupVersionResource,
 	since, known := r.leaving[o.GetUID()]
 	if !known {
 		r.leaving[o.GetUID()] = now
+	}
+	if at >= 0 {
+		wake(r.probing) // KEDA may be alive, and no owner have a new value
 	}
 	held := known && at >= 0 && now.Sub(since) >= terminating && now.Sub(r.lastRead) >= terminating
 	r.mu.Unlock()
