@@ -56,7 +56,6 @@ func TestFlags(t *testing.T) {
 		"-dsj -probe-interval 0s":    "-probe-interval: found 0s; use a time above 0",
 		"-dsj -member-timeout -1s":   "-member-timeout: found -1s; use a time above 0",
 		"-dso start":                 `arguments: found [start]; use flags only`,
-		"-source-timeout 0s":         "-source-timeout: found 0s; use a time above 0",
 		"start":                      `unknown command "start"; use setup-member, list-members, delete-member`,
 		"-kube x":                    "flag provided but not defined: -kube",
 		"setup-member":               "want the name of one member",

@@ -308,7 +308,7 @@ func TestLocal(t *testing.T) {
 		require.NoError(t, err)
 		return c, d
 	}
-	s := &stand{binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker"), members: map[string]site{}}
+	s := &stand{binary: process.Build(t, ".."), members: map[string]site{}}
 	s.kubeconfig = filepath.Join(dir, "home.kubeconfig")
 	s.home, s.dynamic = of("home")
 	s.members["member-1"], _ = of("member-1")

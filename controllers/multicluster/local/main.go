@@ -162,8 +162,7 @@ ready. In another terminal:
 
     export KUBECONFIG=HOME
     go run ./controllers/multicluster list-members
-    make worker.out
-    DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster -trigger-worker worker.out
+    DSJ_ENABLED=true DSO_ENABLED=true go run ./controllers/multicluster
 
 and in a third:
 
