@@ -42,20 +42,20 @@ func (p *poller) finalizer() string {
 
 // finalize adds the finalizer, before the first Job is created.
 func (p *poller) finalize(ctx context.Context) error {
-	if slices.Contains(p.seen.GetFinalizers(), p.finalizer()) {
+	if slices.Contains(p.current.GetFinalizers(), p.finalizer()) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
 	defer cancel()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(p.seen.GroupVersionKind())
-	u.SetName(p.seen.GetName())
+	u.SetGroupVersionKind(p.current.GroupVersionKind())
+	u.SetName(p.current.GetName())
 	u.SetUID(p.uid)
 	u.SetFinalizers([]string{p.finalizer()}) // others' stay as they are
-	there, err := p.client().Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
+	applied, err := p.client().Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: name, Force: true})
 	if err == nil {
-		p.seen = p.seen.DeepCopy()
-		p.seen.SetFinalizers(there.GetFinalizers())
+		p.current = p.current.DeepCopy()
+		p.current.SetFinalizers(applied.GetFinalizers())
 	}
 	return err
 }
@@ -63,36 +63,36 @@ func (p *poller) finalize(ctx context.Context) error {
 // release removes the finalizer, also if another client has applied it, such as with a
 // restored backup. It fails if the finalizers have changed meanwhile.
 func (p *poller) release(ctx context.Context) error {
-	path := fmt.Sprint("/metadata/finalizers/", slices.Index(p.seen.GetFinalizers(), p.finalizer()))
+	path := fmt.Sprint("/metadata/finalizers/", slices.Index(p.current.GetFinalizers(), p.finalizer()))
 	return p.patch(ctx, []operation{{"test", path, p.finalizer()}, {Op: "remove", Path: path}})
 }
 
 // cleanUp deletes the Jobs on all members, and then lets the object go. It waits for
 // members that do not answer, unless the annotation names them.
 func (j *job) cleanUp(ctx context.Context) time.Time {
-	if !slices.Contains(j.seen.GetFinalizers(), finalizer) {
+	if !slices.Contains(j.current.GetFinalizers(), finalizer) {
 		return time.Time{}
 	}
 	j.members.Untrack(j.uid)
 	j.reader.Untrack(j.uid)
-	left, failed, abandoned := []error(nil), []error(nil), j.gone()
-	for _, c := range j.members.DeleteJobs(ctx, adapter.Owner{Namespace: j.seen.GetNamespace(), UID: j.uid}, j.config.Overrides) {
+	remaining, failed, abandoned := []error(nil), []error(nil), j.gone()
+	for _, c := range j.members.DeleteJobs(ctx, adapter.Owner{Namespace: j.current.GetNamespace(), UID: j.uid}, j.config.Overrides) {
 		switch {
 		case c.Err != nil && j.abandons(c.Cluster):
-			abandoned = append(abandoned, on(c.Cluster, c.Err))
+			abandoned = append(abandoned, memberError(c.Cluster, c.Err))
 		case c.Err != nil:
-			failed = append(failed, on(c.Cluster, c.Err))
+			failed = append(failed, memberError(c.Cluster, c.Err))
 		case c.Left > 0:
-			left = append(left, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Left))
+			remaining = append(remaining, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Left))
 		case !c.Late.IsZero():
-			left = append(left, fmt.Errorf("a create that member %s has not answered may arrive until %s", c.Cluster, c.Late.Format(time.RFC3339)))
+			remaining = append(remaining, fmt.Errorf("a create that member %s has not answered may arrive until %s", c.Cluster, c.Late.Format(time.RFC3339)))
 		}
 	}
 	if ctx.Err() != nil {
 		return time.Time{}
 	}
 	j.tellOnce(&j.waiting, "CleanupWaits", failed, toAbandon("leave its Jobs behind"))
-	if len(left)+len(failed) > 0 {
+	if len(remaining)+len(failed) > 0 {
 		return time.Now().Add(time.Second)
 	}
 	j.tellOnce(&j.abandoned, "JobsLeftBehind", abandoned, "") // while the object is there
@@ -103,36 +103,36 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 }
 
 // gone returns errors for members of the last plan that are not registered any more.
-func (j *job) gone() (left []error) {
+func (j *job) gone() (problems []error) {
 	registered := j.members.Names()
 	for _, name := range slices.Sorted(maps.Keys(j.status.MemberClusterStatuses)) {
 		if !slices.Contains(registered, name) {
-			left = append(left, fmt.Errorf("member %s is not registered: Jobs that it may have are left there", name))
+			problems = append(problems, fmt.Errorf("member %s is not registered: Jobs that it may have are left there", name))
 		}
 	}
-	return left
+	return problems
 }
 
 func (p *poller) abandons(member string) bool {
-	return slices.Contains(strings.Split(strings.ReplaceAll(p.seen.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
+	return slices.Contains(strings.Split(strings.ReplaceAll(p.current.GetAnnotations()[annotationAbandon], " ", ""), ","), member)
 }
 
 // tellOnce reports errors of a deletion, unless they are as before, and what to do.
-func (p *poller) tellOnce(before *string, reason string, problems []error, what string) {
+func (p *poller) tellOnce(before *string, reason string, problems []error, advice string) {
 	text := ""
 	if err := errors.Join(problems...); err != nil {
 		text = err.Error()
 	}
 	if text != "" && text != *before {
 		p.log.Warn(reason, "err", text)
-		scaledjob.Record(p.recorder, p.seen, []scaledjob.Event{warning(reason, "%s%s", text, what)})
+		scaledjob.Record(p.recorder, p.current, []scaledjob.Event{warning(reason, "%s%s", text, advice)})
 	}
 	*before = text
 }
 
 // toAbandon explains how to let the object go without a member.
-func toAbandon(what string) string {
-	return "\nTo " + what + ", name the member in the annotation " + annotationAbandon
+func toAbandon(effect string) string {
+	return "\nTo " + effect + ", name the member in the annotation " + annotationAbandon
 }
 
 // An original is the count that a workload on a member had before this object scaled it.
@@ -146,38 +146,38 @@ type original struct {
 // original returns a count of the object's workload on the member.
 func (o *object) original(member string, count int32) original {
 	w := &o.config.Workload
-	is := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
+	counted := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
 	if other, ok := w.Namespaces[member]; ok {
-		is.Namespace = other
+		counted.Namespace = other
 	}
-	return is
+	return counted
 }
 
 // originals returns the counts that workloads had before this object scaled them, one for
 // each member that is registered or has replicas, and whether one has been added.
-func (o *object) originals(clusters []replicas.Cluster) (all map[string]original, added bool) {
-	all = map[string]original{}
+func (o *object) originals(clusters []replicas.Cluster) (originals map[string]original, added bool) {
+	originals = map[string]original{}
 	registered := o.members.Names()
-	for name, was := range o.status.Original {
+	for name, before := range o.status.Original {
 		if _, used := o.checkpoint.Members[name]; used || slices.Contains(registered, name) {
-			all[name] = was
+			originals[name] = before
 		}
 	}
 	for _, c := range clusters {
-		was := all[c.Name]
+		before := originals[c.Name]
 		read := c.Problem == "" || c.Problem == replicas.ReasonWriteFailed
-		if read && was != o.original(c.Name, was.Replicas) {
-			all[c.Name], added = o.original(c.Name, c.Replicas), true
+		if read && before != o.original(c.Name, before.Replicas) {
+			originals[c.Name], added = o.original(c.Name, c.Replicas), true
 		}
 	}
-	return all, added
+	return originals, added
 }
 
 // giveBack writes the original counts after a deletion, and then lets the object go. It
 // waits for members that do not answer, unless the annotation names them. Only a workload
 // that was scaled gets its count, and only if the object may still scale it.
 func (o *object) giveBack(ctx context.Context) time.Time {
-	if !slices.Contains(o.seen.GetFinalizers(), o.finalizer()) {
+	if !slices.Contains(o.current.GetFinalizers(), o.finalizer()) {
 		return time.Time{} // the workloads are not ours
 	}
 	registered := o.members.Names() // before their registrations are checked
@@ -186,15 +186,15 @@ func (o *object) giveBack(ctx context.Context) time.Time {
 	if o.config.Restore && refusal == nil {
 		var plan replicas.Plan
 		for _, name := range slices.Sorted(maps.Keys(o.status.Original)) {
-			was := o.status.Original[name]
-			if was == o.original(name, was.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {
-				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: was.Replicas, Write: true})
+			before := o.status.Original[name]
+			if before == o.original(name, before.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {
+				plan.Shares = append(plan.Shares, replicas.Share{Name: name, Next: before.Replicas, Write: true})
 			}
 		}
 		var failed []error
 		for _, r := range o.members.Scale(ctx, o.config.Workload, plan) {
 			if !apierrors.IsNotFound(r.Err) && !meta.IsNoMatchError(r.Err) {
-				failed = append(failed, on(r.Cluster, r.Err))
+				failed = append(failed, memberError(r.Cluster, r.Err))
 			}
 		}
 		if ctx.Err() != nil {

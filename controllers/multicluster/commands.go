@@ -29,13 +29,13 @@ var commands = map[string]func(args []string, to streams) (task, error){
 	"list-members":  listMembers,
 	"delete-member": deleteMember,
 
-	"list-orphans":   func(args []string, to streams) (task, error) { return orphansOf(args, to, false) },
-	"delete-orphans": func(args []string, to streams) (task, error) { return orphansOf(args, to, true) },
+	"list-orphans":   func(args []string, output streams) (task, error) { return orphansOf(args, output, false) },
+	"delete-orphans": func(args []string, output streams) (task, error) { return orphansOf(args, output, true) },
 }
 
 // A command registers or lists members.
 type command struct {
-	to                          streams
+	output                      streams
 	member                      string
 	home, kubeconfig, namespace string
 	url                         string
@@ -46,7 +46,7 @@ type command struct {
 
 // parse reads the flags, before or behind the name of a member.
 func (c *command) parse(flags *flag.FlagSet, args []string, named bool) error {
-	flags.SetOutput(c.to.err)
+	flags.SetOutput(c.output.err)
 	flags.StringVar(&c.home, "keda-kubeconfig", "", "kubeconfig `file` of the home cluster, instead of $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&c.namespace, "namespace", registry.Namespace, "`namespace` of the Secret in the home cluster")
 	var names []string
@@ -69,7 +69,7 @@ func (c *command) parse(flags *flag.FlagSet, args []string, named bool) error {
 		c.member = names[0]
 	}
 	if err != nil {
-		fmt.Fprintf(c.to.err, "multicluster: %v\n", err)
+		fmt.Fprintf(c.output.err, "multicluster: %v\n", err)
 	}
 	return err
 }
@@ -83,18 +83,18 @@ func (c *command) registry() (registry.Registry, error) {
 	return registry.Registry{Client: client, Namespace: c.namespace}, err
 }
 
-func setupMember(args []string, to streams) (task, error) {
-	c := &command{to: to}
+func setupMember(args []string, output streams) (task, error) {
+	c := &command{output: output}
 	flags := flag.NewFlagSet("setup-member", flag.ContinueOnError)
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, with the right to make a namespace, a ServiceAccount and RBAC")
 	flags.StringVar(&c.url, "member-api-url", "", "`URL` by which the home cluster reaches the member, if it is another than that in its kubeconfig")
 	flags.Func("serve", "`namespaces` of the member, separated by commas, in which the controller gets permissions; * is all, also those to come (default: those of its registration, or else default)", c.setServe)
 	flags.Func("allow", "`from=to`: objects of the namespace from may act in the member's namespace to, by targetNamespace; may be repeated (default: those of its registration)", func(pair string) error {
-		from, to, _ := strings.Cut(pair, "=")
-		if len(validation.IsDNS1123Label(from)) > 0 || len(validation.IsDNS1123Label(to)) > 0 {
+		from, target, _ := strings.Cut(pair, "=")
+		if len(validation.IsDNS1123Label(from)) > 0 || len(validation.IsDNS1123Label(target)) > 0 {
 			return errors.New("use from=to, the names of two namespaces")
 		}
-		c.allow = append(c.allow, registry.Allowance{From: from, To: to})
+		c.allow = append(c.allow, registry.Allowance{From: from, To: target})
 		return nil
 	})
 	return c.setup, c.parse(flags, args, true)
@@ -116,21 +116,21 @@ func (c *command) setup(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	of, err := c.registration(members)
+	registration, err := c.registration(members)
 	if err != nil {
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: of.Namespaces})
+	kubeconfig, uid, err := registry.Setup(ctx, registry.NewMember{Name: c.member, Admin: admin, URL: c.url, Namespaces: registration.Namespaces})
 	if err != nil {
 		return err
 	}
-	of.UID, of.Registered = uid, time.Now().UTC().Truncate(time.Second)
-	if err := home.Add(ctx, c.member, kubeconfig, of); err != nil {
+	registration.UID, registration.Registered = uid, time.Now().UTC().Truncate(time.Second)
+	if err := home.Add(ctx, c.member, kubeconfig, registration); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered, with permissions in %s\n", c.member, named(of.Namespaces))
-	if why := registry.Unprotected(kubeconfig); why != "" {
-		fmt.Fprintf(c.to.err, "multicluster: warning: %s, so that whoever is on the network between may act as the hub on the member\n", why)
+	fmt.Fprintf(c.output.out, "member %s is registered, with permissions in %s\n", c.member, named(registration.Namespaces))
+	if problem := registry.Unprotected(kubeconfig); problem != "" {
+		fmt.Fprintf(c.output.err, "multicluster: warning: %s, so that whoever is on the network between may act as the hub on the member\n", problem)
 	}
 	return nil
 }
@@ -160,29 +160,29 @@ func (c *command) setServe(text string) error {
 
 // registration returns that of before, with what the flags change. A member that is registered
 // keeps its namespaces: the Jobs in one that is served no more would run on, with nobody to delete them.
-func (c *command) registration(members []registry.Member) (of registry.Registration, err error) {
-	of.Namespaces = []string{metav1.NamespaceDefault}
+func (c *command) registration(members []registry.Member) (registration registry.Registration, err error) {
+	registration.Namespaces = []string{metav1.NamespaceDefault}
 	if i := slices.IndexFunc(members, func(m registry.Member) bool { return m.Name == c.member }); i >= 0 {
 		if err := members[i].Invalid; err != nil {
-			return of, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
+			return registration, fmt.Errorf("its registration cannot be read; mend it, or run delete-member first: %w", err)
 		}
-		of = members[i].Registration
-		gone := slices.DeleteFunc(slices.Clone(of.Namespaces), func(n string) bool { return slices.Contains(c.serve, n) })
-		if c.serve != nil && (of.Namespaces == nil || len(gone) > 0) {
-			return of, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(of.Namespaces))
+		registration = members[i].Registration
+		gone := slices.DeleteFunc(slices.Clone(registration.Namespaces), func(n string) bool { return slices.Contains(c.serve, n) })
+		if c.serve != nil && (registration.Namespaces == nil || len(gone) > 0) {
+			return registration, fmt.Errorf("it serves %s; to take some away, run delete-member with -member-kubeconfig first", named(registration.Namespaces))
 		}
 	}
 	if c.served {
-		of.Namespaces = c.serve
+		registration.Namespaces = c.serve
 	}
 	if c.allow != nil {
-		of.Allow = c.allow
+		registration.Allow = c.allow
 	}
-	return of, nil
+	return registration, nil
 }
 
-func listMembers(args []string, to streams) (task, error) {
-	c := &command{to: to}
+func listMembers(args []string, output streams) (task, error) {
+	c := &command{output: output}
 	return c.list, c.parse(flag.NewFlagSet("list-members", flag.ContinueOnError), args, false)
 }
 
@@ -195,7 +195,7 @@ func (c *command) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(c.to.out, 0, 0, 3, ' ', 0)
+	table := tabwriter.NewWriter(c.output.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tAPI SERVER\tID")
 	for _, m := range members {
 		if m.Err != nil {
@@ -207,8 +207,8 @@ func (c *command) list(ctx context.Context) error {
 	return table.Flush()
 }
 
-func deleteMember(args []string, to streams) (task, error) {
-	c := &command{to: to}
+func deleteMember(args []string, output streams) (task, error) {
+	c := &command{output: output}
 	flags := flag.NewFlagSet("delete-member", flag.ContinueOnError)
 	flags.StringVar(&c.kubeconfig, "member-kubeconfig", "", "kubeconfig `file` of the member, to take the ServiceAccount and its RBAC away there as well")
 	return c.delete, c.parse(flags, args, true)
@@ -222,7 +222,7 @@ func (c *command) delete(ctx context.Context) error {
 	if err := home.Remove(ctx, c.member); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.to.out, "member %s is registered no more; what runs there is left alone\n", c.member)
+	fmt.Fprintf(c.output.out, "member %s is registered no more; what runs there is left alone\n", c.member)
 	if c.kubeconfig == "" {
 		return nil
 	}

@@ -32,9 +32,9 @@ var conditionTypes = slices.Concat([]string{scaledjob.ConditionReady, scaledjob.
 
 // conditions returns the previous conditions, replaced by new conditions of the same type. Each has
 // the generation, and the time at which its status last changed.
-func conditions(before []metav1.Condition, generation int64, is ...metav1.Condition) []metav1.Condition {
+func conditions(before []metav1.Condition, generation int64, changed ...metav1.Condition) []metav1.Condition {
 	after := slices.DeleteFunc(slices.Clone(before), func(c metav1.Condition) bool { return !slices.Contains(conditionTypes, c.Type) })
-	for _, c := range is {
+	for _, c := range changed {
 		c.ObservedGeneration = generation
 		c.Message = cluster.ConditionMessage(c.Message)
 		meta.SetStatusCondition(&after, c)
@@ -146,16 +146,16 @@ func excluded(members []jobs.MemberPlan) string {
 			names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.Excluded))
 		}
 	}
-	return strings.TrimSuffix(": "+some(names), ": ")
+	return strings.TrimSuffix(": "+firstNames(names), ": ")
 }
 
 // membersAway words how many members are unreachable, with the names of the first.
-func membersAway(names []string, of int) string {
-	return fmt.Sprintf("%d of %d members unreachable: %s", len(names), of, some(names))
+func membersAway(names []string, total int) string {
+	return fmt.Sprintf("%d of %d members unreachable: %s", len(names), total, firstNames(names))
 }
 
-// some returns the first names.
-func some(names []string) string {
+// firstNames joins the first names.
+func firstNames(names []string) string {
 	text := strings.Join(names[:min(len(names), 10)], ", ")
 	if len(names) > 10 {
 		text += " and others"
@@ -183,8 +183,8 @@ func active(d scaling.Demand) metav1.Condition {
 	return metav1.Condition{Type: scaledjob.ConditionActive, Status: metav1.ConditionFalse, Reason: scaledjob.ReasonInactive, Message: "No trigger is active"}
 }
 
-func paused(is bool) metav1.Condition {
-	if is {
+func paused(annotated bool) metav1.Condition {
+	if annotated {
 		return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "An annotation pauses it"}
 	}
 	return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "It is not paused"}

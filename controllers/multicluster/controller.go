@@ -143,7 +143,7 @@ func (c *controller) synced() bool {
 
 // act polls every object until the context ends, and returns when each poll has.
 func (c *controller) act(ctx context.Context) error {
-	if err := c.registry.Watch(ctx, func(all []registry.Member) { c.members.register(ctx, all) }); err != nil {
+	if err := c.registry.Watch(ctx, func(registered []registry.Member) { c.members.register(ctx, registered) }); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -152,7 +152,7 @@ func (c *controller) act(ctx context.Context) error {
 	for _, reader := range c.readers {
 		c.polling.Go(func() { reader.Run(ctx) })
 	}
-	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.on, "objects", c.objects.on)
+	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.enabled, "objects", c.objects.enabled)
 	var removals []func() error
 	for _, k := range c.kinds {
 		remove, err := k.watch(ctx)
@@ -161,7 +161,7 @@ func (c *controller) act(ctx context.Context) error {
 		}
 		removals = append(removals, remove)
 	}
-	if c.jobs.on {
+	if c.jobs.enabled {
 		defer time.AfterFunc(startTime, c.readers[0].Complete).Stop()
 	}
 	<-ctx.Done()

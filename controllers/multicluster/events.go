@@ -25,8 +25,8 @@ func warning(reason, format string, args ...any) scaledjob.Event {
 	return scaledjob.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: cluster.EventMessage(fmt.Sprintf(format, args...))}
 }
 
-// on is an error of a member, with its name.
-func on(member string, err error) error {
+// memberError is an error of a member, with its name.
+func memberError(member string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -34,43 +34,43 @@ func on(member string, err error) error {
 }
 
 // warnings returns events for warnings about the spec that are new.
-func (p *poller) warnings(all []*field.Error) (told []scaledjob.Event) {
+func (p *poller) warnings(problems []*field.Error) (events []scaledjob.Event) {
 	var texts []string
-	for _, w := range all {
+	for _, w := range problems {
 		texts = append(texts, w.Error())
-		if slices.Contains(p.told, w.Error()) {
+		if slices.Contains(p.reported, w.Error()) {
 			continue
 		}
 		reason := "SpecWarning"
 		if strings.Contains(w.Path, ".podOverrides.") {
 			reason = "PodOverrideWarning"
 		}
-		told = append(told, warning(reason, "%v", w))
+		events = append(events, warning(reason, "%v", w))
 	}
-	p.told = texts
-	return told
+	p.reported = texts
+	return events
 }
 
 // merged merges events of the same type and reason. client-go would count them together,
 // and send the first message only.
-func merged(events []scaledjob.Event) (all []scaledjob.Event) {
+func merged(events []scaledjob.Event) (merged []scaledjob.Event) {
 	for _, e := range events {
-		same := func(o scaledjob.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
-		if i := slices.IndexFunc(all, same); i >= 0 {
-			all[i].Message = cluster.EventMessage(all[i].Message + "; " + e.Message)
+		similar := func(o scaledjob.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }
+		if i := slices.IndexFunc(merged, similar); i >= 0 {
+			merged[i].Message = cluster.EventMessage(merged[i].Message + "; " + e.Message)
 			continue
 		}
-		all = append(all, e)
+		merged = append(merged, e)
 	}
-	return all
+	return merged
 }
 
 // causes are the first errors of unreachable members, by name. Later errors of the same
 // failure differ each time.
 type causes map[string]string
 
-// of returns the cause, to print after a member's state.
-func (c causes) of(member string, state api.MemberState, err error) string {
+// add returns the cause, to print after a member's state.
+func (c causes) add(member string, state api.MemberState, err error) string {
 	switch {
 	case state == api.Ready:
 		delete(c, member)
@@ -82,90 +82,90 @@ func (c causes) of(member string, state api.MemberState, err error) string {
 
 // events returns the events of the poll: actions, and changes of the status.
 func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
-	told := transitions(before.Conditions, after.Conditions)
+	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range o.reports {
 		if r.Created > 0 {
-			told = append(told, normal(scaledjob.ReasonCreated, "Created %d Jobs on member %s", r.Created, r.Cluster))
+			events = append(events, normal(scaledjob.ReasonCreated, "Created %d Jobs on member %s", r.Created, r.Cluster))
 		}
 		if r.Outdated > 0 {
-			told = append(told, normal(scaledjob.ReasonRolledOut, "Deleted %d Jobs of an older spec on member %s", r.Outdated, r.Cluster))
+			events = append(events, normal(scaledjob.ReasonRolledOut, "Deleted %d Jobs of an older spec on member %s", r.Outdated, r.Cluster))
 		}
 		if r.Duplicates > 0 {
-			told = append(told, normal("DuplicatesDeleted", "Deleted %d duplicate Jobs on member %s", r.Duplicates, r.Cluster))
+			events = append(events, normal("DuplicatesDeleted", "Deleted %d duplicate Jobs on member %s", r.Duplicates, r.Cluster))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
-		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
-		told = append(told, memberEvents(name, api.MemberState(was.State), api.MemberState(is.State), is.Description)...)
+		previous, current := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
+		events = append(events, memberEvents(name, api.MemberState(previous.State), api.MemberState(current.State), current.Description)...)
 		switch {
-		case is.HardTainted && !was.HardTainted:
-			told = append(told, warning("MemberHardTainted", "Member %s gets no Jobs: %s", name, is.Description))
-		case is.SoftTainted && !was.SoftTainted:
-			told = append(told, warning("MemberSoftTainted", "Member %s has failed once: %s", name, is.Description))
+		case current.HardTainted && !previous.HardTainted:
+			events = append(events, warning("MemberHardTainted", "Member %s gets no Jobs: %s", name, current.Description))
+		case current.SoftTainted && !previous.SoftTainted:
+			events = append(events, warning("MemberSoftTainted", "Member %s has failed once: %s", name, current.Description))
 		}
-		for _, scope := range is.HardTaintScopes {
-			if !slices.Contains(was.HardTaintScopes, scope) {
-				told = append(told, warning("MemberWorkloadTainted", "Member %s gets no Jobs of class %q and size %d or larger", name, scope.Class, scope.Size))
+		for _, scope := range current.HardTaintScopes {
+			if !slices.Contains(previous.HardTaintScopes, scope) {
+				events = append(events, warning("MemberWorkloadTainted", "Member %s gets no Jobs of class %q and size %d or larger", name, scope.Class, scope.Size))
 			}
 		}
 	}
-	return told
+	return events
 }
 
 func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
-	told := transitions(before.Conditions, after.Conditions)
+	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range out.reports {
 		if r.Err == nil {
-			told = append(told, normal("Scaled", "Scaled to %d replicas on member %s", r.Replicas, r.Cluster))
+			events = append(events, normal("Scaled", "Scaled to %d replicas on member %s", r.Replicas, r.Cluster))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
-		was, is := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
-		told = append(told, memberEvents(name, was.State, is.State, is.Description)...)
+		previous, current := before.MemberClusterStatuses[name], after.MemberClusterStatuses[name]
+		events = append(events, memberEvents(name, previous.State, current.State, current.Description)...)
 		switch {
-		case is.Reason == was.Reason && is.Excluded == was.Excluded, is.State == api.NotRegistered:
-		case is.Reason == replicas.ReasonNotListed:
-			told = append(told, normal("MemberNotListed", "The replicas of member %s go to the others: %s", name, is.Description))
-		case is.Excluded && is.Reason != replicas.ReasonNoWeight:
-			told = append(told, warning("MemberExcluded", "Member %s gets no replicas: %s", name, is.Description))
-		case is.Reason == replicas.ReasonNoProgress:
-			told = append(told, warning("MemberNoProgress", "Member %s gets no more replicas: %s", name, is.Description))
+		case current.Reason == previous.Reason && current.Excluded == previous.Excluded, current.State == api.NotRegistered:
+		case current.Reason == replicas.ReasonNotListed:
+			events = append(events, normal("MemberNotListed", "The replicas of member %s go to the others: %s", name, current.Description))
+		case current.Excluded && current.Reason != replicas.ReasonNoWeight:
+			events = append(events, warning("MemberExcluded", "Member %s gets no replicas: %s", name, current.Description))
+		case current.Reason == replicas.ReasonNoProgress:
+			events = append(events, warning("MemberNoProgress", "Member %s gets no more replicas: %s", name, current.Description))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.MemberClusterStatuses)) {
 		if _, still := after.MemberClusterStatuses[name]; !still && before.MemberClusterStatuses[name].Reason == replicas.ReasonNotListed {
-			told = append(told, normal("MemberReleased", "Member %s has no replicas any more", name))
+			events = append(events, normal("MemberReleased", "Member %s has no replicas any more", name))
 		}
 	}
-	return told
+	return events
 }
 
 // memberEvents returns the event of a member with a changed state.
-func memberEvents(name string, was, is api.MemberState, description string) []scaledjob.Event {
+func memberEvents(name string, previous, current api.MemberState, description string) []scaledjob.Event {
 	switch {
-	case was == is:
+	case previous == current:
 		return nil
-	case is == api.Ready && was != "":
+	case current == api.Ready && previous != "":
 		return []scaledjob.Event{normal("MemberReady", "Member %s: %s", name, description)}
-	case is != api.Ready:
-		return []scaledjob.Event{warning("Member"+string(is), "Member %s: %s", name, description)}
+	case current != api.Ready:
+		return []scaledjob.Event{warning("Member"+string(current), "Member %s: %s", name, description)}
 	}
 	return nil
 }
 
 // transitions returns an event for each condition with a changed status or reason, except
 // for a new object that is not active or not paused.
-func transitions(before, after []metav1.Condition) (told []scaledjob.Event) {
+func transitions(before, after []metav1.Condition) (events []scaledjob.Event) {
 	for _, kind := range []string{scaledjob.ConditionReady, scaledjob.ConditionActive, scaledjob.ConditionPaused} {
-		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+		previous, current := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
 		switch {
-		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
-		case was == nil && kind != scaledjob.ConditionReady && is.Status != metav1.ConditionTrue:
-		case kind == scaledjob.ConditionReady && is.Status != metav1.ConditionTrue:
-			told = append(told, warning(is.Reason, "%s", is.Message))
+		case current == nil, previous != nil && previous.Status == current.Status && previous.Reason == current.Reason:
+		case previous == nil && kind != scaledjob.ConditionReady && current.Status != metav1.ConditionTrue:
+		case kind == scaledjob.ConditionReady && current.Status != metav1.ConditionTrue:
+			events = append(events, warning(current.Reason, "%s", current.Message))
 		default:
-			told = append(told, normal(is.Reason, "%s", is.Message))
+			events = append(events, normal(current.Reason, "%s", current.Message))
 		}
 	}
-	return told
+	return events
 }

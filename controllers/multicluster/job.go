@@ -60,7 +60,7 @@ func newJob(p *poller) subject {
 }
 
 func (j *job) read() {
-	object, meta, err := api.Read[api.DistributedScaledJob](j.seen)
+	object, meta, err := api.Read[api.DistributedScaledJob](j.current)
 	object.Meta = meta
 	if j.config, j.invalid = object.Config(); err != nil {
 		j.invalid = err
@@ -101,15 +101,15 @@ type jobOutcome struct {
 }
 
 func (j *job) poll(ctx context.Context) time.Time {
-	if j.seen.GetDeletionTimestamp() != nil {
+	if j.current.GetDeletionTimestamp() != nil {
 		return j.cleanUp(ctx)
 	}
 	begin := time.Now()
 	o := jobOutcome{invalid: j.invalid, unusable: j.unusable}
 	if o.invalid == nil {
-		o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces())
+		o.invalid = j.members.allowed(j.current.GetNamespace(), j.namespaces())
 	}
-	if reading, found := j.reader.Take(cache.MetaObjectToName(j.seen)); found {
+	if reading, found := j.reader.Take(cache.MetaObjectToName(j.current)); found {
 		j.reading, j.decided = reading, false
 	}
 	if o.planned() && j.decided {
@@ -146,15 +146,15 @@ func (o *jobOutcome) planned() bool { return o.invalid == nil && o.unusable == n
 
 // namespaces returns the targetNamespaces, by member.
 func (j *job) namespaces() map[string]string {
-	all := map[string]string{}
+	namespaces := map[string]string{}
 	for name, o := range j.config.Overrides {
-		all[name] = o.Namespace
+		namespaces[name] = o.Namespace
 	}
-	return all
+	return namespaces
 }
 
-// why returns why fewer Jobs run than are desired, or nothing if as many do.
-func (o *jobOutcome) why() string {
+// shortfall returns why fewer Jobs run than are desired, or nothing if as many do.
+func (o *jobOutcome) shortfall() string {
 	var running, stuck int64
 	excluded := map[jobs.Reason]bool{}
 	for i := range o.plan.Members {
@@ -199,18 +199,18 @@ func (o *jobOutcome) waits() bool {
 func (j *job) act(ctx context.Context, o *jobOutcome) {
 	o.unread, o.slow = j.reading.Err(), j.reading.Warning()
 	now := time.Now()
-	seen := j.members.Observe(j.uid)
-	if o.invalid = j.members.allowed(j.seen.GetNamespace(), j.namespaces()); o.invalid != nil {
+	observation := j.members.Observe(j.uid)
+	if o.invalid = j.members.allowed(j.current.GetNamespace(), j.namespaces()); o.invalid != nil {
 		return // a member has been registered since
 	}
 	state := jobs.State{
-		Metrics: j.reading.Metrics, Clusters: seen.Clusters, Checkpoint: j.checkpoint,
-		Shared: j.taints.merge(j.seen.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
+		Metrics: j.reading.Metrics, Clusters: observation.Clusters, Checkpoint: j.checkpoint,
+		Shared: j.taints.merge(j.current.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())
 	o.plan = jobs.Plan(j.config.Policy, state)
-	j.taints.merge(j.seen.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
-	o.cutOff, o.away = j.members.CutOff(), seen.Problems
+	j.taints.merge(j.current.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
+	o.cutOff, o.away = j.members.CutOff(), observation.Problems
 	j.checkpoint = o.plan.Checkpoint
 	if j.status.Checkpoint, o.unusable = json.Marshal(j.checkpoint); o.unusable != nil {
 		return
@@ -221,12 +221,12 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 			return
 		}
 	}
-	o.reports = j.members.Apply(ctx, seen, o.plan)
-	j.explain(ctx, seen, &o.plan, now)
+	o.reports = j.members.Apply(ctx, observation, o.plan)
+	j.explain(ctx, observation, &o.plan, now)
 }
 
 // explain finds out why Jobs are stuck, at most every 30 s.
-func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.Decision, now time.Time) {
+func (j *job) explain(ctx context.Context, observation member.Observation, plan *jobs.Decision, now time.Time) {
 	var stuck []string
 	for i := range plan.Members {
 		if m := &plan.Members[i]; m.Jobs.Stuck > 0 {
@@ -235,7 +235,7 @@ func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.D
 	}
 	if len(stuck) > 0 && now.Sub(j.explained) >= 30*time.Second {
 		j.explained = now
-		maps.Copy(j.pending, j.members.Causes(ctx, seen, stuck))
+		maps.Copy(j.pending, j.members.Causes(ctx, observation, stuck))
 	}
 }
 
@@ -244,20 +244,20 @@ func (j *job) explain(ctx context.Context, seen member.Observation, plan *jobs.D
 func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 	s := j.status
 	if o.planned() {
-		s.JobStatus = api.NewJobStatus(j.seen.GetName(), o.plan, s.JobStatus, now)
+		s.JobStatus = api.NewJobStatus(j.current.GetName(), o.plan, s.JobStatus, now)
 		orphans, ids, healthy := j.orphans(), j.members.places(), 0
 		for i := range o.plan.Members {
 			name, excluded := o.plan.Members[i].Name, o.plan.Members[i].Excluded
 			m := s.MemberClusterStatuses[name]
 			m.ID = ids[name]
-			m.Description += j.causes.of(name, m.State, o.away[name])
+			m.Description += j.causes.add(name, m.State, o.away[name])
 			switch cause := j.pending[name]; { // also of stuck Jobs that have been replaced
 			case m.StuckJobs == 0 && !slices.Contains(notStarting, excluded):
 				delete(j.pending, name)
 			case cause != "":
 				m.Description += "; pending: " + cause
 			}
-			m.OrphanedJobs = int64(orphans[place{j.seen.GetNamespace(), name}])
+			m.OrphanedJobs = int64(orphans[place{j.current.GetNamespace(), name}])
 			s.MemberClusterStatuses[name] = m
 			if m.State == api.Ready {
 				healthy++
@@ -266,10 +266,10 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 		s.Print = jobPrint{
 			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
 			Running:      s.RunningJobs - s.PendingJobs,
-			Why:          o.why(),
+			Why:          o.shortfall(),
 		}
 	}
-	s.Conditions = conditions(s.Conditions, j.seen.GetGeneration(),
+	s.Conditions = conditions(s.Conditions, j.current.GetGeneration(),
 		o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
 	return s
 }
@@ -292,7 +292,7 @@ func (j *job) tell(o *jobOutcome) {
 func (o *jobOutcome) applied() error {
 	var problems []error
 	for _, r := range o.reports {
-		problems = append(problems, on(r.Cluster, r.Err))
+		problems = append(problems, memberError(r.Cluster, r.Err))
 	}
 	return errors.Join(problems...)
 }

@@ -90,7 +90,7 @@ func newBench(t *testing.T, names ...string) *bench {
 		require.NoError(t, err)
 		require.NoError(t, c.members.Add(t.Context(), m))
 	}
-	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", seen: u, log: log, problems: poll.Warnings{Log: log}, causes: causes{}}
+	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", current: u, log: log, problems: poll.Warnings{Log: log}, causes: causes{}}
 	b.job = newJob(p).(*job)
 	b.read()
 	t.Cleanup(b.close)
@@ -158,7 +158,7 @@ func TestTwoNames(t *testing.T) {
 func TestTargetNamespace(t *testing.T) {
 	b := newBench(t, "a")
 	members := []any{map[string]any{"name": "a", "targetNamespace": "kube-system"}}
-	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	require.NoError(t, unstructured.SetNestedSlice(b.current.Object, members, "spec", "memberClusters"))
 	b.read()
 	created := func() int {
 		b.poll(t.Context())
@@ -205,7 +205,7 @@ func TestTargetNamespaceOfAnAbsentMember(t *testing.T) {
 	b := newBench(t, "a")
 	b.members.registrations = map[string]registry.Registration{"a": {}}
 	members := []any{map[string]any{"name": "a"}, map[string]any{"name": "gone", "targetNamespace": "kube-system"}}
-	require.NoError(t, unstructured.SetNestedSlice(b.seen.Object, members, "spec", "memberClusters"))
+	require.NoError(t, unstructured.SetNestedSlice(b.current.Object, members, "spec", "memberClusters"))
 	b.read()
 	require.Eventually(t, func() bool { b.poll(t.Context()); return len(b.jobs(t)) == 3 }, 10*time.Second, 10*time.Millisecond)
 	b.members.registrations["gone"] = registry.Registration{}
@@ -235,7 +235,7 @@ func TestCauseStays(t *testing.T) {
 			o.plan.Reason, o.plan.Unplaced = jobs.ReasonAllExcluded, 2
 			require.Equal(t, fmt.Sprintf("No member can take 2 Jobs: a (%s)", c.member.Excluded), o.ready().Message)
 		}
-		require.Equal(t, c.why, o.why())
+		require.Equal(t, c.why, o.shortfall())
 		status := b.after(&o, time.Now())
 		require.Equal(t, c.shown, strings.Contains(status.MemberClusterStatuses["a"].Description, "pending: 1 ErrImagePull"), c)
 	}

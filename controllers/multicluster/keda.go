@@ -95,7 +95,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Plan) (r kedaReport) 
 		}
 		sum += int64(s.Current)
 	}
-	number := []operation{{"test", "/metadata/resourceVersion", o.seen.GetResourceVersion()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
+	number := []operation{{"test", "/metadata/resourceVersion", o.current.GetResourceVersion()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
 	if err := o.patch(ctx, number); err != nil {
 		return r.fail(notReady(reasonNotStored, "spec.replicas: "+err.Error()))
 	}
@@ -106,11 +106,11 @@ var errForeign = errors.New("there is a ScaledObject of this name that belongs t
 
 // writeScaledObject creates or updates the ScaledObject that targets the object, and returns it.
 func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructured, error) {
-	client := o.dynamic.Resource(api.ScaledObjects).Namespace(o.seen.GetNamespace())
-	wanted := api.ScaledObject(o.seen)
+	client := o.dynamic.Resource(api.ScaledObjects).Namespace(o.current.GetNamespace())
+	wanted := api.ScaledObject(o.current)
 	controls := true
 	wanted.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: o.seen.GetAPIVersion(), Kind: o.seen.GetKind(), Name: o.seen.GetName(), UID: o.uid, Controller: &controls,
+		APIVersion: o.current.GetAPIVersion(), Kind: o.current.GetKind(), Name: o.current.GetName(), UID: o.uid, Controller: &controls,
 	}})
 	scaled, err := client.Get(ctx, wanted.GetName(), metav1.GetOptions{})
 	switch {
@@ -118,7 +118,7 @@ func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructu
 		return client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: name})
 	case err != nil:
 		return nil, err
-	case !metav1.IsControlledBy(scaled, o.seen):
+	case !metav1.IsControlledBy(scaled, o.current):
 		return nil, errForeign
 	}
 	annotations := maps.Clone(scaled.GetAnnotations())
@@ -147,7 +147,7 @@ func notServed(err error) bool {
 // reportAutoscaler adds what the HorizontalPodAutoscaler of that name says. A paused object has none.
 func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport) kedaReport {
 	reported := map[string]metav1.Condition{}
-	autoscaler, err := o.clients.client.AutoscalingV2().HorizontalPodAutoscalers(o.seen.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	autoscaler, err := o.clients.client.AutoscalingV2().HorizontalPodAutoscalers(o.current.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		for _, c := range autoscaler.Status.Conditions {

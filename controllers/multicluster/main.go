@@ -76,16 +76,16 @@ type streams struct{ out, err io.Writer }
 
 // run is main without globals. It runs a command, or else the controller, and returns
 // the exit status.
-func run(ctx context.Context, args []string, to streams) int {
+func run(ctx context.Context, args []string, output streams) int {
 	if isController(args) {
-		return process.Run(ctx, newOptions(), args, to.err)
+		return process.Run(ctx, newOptions(), args, output.err)
 	}
 	command := commands[args[0]]
 	if command == nil {
-		fmt.Fprintf(to.err, "multicluster: unknown command %q; use setup-member, list-members, delete-member, list-orphans, delete-orphans, or flags only\n", args[0])
+		fmt.Fprintf(output.err, "multicluster: unknown command %q; use setup-member, list-members, delete-member, list-orphans, delete-orphans, or flags only\n", args[0])
 		return 2
 	}
-	task, err := command(args[1:], to)
+	task, err := command(args[1:], output)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, to streams) int {
 		return 2
 	}
 	if err := task(ctx); err != nil {
-		fmt.Fprintf(to.err, "multicluster: %v\n", err)
+		fmt.Fprintf(output.err, "multicluster: %v\n", err)
 		return 1
 	}
 	return 0
@@ -124,9 +124,9 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
 	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
-	all := taint.DefaultDurations()
-	flags.DurationVar(&o.taints.Soft, "soft-taint", all.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
-	flags.DurationVar(&o.taints.Hard, "hard-taint", all.Hard, "`time` for which a member that failed twice gets no Jobs")
+	durations := taint.DefaultDurations()
+	flags.DurationVar(&o.taints.Soft, "soft-taint", durations.Soft, "`time` for which the first failure of a member is remembered; at 0 it excludes the member")
+	flags.DurationVar(&o.taints.Hard, "hard-taint", durations.Hard, "`time` for which a member that failed twice gets no Jobs")
 	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two looks at the replicas of a DistributedScaledObject on its members")
 	flags.BoolVar(&o.clusterAuthentication, "allow-cluster-authentication", false, "let triggers use ClusterTriggerAuthentications, whose credentials KEDA gives to every namespace, towards any host")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
@@ -134,17 +134,17 @@ func (o *options) Flags(flags *flag.FlagSet) {
 
 // A switched flag gets its default from an environment variable, and is off without it.
 type switched struct {
-	on      bool
+	enabled bool
 	invalid error
 }
 
 func (s *switched) flag(flags *flag.FlagSet, name, variable, usage string) {
 	value := os.Getenv(variable)
-	on, err := strconv.ParseBool(cmp.Or(value, "false"))
+	enabled, err := strconv.ParseBool(cmp.Or(value, "false"))
 	if err != nil {
 		s.invalid = &field.Error{Path: "$" + variable, Found: strconv.Quote(value), Fix: "true or false"}
 	}
-	flags.BoolVar(&s.on, name, on, usage+"; $"+variable)
+	flags.BoolVar(&s.enabled, name, enabled, usage+"; $"+variable)
 }
 
 // Check returns every problem of the flags, joined.
@@ -160,14 +160,14 @@ func (o *options) Check() error {
 }
 
 // resources returns the resources to act on.
-func (o *options) resources() (all []schema.GroupVersionResource) {
-	if o.jobs.on {
-		all = append(all, api.Jobs)
+func (o *options) resources() (resources []schema.GroupVersionResource) {
+	if o.jobs.enabled {
+		resources = append(resources, api.Jobs)
 	}
-	if o.objects.on {
-		all = append(all, api.Objects)
+	if o.objects.enabled {
+		resources = append(resources, api.Objects)
 	}
-	return all
+	return resources
 }
 
 // Run returns nil when the context has ended and all polls have.

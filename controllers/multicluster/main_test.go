@@ -137,7 +137,7 @@ func TestInformersHaveNoTimeout(t *testing.T) {
 	server := &apiserver.Server{Custom: []metav1.APIResource{{Group: api.Jobs.Group, Version: api.Jobs.Version, Name: api.Jobs.Resource, Kind: "DistributedScaledJob"}}}
 	o := newOptions()
 	o.Kubeconfig = server.Start(t, map[string]string{"/api/v1/namespaces/kube-system": `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"uid": "u"}}`})
-	o.jobs.on = true
+	o.jobs.enabled = true
 	log := slog.New(slog.DiscardHandler)
 	config, err := o.Connect(t.Context(), log)
 	require.NoError(t, err)
@@ -173,9 +173,9 @@ func TestSame(t *testing.T) {
 		"labels":      func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "c"}) },
 		"deletion":    func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) },
 	} {
-		require.False(t, same(before, object(change)), name)
+		require.False(t, equalExceptStatus(before, object(change)), name)
 	}
-	require.True(t, same(before, object(func(u *unstructured.Unstructured) {
+	require.True(t, equalExceptStatus(before, object(func(u *unstructured.Unstructured) {
 		u.SetResourceVersion("7")
 		u.SetFinalizers([]string{finalizer})
 		u.Object["status"] = map[string]any{"a": "b"}
@@ -326,12 +326,12 @@ func TestMerged(t *testing.T) {
 // Why a member does not answer is what was found first, until it answers.
 func TestCauses(t *testing.T) {
 	c := causes{}
-	require.Empty(t, c.of("a", api.NotReady, nil))
-	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("x")))
-	require.Equal(t, ": x", c.of("a", api.NotReady, errors.New("y")))
-	require.Empty(t, c.of("a", api.Ready, nil))
-	require.Equal(t, ": y", c.of("a", api.NotReady, errors.New("y")))
-	require.Len(t, c.of("b", api.NotReady, errors.New(strings.Repeat("x", 1<<20))), len(": ")+1024, "so that the status can be stored")
+	require.Empty(t, c.add("a", api.NotReady, nil))
+	require.Equal(t, ": x", c.add("a", api.NotReady, errors.New("x")))
+	require.Equal(t, ": x", c.add("a", api.NotReady, errors.New("y")))
+	require.Empty(t, c.add("a", api.Ready, nil))
+	require.Equal(t, ": y", c.add("a", api.NotReady, errors.New("y")))
+	require.Len(t, c.add("b", api.NotReady, errors.New(strings.Repeat("x", 1<<20))), len(": ")+1024, "so that the status can be stored")
 }
 
 // An object's events tell a reason when it begins, and that a former member is released.
@@ -389,7 +389,7 @@ func TestWriteOfAnObjectThatIsGone(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetNamespace("n")
 	u.SetName("work")
-	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, seen: u}
+	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, current: u}
 	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
 	require.Empty(t, p.written, "so that the next poll tries again")
 }
@@ -429,8 +429,8 @@ func TestHubHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, err := dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
 		require.NoError(t, err)
-		p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: client}}, resource: api.Jobs}, seen: &unstructured.Unstructured{Object: map[string]any{}}}
-		p.seen.SetName("work")
+		p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: client}}, resource: api.Jobs}, current: &unstructured.Unstructured{Object: map[string]any{}}}
+		p.current.SetName("work")
 		j := &job{poller: p}
 		for name, request := range map[string]func(context.Context) error{
 			"status": func(ctx context.Context) error { return p.write(ctx, 1) }, "finalizer": j.finalize, "release": j.release,
@@ -445,7 +445,7 @@ func TestHubHangs(t *testing.T) {
 // A stored checkpoint of an unknown version is an error, and is not overwritten.
 func TestUnknownCheckpoint(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"checkpoint": map[string]any{"version": int64(2)}}}}
-	p := &poller{seen: u}
+	p := &poller{current: u}
 	j := newJob(p).(*job)
 	require.ErrorContains(t, j.unusable, "checkpoint.version: found 2; use 1")
 	require.JSONEq(t, `{"version": 2}`, string(j.after(&jobOutcome{unusable: j.unusable}, time.Now()).Checkpoint))

@@ -39,23 +39,23 @@ type members struct {
 // allowed returns an error for each member in which objects of the namespace may not act in
 // the namespaces, which are by member; "" is the same namespace. A member that is not registered gets no requests, so
 // that it keeps no object from the others.
-func (m *members) allowed(from string, to map[string]string) error {
-	there := m.Names()
+func (m *members) allowed(from string, targets map[string]string) error {
+	connected := m.Names()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var problems field.Errors
-	for _, name := range slices.Sorted(maps.Keys(to)) {
-		of, registered := m.registrations[name]
-		if !registered && !slices.Contains(there, name) {
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		registration, registered := m.registrations[name]
+		if !registered && !slices.Contains(connected, name) {
 			continue
 		}
-		if n := cmp.Or(to[name], from); registered && !of.Serves(n) {
+		if n := cmp.Or(targets[name], from); registered && !registration.Serves(n) {
 			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s]", name), Found: fmt.Sprintf("the namespace %q", n),
-				Fix: fmt.Sprintf("one for which the hub has permissions on the member: %s (setup-member -serve)", strings.Join(of.Namespaces, ", "))})
+				Fix: fmt.Sprintf("one for which the hub has permissions on the member: %s (setup-member -serve)", strings.Join(registration.Namespaces, ", "))})
 		}
-		if to[name] != "" && !of.Allows(registry.Allowance{From: from, To: to[name]}) {
-			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s].targetNamespace", name), Found: strconv.Quote(to[name]),
-				Fix: fmt.Sprintf("nothing, or a namespace that the registration of the member allows for %q (setup-member -allow %s=%s)", from, from, to[name])})
+		if targets[name] != "" && !registration.Allows(registry.Allowance{From: from, To: targets[name]}) {
+			problems.Add(field.Error{Path: fmt.Sprintf("spec.memberClusters[%s].targetNamespace", name), Found: strconv.Quote(targets[name]),
+				Fix: fmt.Sprintf("nothing, or a namespace that the registration of the member allows for %q (setup-member -allow %s=%s)", from, from, targets[name])})
 		}
 	}
 	return problems.Err()
@@ -71,26 +71,26 @@ func (m *members) places() map[string]string {
 // register adds and removes members as the registry does. A member with the same
 // kubeconfig is not changed, and neither is a member with an invalid kubeconfig, because
 // its Jobs still run.
-func (m *members) register(ctx context.Context, all []registry.Member) {
+func (m *members) register(ctx context.Context, registered []registry.Member) {
 	registrations, ids := map[string]registry.Registration{}, map[string]string{}
-	for _, r := range all {
+	for _, r := range registered {
 		registrations[r.Name], ids[r.Name] = r.Registration, m.controller.registry.ID(r)
 	}
 	m.mu.Lock()
 	m.registrations, m.ids = registrations, ids // before a new member gets a request
 	m.mu.Unlock()
-	for _, r := range all {
+	for _, r := range registered {
 		connection := r.Kubeconfig + r.Key() + string(r.Proof)
-		was, known := m.kubeconfigs[r.Name]
+		before, exists := m.kubeconfigs[r.Name]
 		if r.Err != nil {
 			m.controller.log.Error("member not usable", "member", r.Name, "err", r.Err)
 		}
-		if !known || was != connection && r.Err == nil {
+		if !exists || (before != connection && r.Err == nil) {
 			m.dial(ctx, r)
 		}
 	}
 	for name := range m.kubeconfigs {
-		if _, is := registrations[name]; !is {
+		if _, exists := registrations[name]; !exists {
 			m.Remove(name)
 			delete(m.kubeconfigs, name)
 			m.controller.log.Info("member removed", "member", name)
@@ -129,43 +129,43 @@ const contactsName = "multicluster-members"
 
 // store stores the UID of the first contact, unless it is "", and returns the stored UID. All members may meet the
 // hub at the same time.
-func (c contact) store(ctx context.Context, uid string) (was string, err error) {
-	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-	err = retry.OnError(wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Jitter: 1}, again, func() error {
-		was, err = c.try(ctx, uid)
+func (c contact) store(ctx context.Context, uid string) (stored string, err error) {
+	retriable := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err = retry.OnError(wait.Backoff{Steps: 20, Duration: 10 * time.Millisecond, Jitter: 1}, retriable, func() error {
+		stored, err = c.try(ctx, uid)
 		return err
 	})
-	return was, err
+	return stored, err
 }
 
-func (c contact) try(ctx context.Context, uid string) (was string, err error) {
+func (c contact) try(ctx context.Context, uid string) (stored string, err error) {
 	objects := c.client.CoreV1().ConfigMaps(c.namespace)
-	all, err := objects.Get(ctx, contactsName, metav1.GetOptions{})
+	contacts, err := objects.Get(ctx, contactsName, metav1.GetOptions{})
 	switch {
 	case uid == "" && apierrors.IsNotFound(err):
 		return "", nil
 	case apierrors.IsNotFound(err):
-		all = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: contactsName}, Data: map[string]string{c.member: uid}}
-		_, err = objects.Create(ctx, all, metav1.CreateOptions{})
-	case err == nil && all.Data[c.member] == "" && uid != "":
-		if all.Data == nil {
-			all.Data = map[string]string{}
+		contacts = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: contactsName}, Data: map[string]string{c.member: uid}}
+		_, err = objects.Create(ctx, contacts, metav1.CreateOptions{})
+	case err == nil && contacts.Data[c.member] == "" && uid != "":
+		if contacts.Data == nil {
+			contacts.Data = map[string]string{}
 		}
-		all.Data[c.member] = uid
-		_, err = objects.Update(ctx, all, metav1.UpdateOptions{}) // fails if another member was stored meanwhile
+		contacts.Data[c.member] = uid
+		_, err = objects.Update(ctx, contacts, metav1.UpdateOptions{}) // fails if another member was stored meanwhile
 	}
 	if err != nil {
 		return "", err
 	}
-	return all.Data[c.member], nil
+	return contacts.Data[c.member], nil
 }
 
 // nowhere returns the access to a member without a valid kubeconfig: it is registered, and
 // unreachable.
-func nowhere(why error) *rest.Config {
-	return &rest.Config{Host: "https://nowhere.invalid", Transport: refusal{why}}
+func nowhere(problem error) *rest.Config {
+	return &rest.Config{Host: "https://nowhere.invalid", Transport: refusal{problem}}
 }
 
-type refusal struct{ why error }
+type refusal struct{ problem error }
 
-func (r refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.why }
+func (r refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.problem }

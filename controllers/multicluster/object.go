@@ -64,8 +64,8 @@ func (out *objectOutcome) columns() objectPrint {
 			}
 		}
 	}
-	if is := out.ready(); is.Status != metav1.ConditionTrue {
-		reason = is.Reason
+	if ready := out.ready(); ready.Status != metav1.ConditionTrue {
+		reason = ready.Reason
 	}
 	if p.Running < p.Wanted {
 		p.Why = reason
@@ -82,7 +82,7 @@ func newObject(p *poller) subject {
 
 func (o *object) read() {
 	before := o.config.Workload
-	object, meta, err := api.Read[api.DistributedScaledObject](o.seen)
+	object, meta, err := api.Read[api.DistributedScaledObject](o.current)
 	object.Meta = meta
 	if o.config, o.invalid = object.Config(); err != nil {
 		o.invalid = err
@@ -111,7 +111,7 @@ type objectOutcome struct {
 }
 
 func (o *object) poll(ctx context.Context) time.Time {
-	if o.seen.GetDeletionTimestamp() != nil {
+	if o.current.GetDeletionTimestamp() != nil {
 		return o.giveBack(ctx)
 	}
 	begin := time.Now()
@@ -148,7 +148,7 @@ func (o *object) refusal() error {
 	for _, m := range o.config.Policy.Members {
 		namespaces[m.Name] = o.config.Workload.Namespaces[m.Name]
 	}
-	return o.members.allowed(o.seen.GetNamespace(), namespaces)
+	return o.members.allowed(o.current.GetNamespace(), namespaces)
 }
 
 // planned reports whether there is a plan.
@@ -186,8 +186,8 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 // is the selector, which KEDA's HorizontalPodAutoscaler needs. The status is as before if it is not written.
 func (o *object) store(ctx context.Context, out *objectOutcome, originals map[string]original, added bool) error {
 	first := slices.ContainsFunc(slices.Collect(maps.Keys(out.plan.Checkpoint.Members)), func(name string) bool {
-		_, known := o.checkpoint.Members[name]
-		return !known
+		_, exists := o.checkpoint.Members[name]
+		return !exists
 	})
 	data, err := json.Marshal(out.plan.Checkpoint)
 	if err != nil {
@@ -207,11 +207,11 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 
 // describe returns the status of the members.
 func (o *object) describe(out *objectOutcome, now time.Time) api.ObjectStatus {
-	s := api.NewObjectStatus(o.seen.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
+	s := api.NewObjectStatus(o.current.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
 	ids := o.members.places()
 	for name, m := range s.MemberClusterStatuses {
 		m.ID = ids[name]
-		m.Description += o.causes.of(name, m.State, out.unseen[name])
+		m.Description += o.causes.add(name, m.State, out.unseen[name])
 		s.MemberClusterStatuses[name] = m
 	}
 	return s
@@ -237,7 +237,7 @@ func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
 		s.Print = out.columns()
 		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}
-	s.Conditions = conditions(s.Conditions, o.seen.GetGeneration(), append(out.keda.conditions, out.ready(), paused(o.config.Paused))...)
+	s.Conditions = conditions(s.Conditions, o.current.GetGeneration(), append(out.keda.conditions, out.ready(), paused(o.config.Paused))...)
 	return s
 }
 
@@ -260,7 +260,7 @@ func (o *object) tell(out *objectOutcome) {
 func (out *objectOutcome) applied() error {
 	var problems []error
 	for _, r := range out.reports {
-		problems = append(problems, on(r.Cluster, r.Err))
+		problems = append(problems, memberError(r.Cluster, r.Err))
 	}
 	return errors.Join(problems...)
 }

@@ -120,7 +120,7 @@ func (f *fixture) stored(t *testing.T) *unstructured.Unstructured {
 // restart starts a poller with what is stored.
 func (f *fixture) restart(t *testing.T) {
 	t.Helper()
-	p := &poller{kind: f.kind, uid: "u1", seen: f.stored(t), log: f.kind.log, problems: poll.Warnings{Log: f.kind.log}, causes: causes{}}
+	p := &poller{kind: f.kind, uid: "u1", current: f.stored(t), log: f.kind.log, problems: poll.Warnings{Log: f.kind.log}, causes: causes{}}
 	f.object = newObject(p).(*object)
 	f.object.read()
 	require.NoError(t, f.invalid)
@@ -143,9 +143,9 @@ func (f *fixture) scale(t *testing.T, n int64) { f.edit(t, n, "spec", "replicas"
 func (f *fixture) observe(t *testing.T) bool {
 	t.Helper()
 	u := f.stored(t)
-	changed := !reflect.DeepEqual(u.Object["spec"], f.seen.Object["spec"]) || !maps.Equal(u.GetAnnotations(), f.seen.GetAnnotations())
+	changed := !reflect.DeepEqual(u.Object["spec"], f.current.Object["spec"]) || !maps.Equal(u.GetAnnotations(), f.current.GetAnnotations())
 	if changed {
-		f.seen = u
+		f.current = u
 		f.object.read()
 	}
 	return changed
@@ -220,12 +220,12 @@ func TestObjectIsScaledByKEDA(t *testing.T) {
 	testObject(t, `autoscaling.keda.sh/force-activation: "true", team: shop`, spec, func(t *testing.T, f *fixture) {
 		f.on["a"].replicas, f.on["b"].replicas = 5, 2
 		require.Equal(t, 7, f.after(t, 40*time.Second))
-		require.EqualValues(t, 7, f.seen.Object["spec"].(map[string]any)["replicas"])
+		require.EqualValues(t, 7, f.current.Object["spec"].(map[string]any)["replicas"])
 		require.Equal(t, "Unknown WaitingForKEDA", f.condition("Ready"))
 		require.EqualValues(t, 7, f.status.Replicas)
 		require.Equal(t, "kedify-agent-distributedscaledobject=web", f.status.Selector)
 		scaled := f.scaledObject(t)
-		require.True(t, metav1.IsControlledBy(scaled, f.seen))
+		require.True(t, metav1.IsControlledBy(scaled, f.current))
 		require.Equal(t, map[string]string{"autoscaling.keda.sh/force-activation": "true"}, scaled.GetAnnotations())
 		require.Equal(t, map[string]any{
 			"scaleTargetRef":  map[string]any{"apiVersion": "keda.kedify.io/v1alpha1", "kind": "DistributedScaledObject", "name": "web"},
@@ -319,16 +319,16 @@ func TestObjectAdopts(t *testing.T) {
 		f.on["b"].replicas, f.on["b"].away = 4, errors.New("no answer")
 		f.after(t, 20*time.Second)
 		require.Equal(t, "Unknown WaitingForMembers", f.condition("Ready"))
-		require.NotContains(t, f.seen.Object["spec"], "replicas")
+		require.NotContains(t, f.current.Object["spec"], "replicas")
 		f.on["b"].away = nil
 		require.Equal(t, 7, f.after(t, time.Minute))
-		require.EqualValues(t, 7, f.seen.Object["spec"].(map[string]any)["replicas"])
+		require.EqualValues(t, 7, f.current.Object["spec"].(map[string]any)["replicas"])
 	})
 	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
 		f.on["a"].replicas = 3
 		f.on["b"].away = errors.New("no answer")
 		f.after(t, 5*time.Minute)
-		require.EqualValues(t, 3, f.seen.Object["spec"].(map[string]any)["replicas"])
+		require.EqualValues(t, 3, f.current.Object["spec"].(map[string]any)["replicas"])
 	})
 }
 
@@ -397,7 +397,7 @@ func testObjectRestores(t *testing.T, missing error) {
 		f.on["a"].replicas, f.on["b"].replicas = 3, 1
 		f.scale(t, 8)
 		require.Equal(t, 8, f.after(t, time.Minute))
-		f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		f.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 		f.on["b"].away = errors.New("no answer")
 		f.poll(t.Context())
 		require.EqualValues(t, 3, f.on["a"].replicas)
@@ -473,11 +473,11 @@ func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 			require.Equal(t, 8, f.after(t, time.Minute), name)
 			f.kind.members.registrations = map[string]registry.Registration{"a": {Allow: []registry.Allowance{{From: "shop", To: test.allow}}}}
 			f.on["a"].written = nil
-			test.edit(f.seen)
+			test.edit(f.current)
 			if test.was != nil {
 				f.status.Original["a"] = *test.was
 			}
-			f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+			f.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 			f.object.read()
 			f.poll(t.Context())
 			require.Equal(t, test.want, f.on["a"].written, name)
@@ -505,8 +505,8 @@ func TestObjectRemembersTheWorkload(t *testing.T) {
 		require.Equal(t, 8, f.after(t, time.Minute))
 		require.Len(t, f.status.Original, 2, "not of members that are gone")
 		f.restart(t)
-		f.seen.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
-		must(unstructured.SetNestedField(f.seen.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
+		f.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		must(unstructured.SetNestedField(f.current.Object, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name"))
 		f.object.read()
 		f.poll(t.Context())
 		require.EqualValues(t, 1, f.on["a"].replicas)

@@ -30,9 +30,9 @@ type place struct{ namespace, member string }
 
 // orphanage holds the number of orphans, which each poll asks for.
 type orphanage struct {
-	mu    sync.Mutex
-	at    time.Time
-	found map[place]int
+	mu      sync.Mutex
+	counted time.Time
+	found   map[place]int
 }
 
 // orphans returns the Jobs whose DistributedScaledJob does not exist, as they were in the last
@@ -40,8 +40,8 @@ type orphanage struct {
 func (c *controller) orphans() map[place]int {
 	c.orphaned.mu.Lock()
 	defer c.orphaned.mu.Unlock()
-	if time.Since(c.orphaned.at) >= 10*time.Second {
-		c.orphaned.at, c.orphaned.found = time.Now(), c.countOrphans()
+	if time.Since(c.orphaned.counted) >= 10*time.Second {
+		c.orphaned.counted, c.orphaned.found = time.Now(), c.countOrphans()
 	}
 	return c.orphaned.found
 }
@@ -59,9 +59,9 @@ func (c *controller) countOrphans() map[place]int {
 	}
 	found := map[place]int{}
 	for name, owners := range c.members.Owners() {
-		for _, of := range owners {
-			if served && !exist[of.Owner] && (c.Namespace == "" || of.Namespace == c.Namespace) {
-				found[place{of.Namespace, name}] += of.Jobs
+		for _, orphaned := range owners {
+			if served && !exist[orphaned.Owner] && (c.Namespace == "" || orphaned.Namespace == c.Namespace) {
+				found[place{orphaned.Namespace, name}] += orphaned.Jobs
 			}
 		}
 	}
@@ -74,34 +74,37 @@ var (
 )
 
 // Describe and Collect make the controller a collector of metrics.
-func (c *controller) Describe(to chan<- *prometheus.Desc) { to <- orphanedJobs; to <- membersUp }
+func (c *controller) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- orphanedJobs
+	descriptions <- membersUp
+}
 
 // Collect collects the metrics of the members.
-func (c *controller) Collect(to chan<- prometheus.Metric) {
+func (c *controller) Collect(metrics chan<- prometheus.Metric) {
 	orphans, problems := map[string]int{}, c.members.Problems()
-	for at, n := range c.countOrphans() {
-		orphans[at.member] += n
+	for location, n := range c.countOrphans() {
+		orphans[location.member] += n
 	}
 	for _, name := range c.members.Names() {
 		up := 1.0
 		if problems[name] != nil {
 			up = 0
 		}
-		to <- prometheus.MustNewConstMetric(orphanedJobs, prometheus.GaugeValue, float64(orphans[name]), name)
-		to <- prometheus.MustNewConstMetric(membersUp, prometheus.GaugeValue, up, name)
+		metrics <- prometheus.MustNewConstMetric(orphanedJobs, prometheus.GaugeValue, float64(orphans[name]), name)
+		metrics <- prometheus.MustNewConstMetric(membersUp, prometheus.GaugeValue, up, name)
 	}
 }
 
 func (c *controller) metrics() http.Handler {
-	all := prometheus.NewRegistry()
-	all.MustRegister(c)
-	return promhttp.HandlerFor(all, promhttp.HandlerOpts{})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(c)
+	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 }
 
 // orphansOf returns the task that lists the orphans of a member, and deletes them if remove
 // is set.
-func orphansOf(args []string, to streams, remove bool) (task, error) {
-	c, name := &command{to: to}, "list-orphans"
+func orphansOf(args []string, output streams, remove bool) (task, error) {
+	c, name := &command{output: output}, "list-orphans"
 	if remove {
 		name = "delete-orphans"
 	}
@@ -125,21 +128,21 @@ func (c *command) orphans(ctx context.Context, remove bool) error {
 	if err != nil {
 		return fmt.Errorf("the home cluster's name: %w", err)
 	}
-	at, err := c.dial(ctx, string(system.UID))
+	cluster, err := c.dial(ctx, string(system.UID))
 	if err != nil {
 		return err
 	}
-	if err := at.Probe(ctx); err != nil { // it may be another cluster than at its registration
+	if err := cluster.Probe(ctx); err != nil { // it may be another cluster than at its registration
 		return fmt.Errorf("member %s: %w", c.member, err)
 	}
-	found, err := at.Orphans(ctx, func(ctx context.Context) (map[types.UID]bool, error) {
-		there, err := objects.Resource(api.Jobs).List(ctx, metav1.ListOptions{}) // of all namespaces, and consistent
+	found, err := cluster.Orphans(ctx, func(ctx context.Context) (map[types.UID]bool, error) {
+		existing, err := objects.Resource(api.Jobs).List(ctx, metav1.ListOptions{}) // of all namespaces, and consistent
 		if err != nil {
 			return nil, fmt.Errorf("home cluster: %w", err)
 		}
 		exist := map[types.UID]bool{}
-		for i := range there.Items {
-			exist[there.Items[i].GetUID()] = true
+		for i := range existing.Items {
+			exist[existing.Items[i].GetUID()] = true
 		}
 		return exist, nil
 	})
@@ -152,10 +155,10 @@ func (c *command) orphans(ctx context.Context, remove bool) error {
 	if failed := c.print(found); failed != nil || !remove {
 		return errors.Join(err, failed)
 	}
-	if failed := at.Delete(ctx, found); failed != nil {
+	if failed := cluster.Delete(ctx, found); failed != nil {
 		return errors.Join(err, fmt.Errorf("member %s: %w", c.member, failed))
 	}
-	fmt.Fprintf(c.to.out, "deleted %d Jobs on member %s\n", len(found), c.member)
+	fmt.Fprintf(c.output.out, "deleted %d Jobs on member %s\n", len(found), c.member)
 	return err
 }
 
@@ -182,7 +185,7 @@ func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error
 }
 
 func (c *command) print(orphans []batchv1.Job) error {
-	table := tabwriter.NewWriter(c.to.out, 0, 0, 3, ' ', 0)
+	table := tabwriter.NewWriter(c.output.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAMESPACE\tJOB\tOWNER\tOWNER UID\tCREATED")
 	for _, j := range orphans {
 		for _, text := range []string{j.Namespace, j.Name, j.Labels[member.LabelOwnerNamespace] + "/" + j.Labels[member.LabelSelector], j.Labels[adapter.LabelOwner]} {

@@ -33,9 +33,9 @@ type poller struct {
 	// Only the poller's goroutine uses the fields below.
 	log      *slog.Logger
 	problems poll.Warnings
-	seen     *unstructured.Unstructured // the object as it is now
+	current  *unstructured.Unstructured // the object as it is now
 	written  []byte                     // the status that the API server has
-	told     []string                   // the present warnings, which have been reported
+	reported []string                   // the present warnings, which have been reported
 	waiting  string                     // the members that the clean-up waits for
 	causes   causes
 }
@@ -56,7 +56,7 @@ func (k *kind) start(ctx context.Context, u *unstructured.Unstructured, delay ti
 	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
 	p := &poller{
 		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](), wake: make(chan struct{}, 1),
-		log: log, problems: poll.Warnings{Log: log}, seen: u, causes: causes{},
+		log: log, problems: poll.Warnings{Log: log}, current: u, causes: causes{},
 	}
 	k.polling.Go(func() { p.run(ctx, delay) })
 	return p
@@ -74,8 +74,8 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 		case <-ctx.Done():
 			return
 		case u := <-p.updates:
-			was := p.seen
-			if p.seen = u; same(was, u) {
+			before := p.current
+			if p.current = u; equalExceptStatus(before, u) {
 				continue
 			}
 			p.guard(subject.read)
@@ -97,15 +97,15 @@ func (p *poller) guard(f func()) {
 	}
 }
 
-// same reports whether the two are equal except for the status.
-func same(a, b *unstructured.Unstructured) bool {
+// equalExceptStatus reports whether the two are equal except for the status.
+func equalExceptStatus(a, b *unstructured.Unstructured) bool {
 	return a.GetGeneration() == b.GetGeneration() && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
 		maps.Equal(a.GetLabels(), b.GetLabels()) && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
 }
 
 // earliest is the earlier of two times; the zero time is never.
 func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}
 	return a
@@ -114,8 +114,8 @@ func earliest(a, b time.Time) time.Time {
 // restore reads the status that the object has. A field that cannot be read is written anew,
 // except for the checkpoint: see unusable.
 func (p *poller) restore(status any) {
-	was, err := json.Marshal(p.seen.Object["status"])
-	if err == nil && json.Unmarshal(was, status) == nil {
+	stored, err := json.Marshal(p.current.Object["status"])
+	if err == nil && json.Unmarshal(stored, status) == nil {
 		p.written, _ = json.Marshal(status)
 	}
 }
@@ -137,7 +137,7 @@ func unusable(stored json.RawMessage, checkpoint any) error {
 
 // report writes the status if it has changed, and sends the events.
 func (p *poller) report(ctx context.Context, status any, events []scaledjob.Event) {
-	scaledjob.Record(p.recorder, p.seen, merged(events))
+	scaledjob.Record(p.recorder, p.current, merged(events))
 	// The last poll is reported too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -149,13 +149,13 @@ func (p *poller) report(ctx context.Context, status any, events []scaledjob.Even
 // write writes the status if it has changed. If the object is gone, the error is
 // NotFound, and nothing may be created for it.
 func (p *poller) write(ctx context.Context, status any) error {
-	is, err := json.Marshal(status)
-	if err != nil || bytes.Equal(is, p.written) {
+	data, err := json.Marshal(status)
+	if err != nil || bytes.Equal(data, p.written) {
 		return err
 	}
-	err = p.patch(ctx, []operation{{"add", "/status", json.RawMessage(is)}}, "status")
+	err = p.patch(ctx, []operation{{"add", "/status", json.RawMessage(data)}}, "status")
 	if err == nil {
-		p.written = is
+		p.written = data
 	}
 	return err
 }
@@ -176,12 +176,12 @@ func (p *poller) patch(ctx context.Context, operations []operation, subresources
 	defer cancel()
 	data, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
 	if err == nil {
-		_, err = p.client().Patch(ctx, p.seen.GetName(), types.JSONPatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
+		_, err = p.client().Patch(ctx, p.current.GetName(), types.JSONPatchType, data, metav1.PatchOptions{FieldManager: name}, subresources...)
 	}
 	return err
 }
 
 // client returns the client of the object's resource and namespace.
 func (p *poller) client() dynamic.ResourceInterface {
-	return p.dynamic.Resource(p.resource).Namespace(p.seen.GetNamespace())
+	return p.dynamic.Resource(p.resource).Namespace(p.current.GetNamespace())
 }

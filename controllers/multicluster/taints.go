@@ -14,19 +14,19 @@ import (
 // taints are the taints against workloads that the DistributedScaledJobs of a namespace
 // share. The zero value has none.
 type taints struct {
-	mu  sync.Mutex
-	all map[string]taint.Set // by namespace
+	mu   sync.Mutex
+	sets map[string]taint.Set // by namespace
 }
 
 // merge adds more, drops those that have ended, and returns all of the namespace.
-func (t *taints) merge(namespace string, more taint.Set, now time.Time) taint.Set {
+func (t *taints) merge(namespace string, added taint.Set, now time.Time) taint.Set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all == nil {
-		t.all = map[string]taint.Set{}
+	if t.sets == nil {
+		t.sets = map[string]taint.Set{}
 	}
-	t.all[namespace] = taint.Merge(t.all[namespace], more).At(now)
-	return taint.Merge(t.all[namespace])
+	t.sets[namespace] = taint.Merge(t.sets[namespace], added).At(now)
+	return taint.Merge(t.sets[namespace])
 }
 
 // remember takes over the taints in the object's status, from before a restart. The

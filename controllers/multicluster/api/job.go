@@ -109,16 +109,16 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 }
 
 // warnings returns the fields without effect.
-func (s *ScaledJobSpec) warnings() (all []*field.Error) {
+func (s *ScaledJobSpec) warnings() (warnings []*field.Error) {
 	for i, t := range s.Triggers {
 		if t.UseCachedMetrics {
-			all = append(all, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", jobField, i), "true"))
+			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].useCachedMetrics", jobField, i), "true"))
 		}
 		if t.MetricType != "" && t.MetricType != "AverageValue" {
-			all = append(all, noEffect(fmt.Sprintf("%s.triggers[%d].metricType", jobField, i), strconv.Quote(t.MetricType)))
+			warnings = append(warnings, noEffect(fmt.Sprintf("%s.triggers[%d].metricType", jobField, i), strconv.Quote(t.MetricType)))
 		}
 	}
-	return all
+	return warnings
 }
 
 // standard is the ScaledJob in d without the fields that package jobs reads: strategies and
@@ -178,11 +178,11 @@ func (d *DistributedScaledJob) policy() jobs.Policy {
 
 // overrides notes the differences of each member's Jobs, and returns warnings about
 // them.
-func (d *DistributedScaledJob) overrides(all map[string]member.Override) (warnings []*field.Error) {
+func (d *DistributedScaledJob) overrides(overrides map[string]member.Override) (warnings []*field.Error) {
 	job := d.Spec.ScaledJobSpec.JobTargetRef
 	for i := range d.Spec.MemberClusters {
 		m := &d.Spec.MemberClusters[i]
-		all[m.Name] = member.Override{Namespace: m.TargetNamespace, Pod: m.PodOverrides}
+		overrides[m.Name] = member.Override{Namespace: m.TargetNamespace, Pod: m.PodOverrides}
 		if job == nil {
 			continue
 		}

@@ -57,11 +57,11 @@ func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time)
 		s.RunningJobs += m.Jobs.Running
 		s.PendingJobs += m.Jobs.Pending
 		s.LostJobs += m.Lost
-		was, known := before.MemberClusterStatuses[m.Name]
+		previous, known := before.MemberClusterStatuses[m.Name]
 		is := memberStatus(m)
-		is.LastStatusChangeTime = changed(known && was.State == is.State, was.LastStatusChangeTime, now)
-		is.LastScalingProgressTime = changed(known && was.RunningJobs == is.RunningJobs && was.PendingJobs == is.PendingJobs,
-			was.LastScalingProgressTime, now)
+		is.LastStatusChangeTime = changed(known && previous.State == is.State, previous.LastStatusChangeTime, now)
+		is.LastScalingProgressTime = changed(known && previous.RunningJobs == is.RunningJobs && previous.PendingJobs == is.PendingJobs,
+			previous.LastScalingProgressTime, now)
 		s.MemberClusterStatuses[m.Name] = is
 	}
 	return s

@@ -122,10 +122,10 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 }
 
 func (d *DistributedScaledObject) policy() replicas.Policy {
-	most := int32(100)
+	limit := int32(100)
 	spec := &d.Spec.ScaledObjectSpec
-	number(&most, spec.MaxReplicaCount)
-	p := replicas.NewPolicy(most)
+	number(&limit, spec.MaxReplicaCount)
+	p := replicas.NewPolicy(limit)
 	p.Seed = d.Namespace + "/" + d.Name
 	for i := range d.Spec.MemberClusters {
 		m := replicas.NewMember(d.Spec.MemberClusters[i].Name)

@@ -50,13 +50,13 @@ func NewObjectStatus(name string, plan replicas.Plan, clusters []replicas.Cluste
 	var total, current int64
 	for i := range plan.Shares {
 		share := &plan.Shares[i]
-		was, known := before.MemberClusterStatuses[share.Name]
+		previous, listed := before.MemberClusterStatuses[share.Name]
 		m := ObjectMemberStatus{
 			CurrentReplicas: share.Current, DesiredReplicas: share.Desired, Excluded: share.Excluded,
-			Description: share.Description(), Reason: share.Reason, State: state(share.Reason), Replicas: was.Replicas,
+			Description: share.Description(), Reason: share.Reason, State: state(share.Reason), Replicas: previous.Replicas,
 		}
-		m.LastStatusChangeTime = changed(known && was.State == m.State, was.LastStatusChangeTime, now)
-		m.LastScalingProgressTime = changed(known && was.CurrentReplicas == m.CurrentReplicas, was.LastScalingProgressTime, now)
+		m.LastStatusChangeTime = changed(listed && previous.State == m.State, previous.LastStatusChangeTime, now)
+		m.LastScalingProgressTime = changed(listed && previous.CurrentReplicas == m.CurrentReplicas, previous.LastScalingProgressTime, now)
 		n, read := reported[share.Name]
 		if read {
 			m.Replicas = n
@@ -79,8 +79,8 @@ func NewObjectStatus(name string, plan replicas.Plan, clusters []replicas.Cluste
 }
 
 // state returns the state of a member for the reason of its share.
-func state(why replicas.Reason) MemberState {
-	switch why {
+func state(reason replicas.Reason) MemberState {
+	switch reason {
 	case replicas.ReasonNotRegistered:
 		return NotRegistered
 	case replicas.ReasonUnreachable, replicas.ReasonUnconfirmed, replicas.ReasonNotAsked, replicas.ReasonWriteFailed, replicas.ReasonWorkloadMissing:
@@ -91,8 +91,8 @@ func state(why replicas.Reason) MemberState {
 
 // changed returns the time before if nothing has changed, and otherwise now, in whole
 // seconds.
-func changed(same bool, before, now time.Time) time.Time {
-	if same {
+func changed(unchanged bool, before, now time.Time) time.Time {
+	if unchanged {
 		return before
 	}
 	return now.UTC().Truncate(time.Second)

@@ -46,8 +46,8 @@ const longestStatus = 512 << 10
 // Slim shortens an object that a cache keeps: values in memory take dozens of times their bytes. A long spec
 // becomes its length, which Read reports, and a long status becomes a checkpoint that cannot be read.
 func Slim(object any) (any, error) {
-	u, is := object.(*unstructured.Unstructured)
-	if !is {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
 		return object, nil
 	}
 	u.SetManagedFields(nil)
@@ -82,8 +82,8 @@ func Read[T any](u *unstructured.Unstructured) (*T, Meta, error) {
 	if length, long := u.Object["spec"].(int64); long {
 		n = length
 	}
-	for _, all := range []map[string]string{m.Labels, m.Annotations} { // Jobs have them, too
-		for key, value := range all {
+	for _, texts := range []map[string]string{m.Labels, m.Annotations} { // Jobs have them, too
+		for key, value := range texts {
 			if key != corev1.LastAppliedConfigAnnotation {
 				n += int64(len(key) + len(value))
 			}

@@ -27,8 +27,8 @@ func guard(config *rest.Config) error {
 		return err
 	}
 	secrets := append(passwords(url.UserPassword(config.Username, config.Password)), config.BearerToken)
-	if at, err := url.Parse(proxy); err == nil {
-		secrets = append(secrets, passwords(at.User)...)
+	if parsed, err := url.Parse(proxy); err == nil {
+		secrets = append(secrets, passwords(parsed.User)...)
 	}
 	for _, s := range secrets {
 		if len(s) >= shortest {
@@ -131,10 +131,10 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 
 // keep keeps as much of the end as the begin of the longest secret may have.
 func (b *guardedBody) keep(p []byte) {
-	most := 0
+	longest := 0
 	for _, s := range b.of.secrets {
-		most = max(most, len(s)-1)
+		longest = max(longest, len(s)-1)
 	}
-	b.before = append(b.before, p[max(0, len(p)-most):]...)
-	b.before = b.before[max(0, len(b.before)-most):]
+	b.before = append(b.before, p[max(0, len(p)-longest):]...)
+	b.before = b.before[max(0, len(b.before)-longest):]
 }

@@ -97,9 +97,9 @@ func Check(file *clientcmdapi.Config) error {
 		{"cluster.server", cluster.Server, []string{"https", "http"}},
 		{"cluster.proxy-url", cluster.ProxyURL, []string{"https", "http", "socks5"}},
 	} {
-		at, err := url.Parse(u.value)
+		parsed, err := url.Parse(u.value)
 		plain := u.path == "cluster.server" && !strings.Contains(u.value, "://") && !strings.ContainsAny(u.value, "@ ") // host:port
-		if u.value != "" && !plain && (err != nil || at.Host == "" || !slices.Contains(u.schemes, at.Scheme)) {
+		if u.value != "" && !plain && (err != nil || parsed.Host == "" || !slices.Contains(u.schemes, parsed.Scheme)) {
 			problems.Add(field.Error{Path: u.path, Found: "an invalid URL", Fix: "a URL that begins with " + strings.Join(u.schemes, ", ") + " and has a host"})
 		}
 	}
@@ -113,19 +113,19 @@ func WithoutUser(config *rest.Config) error {
 	if !strings.Contains(config.Host, "@") {
 		return nil
 	}
-	at, err := url.Parse(config.Host)
+	parsed, err := url.Parse(config.Host)
 	if err != nil {
 		return errors.New("the server's URL is invalid")
 	}
-	if at.User == nil {
+	if parsed.User == nil {
 		return nil
 	}
 	if config.Username == "" && config.BearerToken == "" {
-		config.Username = at.User.Username()
-		config.Password, _ = at.User.Password()
+		config.Username = parsed.User.Username()
+		config.Password, _ = parsed.User.Password()
 	}
-	at.User = nil
-	config.Host = at.String()
+	parsed.User = nil
+	config.Host = parsed.String()
 	return nil
 }
 
@@ -160,8 +160,8 @@ func refuse(file *clientcmdapi.Config) error {
 // checkName returns an error if a cluster cannot have that name.
 func checkName(name string) error {
 	problems := validation.IsDNS1123Subdomain(name)
-	if most := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > most { // with suffix it is a key of the Secret
-		problems = []string{validation.MaxLenError(most)}
+	if limit := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > limit { // with suffix it is a key of the Secret
+		problems = []string{validation.MaxLenError(limit)}
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("member %q: %s", name, strings.Join(problems, "; "))

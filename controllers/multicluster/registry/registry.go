@@ -40,14 +40,14 @@ func (r Registry) ID(m Member) string {
 
 // Add registers a member, or gives it another kubeconfig and registration. It needs to patch
 // the Secret, and to create it if there is none.
-func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Registration) error {
+func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, entry Registration) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
 	if _, _, err := parse(kubeconfig); err != nil {
 		return fmt.Errorf("member %s: %w", name, err)
 	}
-	registration, err := json.Marshal(of)
+	registration, err := json.Marshal(entry)
 	if err == nil {
 		_, err = parseRegistration(registration)
 	}
@@ -55,27 +55,27 @@ func (r Registry) Add(ctx context.Context, name string, kubeconfig []byte, of Re
 		return fmt.Errorf("member %s: %w", name, err)
 	}
 	data := map[string][]byte{name + suffix: kubeconfig, name + registrationSuffix: registration}
-	there, err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
+	updated, err := r.patch(ctx, types.MergePatchType, map[string]any{"data": data})
 	switch {
 	case apierrors.IsNotFound(err):
 		data[keyOfJobs] = []byte(rand.Text())
 		_, err = r.Client.CoreV1().Secrets(r.Namespace).Create(ctx,
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: Secret, Namespace: r.Namespace}, Data: data}, metav1.CreateOptions{})
-	case err == nil && alone(there, name):
-		err = r.makeKey(ctx, there)
+	case err == nil && alone(updated, name):
+		err = r.makeKey(ctx, updated)
 	}
 	return r.explain(err)
 }
 
 // makeKey stores a key unless the Secret has one, also if other members are being registered.
-func (r Registry) makeKey(ctx context.Context, there *corev1.Secret) (err error) {
-	for there.Data[keyOfJobs] == nil {
-		_, err = r.patch(ctx, types.MergePatchType, map[string]any{"metadata": map[string]string{"resourceVersion": there.ResourceVersion},
+func (r Registry) makeKey(ctx context.Context, secret *corev1.Secret) (err error) {
+	for secret.Data[keyOfJobs] == nil {
+		_, err = r.patch(ctx, types.MergePatchType, map[string]any{"metadata": map[string]string{"resourceVersion": secret.ResourceVersion},
 			"data": map[string][]byte{keyOfJobs: []byte(rand.Text())}})
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		if there, err = r.patch(ctx, types.MergePatchType, map[string]any{}); err != nil {
+		if secret, err = r.patch(ctx, types.MergePatchType, map[string]any{}); err != nil {
 			return err
 		}
 	}

@@ -118,8 +118,8 @@ func subject() *rbac.SubjectApplyConfiguration {
 	return rbac.Subject().WithKind(rbacv1.ServiceAccountKind).WithName(Account).WithNamespace(Namespace)
 }
 
-func applied(of []rbacv1.PolicyRule) (rules []*rbac.PolicyRuleApplyConfiguration) {
-	for _, r := range of {
+func applied(grants []rbacv1.PolicyRule) (rules []*rbac.PolicyRuleApplyConfiguration) {
+	for _, r := range grants {
 		rules = append(rules, rbac.PolicyRule().WithAPIGroups(r.APIGroups...).WithResources(r.Resources...).WithResourceNames(r.ResourceNames...).WithVerbs(r.Verbs...))
 	}
 	return rules
@@ -200,15 +200,15 @@ func Revoke(ctx context.Context, admin *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	var all []object
+	var objects []object
 	for _, b := range bindings.Items {
-		all = append(all, object{c.RbacV1().RoleBindings(b.Namespace).Delete, Role}, object{c.RbacV1().Roles(b.Namespace).Delete, Role})
+		objects = append(objects, object{c.RbacV1().RoleBindings(b.Namespace).Delete, Role}, object{c.RbacV1().Roles(b.Namespace).Delete, Role})
 	}
-	for _, of := range append(all, []object{
+	for _, entry := range append(objects, []object{
 		{c.RbacV1().ClusterRoleBindings().Delete, Role}, {c.RbacV1().ClusterRoles().Delete, Role},
 		{c.CoreV1().ServiceAccounts(Namespace).Delete, Account}, {c.CoreV1().Secrets(Namespace).Delete, tokenName},
 	}...) {
-		if err := of.remove(ctx, of.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := entry.remove(ctx, entry.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
