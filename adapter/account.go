@@ -53,6 +53,30 @@ func WithoutOutdated(err error) error {
 	return errors.Join(slices.DeleteFunc(parts, func(err error) bool { return errors.Is(err, ErrOutdated) })...)
 }
 
+const createJob = "create a Job"
+
+// Failures splits the errors that Apply joined, without [ErrOutdated]: those of creates, and those of
+// other requests.
+func Failures(err error) (creates, others error) {
+	parts := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		parts = joined.Unwrap()
+	}
+	var ofCreates, ofOthers []error
+	for _, part := range parts {
+		var create *CreateError
+		var single *request.Error
+		switch {
+		case part == nil, errors.Is(part, ErrOutdated):
+		case errors.As(part, &create), errors.As(part, &single) && single.What == createJob:
+			ofCreates = append(ofCreates, part)
+		default:
+			ofOthers = append(ofOthers, part)
+		}
+	}
+	return errors.Join(ofCreates...), errors.Join(ofOthers...)
+}
+
 // maxOccupied is how many names may be occupied until no other is tried.
 const maxOccupied = 64
 
@@ -139,7 +163,7 @@ func (a *application) finish() (Result, error) {
 	case failed != nil && a.missing() > 0:
 		failed = &CreateError{a.result.Created, a.plan.Create, failed}
 	case a.failed != nil && a.plan.Create > 0: // other creates took its place
-		failed = &request.Error{What: "create a Job", Err: failed}
+		failed = &request.Error{What: createJob, Err: failed}
 	default:
 		failed = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,10 +271,42 @@ func TestRevision(t *testing.T) {
 		j.Annotations = map[string]string{AnnotationGeneration: text}
 		require.Zero(t, observe(t, target, Options{}, j).Revision, text)
 	}
-	a, b := newTarget(), newTarget()
-	b.Job.Spec.Parallelism = new(int32(2))
-	require.NotEqual(t, a.NewJob(1).Annotations[AnnotationTemplateHash], b.NewJob(1).Annotations[AnnotationTemplateHash])
-	require.Equal(t, a.NewJob(1).Annotations, a.NewJob(2).Annotations)
+	require.Equal(t, target.NewJob(1).Annotations, target.NewJob(2).Annotations)
+	target.Revision.TemplateHash = ""
+	require.NotContains(t, target.NewJob(1).Annotations, AnnotationTemplateHash, "no Job is outdated")
+}
+
+// A hash changes with what a Job is made from, and with nothing else. It stays the same in all releases: the
+// literal values are those of the first.
+func TestTemplateHash(t *testing.T) {
+	hash := func(text string) string {
+		var template map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &template))
+		return TemplateHash(template)
+	}
+	template := `{"parallelism":1,"suspend":false,"template":{"spec":{"containers":[{"name":"a","image":"i:1","args":["","x"]}]}}}`
+	require.Equal(t, "03831adb62", hash(template))
+	for name, text := range map[string]string{
+		"order":        `{"template":{"spec":{"containers":[{"image":"i:1","args":["","x"],"name":"a"}]}},"suspend":false,"parallelism":1}`,
+		"time to live": strings.Replace(template, `{`, `{"ttlSecondsAfterFinished":60,`, 1),
+		"empty fields": strings.Replace(template, `"name":"a"`, `"name":"a","env":[],"resources":{"limits":{"x":null}},"tty":null,"workingDir":""`, 1),
+		"metadata":     strings.Replace(template, `"template":{`, `"template":{"metadata":{"creationTimestamp":null,"labels":{}},`, 1),
+	} {
+		require.Equal(t, hash(template), hash(text), name)
+	}
+	for name, text := range map[string]string{
+		"image":            strings.Replace(template, "i:1", "i:2", 1),
+		"false":            strings.Replace(template, `"suspend":false,`, "", 1),
+		"an empty element": strings.Replace(template, `"",`, "", 1),
+		"a number":         strings.Replace(template, `"parallelism":1`, `"parallelism":0`, 1),
+		"a new field":      strings.Replace(template, `"name":"a"`, `"name":"a","fieldOfTomorrow":1`, 1),
+		"inner ttl":        strings.Replace(template, `"spec":{`, `"spec":{"ttlSecondsAfterFinished":60,`, 1),
+	} {
+		require.NotEqual(t, hash(template), hash(text), name)
+	}
+	unstructured := map[string]any{"parallelism": int64(1), "suspend": false}
+	require.Equal(t, hash(`{"parallelism":1,"suspend":false}`), TemplateHash(unstructured), "a number is a number")
+	require.Len(t, unstructured, 2)
 }
 
 // The prototype reaches the Job, and the Job shares no memory with it.

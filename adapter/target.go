@@ -45,7 +45,8 @@ type Target struct {
 	// restartPolicy becomes OnFailure.
 	Job *batchv1.Job
 	// Revision is the version of the spec that new Jobs are made from. It is needed
-	// if Rollout deletes outdated Jobs. An empty TemplateHash is computed from Job.
+	// if Rollout deletes outdated Jobs. With Rollout.TemplateOnly no Job of an empty TemplateHash is
+	// outdated, before or after an edit: see the function TemplateHash.
 	Revision rollout.Revision
 	Policy   scaling.Policy
 	History  history.Limits
@@ -68,7 +69,7 @@ const (
 	LabelOwner = build.LabelOwner
 	// AnnotationGeneration has the generation of the owner that the Job was made from.
 	AnnotationGeneration = build.AnnotationGeneration
-	// AnnotationTemplateHash has the hash of the prototype that the Job was made from.
+	// AnnotationTemplateHash has the TemplateHash of the template that the Job was made from.
 	AnnotationTemplateHash = build.AnnotationTemplateHash
 )
 
@@ -107,8 +108,11 @@ func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
 	return t.tracked(in).jobs.Job(number, nil)
 }
 
-// TemplateHash returns a hash of a Job's spec, for [rollout.Revision].
-func TemplateHash(spec *batchv1.JobSpec) string { return build.TemplateHash(spec) }
+// TemplateHash returns a hash of a Job's template, for [rollout.Revision]: of the JSON as the API server
+// serves it in the owner, such as spec.jobTargetRef of an unstructured ScaledJob. The order of keys, empty fields of objects
+// and ttlSecondsAfterFinished at the top do not change it, nor does a version of k8s.io/api, whose types may
+// have other fields and defaults.
+func TemplateHash(template map[string]any) string { return build.TemplateHash(template) }
 
 // JobName returns the owner's name, cut to the room that the suffix leaves, a
 // hyphen and the suffix. Dots become hyphens. The result has at most 52 bytes if the
@@ -121,9 +125,7 @@ func JobName(owner, suffix string) string { return build.JobName(owner, suffix) 
 func (t Target) tracked(in hub.Place) *Target {
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
-	if t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash); t.Revision.TemplateHash == "" {
-		t.Revision.TemplateHash = TemplateHash(&t.Job.Spec)
-	}
+	t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash)
 	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}

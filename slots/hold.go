@@ -5,19 +5,22 @@ import (
 	"time"
 )
 
-// A Reason is why a [Set] creates fewer objects than it is asked for.
+// A Reason is why a [Set] creates, or deletes, fewer objects than it is asked for.
 type Reason string
 
-// The reasons. The first five stop all creates.
+// The reasons. The first six stop all creates.
 const (
 	NotListed         Reason = "NotListed"         // the objects have not been read
 	EarlierTerm       Reason = "EarlierTerm"       // a create of an earlier term may still arrive
-	DeletePending     Reason = "DeletePending"     // a deleted object is still shown, or its delete was not answered
+	DeletePending     Reason = "DeletePending"     // a deleted object is still shown
+	DeleteUnanswered  Reason = "DeleteUnanswered"  // a delete was not answered, and may still arrive
 	HistoryWaiting    Reason = "HistoryWaiting"    // finished objects wait for creates without an answer
 	BackingOff        Reason = "BackingOff"        // the last creates failed, or as many were refused as a poll may have
 	NumberFailed      Reason = "NumberFailed"      // the lowest free number failed, and may not be skipped yet
 	CreatesUnanswered Reason = "CreatesUnanswered" // creates without an answer take capacity
 	NumbersSkipped    Reason = "NumbersSkipped"    // numbers whose creates fail are skipped
+	DeletesPaused     Reason = "DeletesPaused"     // after a delete that was not answered, finished objects are kept for a while
+	DeletesRefused    Reason = "DeletesRefused"    // objects whose deletes are refused are kept for a while
 )
 
 // A Hold is a reason, with what it is about.
@@ -43,7 +46,10 @@ func (s *Set) gates(now time.Time) (reasons []Reason) {
 	case !s.fresh():
 		reasons = append(reasons, EarlierTerm)
 	}
-	if len(s.deletes) > 0 {
+	switch {
+	case s.unsureDeletes() > 0:
+		reasons = append(reasons, DeleteUnanswered)
+	case len(s.deletes) > 0:
 		reasons = append(reasons, DeletePending)
 	}
 	if s.drains(now) {
@@ -60,8 +66,12 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 	for _, reason := range s.gates(now) {
 		h := Hold{reason, gateTexts[reason], 1, true}
 		switch reason {
+		case DeleteUnanswered:
+			h.Count = s.unsureDeletes()
+			h.Text = counted(h.Count, "1 delete was not answered and may still arrive", "%d deletes were not answered and may still arrive")
 		case DeletePending:
-			h.Text, h.Count = s.pendingDeletes()
+			h.Count = len(s.deletes)
+			h.Text = counted(h.Count, "1 deleted object is still shown", "%d deleted objects are still shown")
 		case BackingOff:
 			h.Count = s.createPause.failures
 		}
@@ -74,19 +84,34 @@ func (s *Set) Holds(now time.Time) (holds []Hold) {
 		}
 		holds = append(holds, Hold{CreatesUnanswered, text, n, false})
 	}
-	return s.holdsOfNumbers(holds, now)
+	return s.holdsOfDeletes(s.holdsOfNumbers(holds, now), now)
 }
 
-func (s *Set) pendingDeletes() (text string, unsure int) {
-	for _, d := range s.deletes {
-		if d.unsure {
-			unsure++
+// holdsOfDeletes adds the holds about deletes that failed. They hold no creates up.
+func (s *Set) holdsOfDeletes(holds []Hold, now time.Time) []Hold {
+	if now.Before(s.deletePause.until) && s.unsureDeletes() == 0 {
+		n := s.deletePause.failures
+		holds = append(holds, Hold{DeletesPaused, counted(n, "the last delete was not answered", "the last %d deletes were not answered"), n, false})
+	}
+	refused := 0
+	for _, b := range s.undeleted {
+		if now.Before(b.until) {
+			refused++
 		}
 	}
-	if unsure > 0 {
-		return counted(unsure, "1 delete was not answered and may still arrive", "%d deletes were not answered and may still arrive"), unsure
+	if refused > 0 {
+		holds = append(holds, Hold{DeletesRefused, counted(refused, "1 delete is refused", "%d deletes are refused"), refused, false})
 	}
-	return counted(len(s.deletes), "1 deleted object is still shown", "%d deleted objects are still shown"), len(s.deletes)
+	return holds
+}
+
+func (s *Set) unsureDeletes() (n int) {
+	for _, d := range s.deletes {
+		if d.unsure {
+			n++
+		}
+	}
+	return n
 }
 
 // counted returns the text for one, or the format for more with their number.

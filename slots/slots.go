@@ -252,12 +252,7 @@ func (s *Set) pending(states ...state) (n int) {
 // Settled reports whether the lease's mark may go when the term ends in order: no number may
 // be skipped, no request is under way or unanswered, and none of an earlier term may still have an effect.
 func (s *Set) Settled(now time.Time) bool {
-	for _, d := range s.deletes {
-		if d.unsure {
-			return false
-		}
-	}
-	quiet := len(s.sent) == 0 && s.pending(sending, unanswered) == 0
+	quiet := len(s.sent) == 0 && s.unsureDeletes() == 0 && s.pending(sending, unanswered) == 0
 	skips := s.marked && len(s.failed) > 0
 	return quiet && !skips && !now.Before(s.past())
 }

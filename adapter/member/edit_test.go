@@ -86,7 +86,6 @@ func TestEqualTarget(t *testing.T) {
 func TestOverrideIsEdited(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()
 	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate, TemplateOnly: true}
-	w.target.Revision.TemplateHash, w.policy.Revision.TemplateHash = "", adapter.TemplateHash(&w.target.Job.Spec)
 	w.overrides = map[string]member.Override{"a": {Pod: member.PodOverrides{NodeSelector: map[string]string{"disk": "hdd"}}}}
 	w.track()
 	w.demand = 1

@@ -76,8 +76,6 @@ func newOwner(target adapter.Target, overrides map[string]Override) (*owner, err
 	if err := target.Validate(); err != nil {
 		return nil, err
 	}
-	// An override is no new revision.
-	target.Revision.TemplateHash = cmp.Or(target.Revision.TemplateHash, adapter.TemplateHash(&target.Job.Spec))
 	return &owner{target, overrides}, nil
 }
 

@@ -12,7 +12,9 @@ import (
 
 // A Config holds the settings of a ScaledJob: see [manifest.Config].
 type Config struct {
-	// Target is for [adapter.Tracker.Track], [adapter.List] and [adapter.Observe].
+	// Target is for [adapter.Tracker.Track], [adapter.List] and [adapter.Observe]. The caller sets
+	// Target.Revision.TemplateHash to [adapter.TemplateHash] of spec.jobTargetRef as the API server serves
+	// it: an edit of anything else, such as the maximum, deletes no Job. Without it no edit does.
 	// No field of a ScaledJob sets Target.StuckAfter: at 0 no Job is stuck.
 	Target          adapter.Target
 	PollingInterval time.Duration
@@ -29,6 +31,7 @@ type Config struct {
 // generation.
 func Configure(s *manifest.ScaledJob, targets map[string]float64) (Config, error) {
 	c, err := s.Config(targets)
+	c.Rollout.TemplateOnly = true // KEDA compares generations only
 	return Config{
 		Target: adapter.Target{
 			Owner:                adapter.OwnerOf(s, manifest.GroupVersionKind),

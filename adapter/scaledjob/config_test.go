@@ -146,17 +146,24 @@ func jobOf(owner *manifest.ScaledJob, name, generation string) *batchv1.Job {
 
 var options = adapter.Options{Selector: scaledjob.Selector}
 
+// KEDA's Jobs count. They say nothing about their template, so that none is outdated, except as KEDA decides.
 func TestJobsOfKEDACount(t *testing.T) {
 	s := read(t, minimal)
 	target := config(t, s).Target
-	for generation, deleted := range map[string]int{"1": 1, "2": 0} {
-		client := newCluster(jobOf(s, "consumer-x7k2p", generation))
+	target.Revision.TemplateHash = "new"
+	for _, test := range []struct {
+		generation string
+		asKEDA     bool
+		deleted    int
+	}{{"1", false, 0}, {"2", false, 0}, {"1", true, 1}, {"2", true, 0}} {
+		target.Rollout.TemplateOnly = !test.asKEDA
+		client := newCluster(jobOf(s, "consumer-x7k2p", test.generation))
 		jobs, err := adapter.List(context.Background(), client, target, options)
 		require.NoError(t, err)
 		counts, known := jobs.Counts(s.UID, noon)
 		require.True(t, known)
 		require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts)
-		require.Len(t, jobs.Plan(s.UID, nil, noon).Delete, deleted)
+		require.Len(t, jobs.Plan(s.UID, nil, noon).Delete, test.deleted)
 	}
 }
 
@@ -204,4 +211,59 @@ func TestPendingPodConditions(t *testing.T) {
 			require.ErrorContains(t, err, "a tracker with Options.Pods", "they would have no effect")
 		}
 	}
+}
+
+// An edit deletes the Jobs that it concerns: not one of the maximum, of a trigger or of the time to live. Jobs
+// of an older release of this program have another annotation, and are never outdated; a controller that has
+// not seen the edit outdates nothing.
+func TestEdits(t *testing.T) {
+	s := read(t, minimal)
+	template := func(change func(map[string]any)) string {
+		value := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "i:1"}}}}}
+		change(value)
+		return adapter.TemplateHash(value)
+	}
+	created := config(t, s).Target
+	created.Revision.TemplateHash = template(func(map[string]any) {})
+	job := created.NewJob(1)
+	job.UID, job.ResourceVersion = "1", "1"
+	for _, test := range []struct {
+		name    string
+		edit    func(*adapter.Target)
+		deletes int
+	}{
+		{"nothing", func(*adapter.Target) {}, 0},
+		{"the maximum", func(t *adapter.Target) { t.Revision.Generation++; t.Policy.Bounds.Max = 7 }, 0},
+		{"the time to live", func(t *adapter.Target) {
+			t.Revision.Generation++
+			t.Revision.TemplateHash = template(func(v map[string]any) { v["ttlSecondsAfterFinished"] = 60 })
+		}, 0},
+		{"the image", func(t *adapter.Target) {
+			t.Revision.Generation++
+			t.Revision.TemplateHash = template(func(v map[string]any) { v["parallelism"] = 2 })
+		}, 1},
+		{"a default of a new API server", func(t *adapter.Target) {
+			t.Revision.TemplateHash = template(func(v map[string]any) { v["fieldOfTomorrow"] = "x" })
+		}, 0},
+		{"the image, as an old controller sees it", func(t *adapter.Target) {
+			t.Revision.Generation--
+			t.Revision.TemplateHash = template(func(v map[string]any) { v["parallelism"] = 2 })
+		}, 0},
+	} {
+		target := config(t, s).Target
+		target.Revision.TemplateHash = created.Revision.TemplateHash
+		test.edit(&target)
+		jobs, err := adapter.List(context.Background(), newCluster(job), target, options)
+		require.NoError(t, err)
+		require.Len(t, jobs.Plan(s.UID, nil, noon).Delete, test.deletes, test.name)
+	}
+	old := job.DeepCopy()
+	old.Annotations["scaledjob.github.io/template-hash"] = old.Annotations[adapter.AnnotationTemplateHash]
+	delete(old.Annotations, adapter.AnnotationTemplateHash)
+	target := config(t, s).Target
+	target.Revision.Generation++
+	target.Revision.TemplateHash = "another"
+	jobs, err := adapter.List(context.Background(), newCluster(old), target, options)
+	require.NoError(t, err)
+	require.Empty(t, jobs.Plan(s.UID, nil, noon).Delete, "after an upgrade")
 }

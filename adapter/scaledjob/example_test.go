@@ -111,6 +111,9 @@ func ExamplePollResult() {
 	// Output:
 	// Ready False KEDAJobCreateFailed
 	// Active True ScalerActive
+	// JobsCreated False KEDAJobCreateFailed
+	// JobsDeleted True Succeeding
+	// TriggersRead True Succeeding
 	// Paused False ScaledJobUnpaused
 	// Warning KEDAJobCreateFailed created 5 of 7 Jobs: exceeded quota
 	// Normal ScaledJobActive Active triggers: 1 of 1

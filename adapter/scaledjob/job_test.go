@@ -35,7 +35,6 @@ func TestPrototype(t *testing.T) {
 	require.Equal(t, map[string]string{"team": "shop", manifest.LabelName: "consumer", adapter.LabelOwner: string(s.UID)}, j.Labels)
 	require.Equal(t, map[string]string{
 		"note": "n", manifest.AnnotationGeneration: "2", adapter.AnnotationGeneration: "2",
-		adapter.AnnotationTemplateHash: adapter.TemplateHash(s.Spec.JobTargetRef),
 	}, j.Annotations)
 	require.Equal(t, "shop", j.Namespace)
 	require.Equal(t, "ScaledJob", j.OwnerReferences[0].Kind)

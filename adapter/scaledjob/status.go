@@ -1,7 +1,6 @@
 package scaledjob
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +13,18 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
-// Types of the conditions of a ScaledJob. They are KEDA's.
+// Types of the conditions of a ScaledJob. The first three are KEDA's.
 const (
-	ConditionReady  = "Ready"  // the ScaledJob is scaled according to its spec
+	ConditionReady  = "Ready"  // the spec is valid, and the three conditions below are True
 	ConditionActive = "Active" // a trigger is active
 	ConditionPaused = "Paused"
+	// KEDA does not have these. Each tells one fact: since when it is so, and of how many.
+	ConditionTriggersRead = "TriggersRead"
+	ConditionJobsCreated  = "JobsCreated" // creates are accepted, and answered
+	ConditionJobsDeleted  = "JobsDeleted" // deletes are accepted, and answered
 )
 
 // Reasons of conditions and events. They are KEDA's if KEDA has such a reason.
@@ -32,6 +36,7 @@ const (
 	ReasonCreateFailed  = "KEDAJobCreateFailed"
 	ReasonDeleteFailed  = "JobDeleteFailed"
 	ReasonJobsUnknown   = "JobsUnknown" // not listed, or the cache has not synced
+	ReasonSucceeding    = "Succeeding"  // of ConditionTriggersRead, ConditionJobsCreated and ConditionJobsDeleted
 	ReasonActive        = "ScalerActive"
 	ReasonInactive      = "ScalerNotActive"
 	ReasonUnknown       = "UnknownState"
@@ -48,32 +53,28 @@ const (
 // with unknown Jobs and without an active trigger.
 type PollResult struct {
 	Decision scaling.Decision // ignored if Invalid is set
+	Holds    []slots.Hold     // of the plan, such as creates without an answer
 	Result   adapter.Result
 	Invalid  error // the error of Config
 	Unread   error // why metrics could not be read
 	Applied  error // the error of Apply; an [adapter.ErrOutdated] is no failure
 }
 
-// Conditions returns the conditions before with new values of Ready, Active and
-// Paused. Each has the generation of the ScaledJob and the time at which its status
-// last changed. Conditions of other types stay.
+// Conditions returns the conditions before with new values of all types above. Each has the generation
+// of the ScaledJob and the time at which its status last changed. Conditions of other types stay.
 //
 // If the plan was outdated and nothing failed, all conditions stay: the poll is
 // decided anew.
 func (p PollResult) Conditions(before []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	after := slices.Clone(before)
-	applied := p.Applied
-	p.Applied = adapter.WithoutOutdated(applied)
-	if applied != nil && p.Applied == nil && p.Invalid == nil {
+	outdated := p.Applied != nil && adapter.WithoutOutdated(p.Applied) == nil
+	if outdated && p.Invalid == nil {
 		return after
 	}
-	current := []metav1.Condition{p.ready(), p.active(), p.paused()}
-	last := meta.FindStatusCondition(before, ConditionReady)
-	if p.Decision.Rule == scaling.RuleWaiting && current[0].Status == metav1.ConditionTrue && last != nil && last.Reason == ReasonCreateFailed {
-		current[0] = *last // the creates that failed wait for their next attempt
-	}
-	if p.Invalid != nil && meta.FindStatusCondition(before, ConditionPaused) != nil {
-		current = current[:2] // an invalid spec leaves the pause unknown
+	facts := p.facts()
+	current := append([]metav1.Condition{p.ready(facts), p.active()}, facts...)
+	if p.Invalid == nil || meta.FindStatusCondition(before, ConditionPaused) == nil {
+		current = append(current, p.paused()) // an invalid spec leaves the pause unknown
 	}
 	for _, c := range current {
 		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
@@ -92,26 +93,90 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-len(dots)], "") + dots
 }
 
-func (p *PollResult) ready() metav1.Condition {
-	condition := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-		return metav1.Condition{Type: ConditionReady, Status: status, Reason: reason, Message: message}
+// ready returns the conjunction of the facts. Its reason is that of the first that does not hold.
+func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
+	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The ScaledJob is valid, and its triggers can be read"}
+	if p.Invalid != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error()
+		return c
 	}
-	var create *adapter.CreateError
+	if p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
+		return c
+	}
+	var messages []string
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for _, fact := range facts {
+			if fact.Status != status {
+				continue
+			}
+			if messages = append(messages, fact.Message); len(messages) == 1 {
+				c.Status, c.Reason = fact.Status, fact.Reason
+			}
+		}
+	}
+	if len(messages) > 0 {
+		c.Message = strings.Join(messages, "\n")
+	}
+	return c
+}
+
+// facts returns a condition for each thing that can fail by itself: creates, deletes and triggers.
+func (p *PollResult) facts() []metav1.Condition {
+	creates, deletes := adapter.Failures(p.Applied)
+	return []metav1.Condition{
+		p.requests(ConditionJobsCreated, ReasonCreateFailed, creates, createHolds),
+		p.requests(ConditionJobsDeleted, ReasonDeleteFailed, deletes, deleteHolds),
+		p.triggers(),
+	}
+}
+
+// Holds that tell of requests that fail or are not answered. A fault that lasts is in a hold between two attempts.
+var (
+	createHolds = []slots.Reason{slots.CreatesUnanswered, slots.BackingOff, slots.NumberFailed, slots.NumbersSkipped}
+	deleteHolds = []slots.Reason{slots.DeleteUnanswered, slots.DeletesPaused, slots.DeletesRefused, slots.HistoryWaiting}
+)
+
+// requests returns the condition about creates or deletes: from the errors of this poll, else from what
+// still holds of earlier ones.
+func (p *PollResult) requests(kind, failed string, err error, holds []slots.Reason) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: ReasonSucceeding, Message: "No request fails"}
+	if p.Invalid != nil {
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no request is sent"
+		return c
+	}
+	var messages []string
+	if err != nil {
+		c.Reason, messages = failed, append(messages, err.Error())
+	}
+	for _, h := range p.Holds {
+		if !slices.Contains(holds, h.Reason) {
+			continue
+		}
+		if messages = append(messages, h.Text); len(messages) == 1 {
+			c.Reason = string(h.Reason)
+		}
+	}
+	if len(messages) > 0 {
+		c.Status, c.Message = metav1.ConditionFalse, strings.Join(messages, "; ")
+	}
+	return c
+}
+
+// triggers returns the condition about the triggers.
+func (p *PollResult) triggers() metav1.Condition {
+	c := metav1.Condition{Type: ConditionTriggersRead, Status: metav1.ConditionTrue, Reason: ReasonSucceeding}
 	switch d := &p.Decision.Trace.Demand; {
 	case p.Invalid != nil:
-		return condition(metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error())
-	case p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone:
-		return condition(metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted")
-	case errors.As(p.Applied, &create):
-		return condition(metav1.ConditionFalse, ReasonCreateFailed, p.Applied.Error())
-	case p.Applied != nil:
-		return condition(metav1.ConditionFalse, ReasonDeleteFailed, p.Applied.Error())
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
 	case d.Read == 0 && d.Metrics > 0:
-		return condition(metav1.ConditionFalse, ReasonTriggers, p.unread("No trigger could be read"))
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonTriggers, p.unread("No trigger could be read")
 	case d.Read < d.Metrics:
-		return condition(metav1.ConditionUnknown, ReasonSomeTriggers, p.unread("Some triggers could not be read"))
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonSomeTriggers, p.unread("Some triggers could not be read")
+	default:
+		c.Message = fmt.Sprintf("Triggers read: %d of %d", d.Read, d.Metrics)
 	}
-	return condition(metav1.ConditionTrue, ReasonReady, "The ScaledJob is valid, and its triggers can be read")
+	return c
 }
 
 func (p *PollResult) unread(message string) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -67,7 +68,7 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := tt.result.Conditions(nil, 7, noon)
-			require.Len(t, c, 3)
+			require.Len(t, c, 6)
 			for kind, want := range map[string]string{"Ready": tt.ready, "Active": tt.active, "Paused": tt.paused} {
 				got := meta.FindStatusCondition(c, kind)
 				require.Equal(t, want, string(got.Status)+" "+got.Reason)
@@ -83,7 +84,7 @@ func TestConditionsKeepTheirTimeAndOthers(t *testing.T) {
 	good := scaledjob.PollResult{Decision: decision(false, metrics(false)...)}
 	first := append(good.Conditions(nil, 1, noon), metav1.Condition{Type: "Other", Status: metav1.ConditionTrue})
 	second := good.Conditions(first, 2, noon.Add(time.Hour))
-	require.Len(t, second, 4)
+	require.Len(t, second, 7)
 	require.True(t, second[0].LastTransitionTime.Time.Equal(noon), "the status is the same")
 	require.Equal(t, int64(2), second[0].ObservedGeneration)
 	require.Equal(t, int64(1), first[0].ObservedGeneration, "the argument was changed")
@@ -216,4 +217,48 @@ func TestCreatedOnce(t *testing.T) {
 	second, events := poll()
 	require.Equal(t, adapter.Result{Existing: 3}, second.Result)
 	require.Empty(t, events)
+}
+
+// Each fact has a condition of its own, and Ready is their conjunction: a trigger's error hides no create
+// that backs off, and half of the creates or a single delete that hang are told.
+func TestConditionsOfFacts(t *testing.T) {
+	refused := &adapter.CreateError{Wanted: 3, Err: errors.New("exceeded quota")}
+	hold := func(reason slots.Reason) slots.Hold {
+		return slots.Hold{Reason: reason, Text: "text of " + string(reason), Count: 3}
+	}
+	for _, tt := range []struct {
+		name                      string
+		result                    scaledjob.PollResult
+		ready                     string
+		creates, deletes, trigger string
+	}{
+		{"a trigger and creates", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Applied: refused},
+			"False KEDAJobCreateFailed created 0 of 3 Jobs: exceeded quota\nNo trigger could be read", "False KEDAJobCreateFailed", "True Succeeding", "False TriggerError"},
+		{"creates that wait", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Holds: []slots.Hold{hold(slots.BackingOff)}},
+			"False BackingOff text of BackingOff\nNo trigger could be read", "False BackingOff", "True Succeeding", "False TriggerError"},
+		{"half of the creates hang", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.CreatesUnanswered)}},
+			"False CreatesUnanswered text of CreatesUnanswered", "False CreatesUnanswered", "True Succeeding", "True Succeeding"},
+		{"a delete hangs", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.New("delete Job a: no answer")},
+			"False JobDeleteFailed delete Job a: no answer", "True Succeeding", "False JobDeleteFailed", "True Succeeding"},
+		{"a delete hung", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.DeletesPaused)}},
+			"False DeletesPaused text of DeletesPaused", "True Succeeding", "False DeletesPaused", "True Succeeding"},
+		{"both", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.Join(errors.New("delete Job a: no answer"), refused)},
+			"False KEDAJobCreateFailed created 0 of 3 Jobs: exceeded quota\ndelete Job a: no answer", "False KEDAJobCreateFailed", "False JobDeleteFailed", "True Succeeding"},
+		{"a moment's hold", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.DeletePending)}},
+			"True ScaledJobReady The ScaledJob is valid, and its triggers can be read", "True Succeeding", "True Succeeding", "True Succeeding"},
+		{"invalid", scaledjob.PollResult{Invalid: errors.New("spec.triggers: none")},
+			"False ScaledJobCheckFailed spec.triggers: none", "Unknown UnknownState", "Unknown UnknownState", "Unknown UnknownState"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := tt.result.Conditions(nil, 7, noon)
+			for kind, want := range map[string]string{
+				scaledjob.ConditionJobsCreated: tt.creates, scaledjob.ConditionJobsDeleted: tt.deletes, scaledjob.ConditionTriggersRead: tt.trigger,
+			} {
+				got := meta.FindStatusCondition(c, kind)
+				require.Equal(t, want, string(got.Status)+" "+got.Reason, kind)
+			}
+			ready := meta.FindStatusCondition(c, scaledjob.ConditionReady)
+			require.Equal(t, tt.ready, string(ready.Status)+" "+ready.Reason+" "+ready.Message)
+		})
+	}
 }

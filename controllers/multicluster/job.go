@@ -10,8 +10,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -62,6 +64,9 @@ func newJob(p *poller) subject {
 func (j *job) read() {
 	object, meta, err := api.Read[api.DistributedScaledJob](j.current)
 	object.Meta = meta
+	if template, found, problem := unstructured.NestedMap(j.current.Object, "spec", "scaledJobSpec", "jobTargetRef"); found && problem == nil {
+		object.TemplateHash = adapter.TemplateHash(template)
+	}
 	if j.config, j.invalid = object.Config(); err != nil {
 		j.invalid = err
 	}

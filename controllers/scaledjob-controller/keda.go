@@ -86,11 +86,12 @@ func (c *controller) watchLabels() error {
 }
 
 // as changes a target for the decisions of a release of KEDA. Under custom, KEDA does not keep the
-// maximum.
+// maximum. KEDA takes each edit of the spec for one of the Jobs.
 func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.ScaledJob {
 	if o.release == nil {
 		return nil
 	}
+	target.Rollout.TemplateOnly = false
 	j := job.KEDA()
 	r := o.release.Replicas(j)
 	if target.Policy.Bounds.Max = r.Min + r.QueueMax; j.Spec.ScalingStrategy.Strategy == "custom" {

@@ -44,7 +44,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 			return plan, nil // the edit has scheduled the next poll
 		}
 		t.transition.decide(&plan, spec.keda, metrics)
-		result.Decision = plan.Decision
+		result.Decision, result.Holds = plan.Decision, plan.Holds
 	}
 	return plan, func(applied adapter.Result, err error) time.Duration {
 		result.Result, result.Applied = applied, err

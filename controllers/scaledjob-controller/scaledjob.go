@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/keda"
@@ -24,6 +25,7 @@ type stored struct {
 	metav1.ObjectMeta        // names, UID, versions, generation, deletion and finalizers
 	manifest          []byte // JSON of the fields that users write
 	status            []byte // JSON
+	templateHash      string // of spec.jobTargetRef, as the API server serves it
 }
 
 // store returns the informer's form of an object.
@@ -49,6 +51,11 @@ func store(object any) (any, error) {
 			metadata["annotations"] = annotations
 		}
 		manifest["metadata"] = metadata
+	}
+	if spec, ok := manifest["spec"].(map[string]any); ok {
+		if template, ok := spec["jobTargetRef"].(map[string]any); ok {
+			s.templateHash = adapter.TemplateHash(template)
+		}
 	}
 	var err error
 	if s.manifest, err = json.Marshal(manifest); err == nil && u.Object["status"] != nil {

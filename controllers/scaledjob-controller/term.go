@@ -173,7 +173,7 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 		config, err = scaledjob.Configure(job, nil)
 	}
 	is := &spec{generation: s.Generation, invalid: err, interval: unreadable}
-	if err == nil {
+	if config.Target.Revision.TemplateHash = s.templateHash; err == nil {
 		is.keda = t.transition.as(job, &config.Target)
 	}
 	e.mu.Lock()

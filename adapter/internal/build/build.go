@@ -24,7 +24,7 @@ const (
 	prefix                 = "scaledjob.github.io/"
 	LabelOwner             = prefix + "owner-uid"
 	AnnotationGeneration   = prefix + "generation"
-	AnnotationTemplateHash = prefix + "template-hash"
+	AnnotationTemplateHash = prefix + "job-hash" // of before: template-hash, which depended on Go types
 )
 
 // An Owner is an adapter.Owner.
@@ -101,12 +101,50 @@ func Brief(text string) string {
 }
 
 // TemplateHash is adapter.TemplateHash.
-func TemplateHash(spec *batchv1.JobSpec) string {
-	data, err := json.Marshal(spec)
-	if err != nil { // the type holds JSON only
+func TemplateHash(template map[string]any) string {
+	template = maps.Clone(template)
+	delete(template, "ttlSecondsAfterFinished")
+	data, err := json.Marshal(canonical(template)) // with sorted keys
+	if err != nil {                                // the value came from JSON
 		panic(err)
 	}
 	return Hash(string(data), 10)
+}
+
+// canonical returns a JSON value without the fields of objects that are null or empty, innermost first.
+// Elements of lists stay.
+func canonical(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, field := range v {
+			if field = canonical(field); !empty(field) {
+				kept[key] = field
+			}
+		}
+		return kept
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = canonical(v[i])
+		}
+		return list
+	}
+	return value
+}
+
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // JobName is adapter.JobName.
@@ -170,7 +208,11 @@ func (j *Jobs) Job(number int64, labels map[string]string) *batchv1.Job {
 		metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, LabelOwner, string(o.UID))
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationGeneration, strconv.FormatInt(j.Revision.Generation, 10))
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, j.Revision.TemplateHash)
+	if hash := j.Revision.TemplateHash; hash != "" {
+		metav1.SetMetaDataAnnotation(&job.ObjectMeta, AnnotationTemplateHash, hash)
+	} else {
+		delete(job.Annotations, AnnotationTemplateHash)
+	}
 	pod := &job.Spec.Template.Spec
 	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure)
 	return job

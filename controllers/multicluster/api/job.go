@@ -23,6 +23,8 @@ type DistributedScaledJob struct {
 	Meta   `json:",inline"`
 	Spec   DistributedScaledJobSpec `json:"spec"`
 	Status json.RawMessage          `json:"status,omitempty"`
+	// TemplateHash is adapter.TemplateHash of spec.scaledJobSpec.jobTargetRef as the API server serves it.
+	TemplateHash string `json:"-"`
 }
 
 // DistributedScaledJobSpec is the spec of a DistributedScaledJob.
@@ -135,14 +137,14 @@ func (d *DistributedScaledJob) standard() *manifest.ScaledJob {
 }
 
 // target turns the target of the ScaledJob in d into the target of d. KEDA on a member must
-// not count the Jobs. The hash is computed from the template without overrides.
+// not count the Jobs. The hash is that of the template without overrides.
 func (d *DistributedScaledJob) target(t adapter.Target) adapter.Target {
 	t.Owner = adapter.OwnerOf(&d.ObjectMeta, GroupVersion.WithKind("DistributedScaledJob"))
 	t.Rollout.TemplateOnly = true
 	if t.Job != nil {
 		delete(t.Job.Labels, manifest.LabelName)
 		delete(t.Job.Annotations, manifest.AnnotationGeneration)
-		t.Revision.TemplateHash = adapter.TemplateHash(&t.Job.Spec)
+		t.Revision.TemplateHash = d.TemplateHash
 	}
 	return t
 }
