@@ -5,7 +5,7 @@ BESIDE    ?= 20m
 HOSTILE   ?= 30s
 SCALEDJOBS ?= 500
 # What make mutate changes.
-PACKAGES ?= ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda
+PACKAGES ?= ./slots ./strategy ./scaling ./history ./rollout ./placement/jobs ./placement/replicas ./placement/apportion ./placement/taint ./schedule ./keda
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.16.0
