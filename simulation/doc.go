@@ -1,16 +1,16 @@
-// Package simulation plays a policy against a workload in virtual time, to see what it
+// Package simulation plays an autoscaler against a workload in virtual time, to see what it
 // does before it runs.
 //
-// [Run] runs a scenario: a policy, queues, Jobs and clusters. Package study compares policies,
+// [Run] runs a scenario: an autoscaler, queues, Jobs and clusters. Package study compares policies,
 // measures how much load they sustain, and searches for the smallest one.
 //
-// A [Policy] decides each poll: [Scaling] by package scaling, with any strategy; [KEDA] as
+// An [Autoscaler] decides each poll: [Scaling] by package scaling, with any strategy; [KEDA] as
 // a release of KEDA; [Placement] by package placement/jobs; or a type of the program. Equal
 // scenarios have equal results, however many run at once.
 //
 // # Scenarios
 //
-// A Scenario without its policy can be written by hand. Times and distributions are text:
+// A Scenario without its autoscaler can be written by hand. Times and distributions are text:
 //
 //	duration: 8h
 //	seed: 1
@@ -42,6 +42,7 @@
 //
 //	unscheduled  pending: the cluster has no room, or starts no pods
 //	starting     pending, though it holds room
+//	warming      runs, and has not asked for an item yet
 //	working      on an item
 //	looking      for an item, for at most Wait
 //	backing off  pending: the pod failed, and its replacement is not created yet
@@ -60,15 +61,4 @@
 // can also be followed event by event ([Options].Observe).
 //
 // The examples show what goes wrong when a strategy does not fit the metric.
-//
-// # Tests
-//
-//	the summary follows from the events of each item and Job     TestAudit
-//	the items are the same under each policy                     TestSameItems
-//	equal scenarios have equal results, to the byte              TestSameBytes
-//	the maximum is kept by Scaling and Placement                 TestMax
-//	the list of Jobs agrees with their counts                    TestListEqualsCounts
-//	a run made by hand                                           TestTimeline
-//	numbers in the documents of KEDA and multi-cluster scaling   TestStory…
-//	the figures of a real run are predicted                      TestAgreesWithSimulation (make agree)
 package simulation

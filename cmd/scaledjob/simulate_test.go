@@ -180,7 +180,7 @@ func TestReportInBrowser(t *testing.T) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	defer cancel()
-	for _, width := range []int64{1920, 1280, 390} {
+	for _, width := range []int64{1280, 768, 390} {
 		for _, scheme := range []string{"light", "dark", "print"} {
 			for path, page := range pages {
 				require.NotContains(t, string(page), "<script")
@@ -261,7 +261,7 @@ func opened(t *testing.T, allocator context.Context, url string, width int64, sc
 	defer mu.Unlock()
 	require.Len(t, requests, 1, "the page itself: %s", requests)
 	require.Empty(t, problems)
-	require.Contains(t, []int{4, 3 * 7}, seen.Charts, "the loads or the measured queue, items, Jobs and waits, at %d in %s", width, scheme)
+	require.Contains(t, []int{3, 4, 3 * 7}, seen.Charts, "items, Jobs and waits, and the measured queue, at %d in %s", width, scheme)
 	require.LessOrEqual(t, seen.Right, float64(width))
 	require.LessOrEqual(t, seen.Scroll, float64(width), "nothing is cut off")
 	require.Empty(t, seen.Overlap, "at %d", width)

@@ -14,17 +14,14 @@
 // of 95 % of the items, of the undone items and of the idle time to be below 5 % of the
 // mean, or below 1 s, 1 item and 1 % of the time of the pods.
 //
-// A trace is a sample of an unknown process, which seeds do not change. Each replication
-// therefore plays a trace made of blocks of the recorded trace (block bootstrap). A block has
-// at least 20 polls, and moves by at most an hour or two blocks of the time of day. With
-// fewer than 10 blocks there are no intervals. A scenario without anything random has a
-// single run, and its numbers are exact.
+// A trace is played as it was: its arrivals are the same in each run, and only service, start-up and
+// failures vary by seed. With [Options].Resample 40 shuffled copies are played as well, which widen
+// the intervals: each is made of blocks of the trace (block bootstrap) of at least 20 polls, which move
+// by at most an hour or two blocks of the time of day; at least 10 blocks are needed. A scenario
+// without anything random has a single run, and its numbers are exact.
 //
-// # Three words
-//
-//	same         the number is equal in each run
-//	differs by   the 95 % interval of the difference excludes 0
-//	cannot tell  anything else
+// Two policies are equal in a number if it is the same in each run, different if the 95 % interval of
+// the difference excludes 0, and otherwise too close to call.
 //
 // # Capacity
 //
@@ -38,11 +35,4 @@
 // Growth is not monotone in the load: a policy that ignores the queue while Jobs of the
 // minimum are missing may fail at a low load only. So loads are tested on a grid, and each
 // change is refined to 1 %.
-//
-// # Tests
-//
-//	every probe agrees with long runs, for random workloads    TestProbesAgreeWithLongRuns
-//	intervals cover the mean of many runs                      TestCoverage
-//	waits and sustained loads are those of queueing theory     TestErlang
-//	the search agrees with an exhaustive search                TestSearchIsExhaustive
 package study

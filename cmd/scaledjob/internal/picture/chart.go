@@ -222,17 +222,6 @@ func (c *chart) area(class string, one, other []string) {
 	fmt.Fprintf(&c.b, `<path class="%s area" d="M%sL%sZ"/>`, class, strings.Join(one, "L"), strings.Join(other, "L"))
 }
 
-// mark draws a dashed line from the bottom to the top of the plot, with a text beside it.
-func (c *chart) mark(v float64, text string) {
-	at := c.x.at(v)
-	fmt.Fprintf(&c.b, `<path class="level" d="M%s %dv%d"/>`, place(at), c.top(), plot)
-	if class := "end"; at > (left+width-right)/2 {
-		c.text(at-5, float64(c.top()+14), class, text)
-	} else {
-		c.text(at+5, float64(c.top()+14), "", text)
-	}
-}
-
 // level draws a dashed line across the plot, with a text at its right end.
 func (c *chart) level(v float64, text string) {
 	at := c.y.at(v)
@@ -264,10 +253,4 @@ func number(v float64) string {
 		return fmt.Sprintf("%gk", v/1e3)
 	}
 	return fmt.Sprintf("%g", v)
-}
-
-// round3 keeps three digits.
-func round3(v float64) float64 {
-	power := math.Pow(10, 2-math.Floor(math.Log10(max(v, 1e-12))))
-	return math.Round(v*power) / power
 }

@@ -1,5 +1,5 @@
 // Package picture draws simulations as SVG: items and Jobs over time as bands over the
-// replications, the distribution of the wait, and the wait against the load.
+// replications, and the distribution of the wait.
 //
 // Up to four policies are in one chart, each in the same colour everywhere. More have a
 // chart each, with equal axes. Names are shown whole. The colours differ
@@ -11,7 +11,6 @@ package picture
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strconv"
@@ -271,67 +270,6 @@ func Waits(s *study.Study) []string {
 		}
 		return c.end()
 	})
-}
-
-// Loads draws the wait of 95 % of the items against the load in units of a rate, with the present load
-// marked. A line ends where the queue grows.
-func Loads(all []study.Capacity, unitName string, size float64) []string {
-	x, y := axis{name: "load in " + unitName, log: true, from: math.Inf(1)}, axis{log: true, times: true, from: math.Inf(1)}
-	present := 0.0
-	for i := range all {
-		for k := range all[i].Probes {
-			p := &all[i].Probes[k]
-			x.from, x.to = min(x.from, p.Load/size), max(x.to, p.Load/size)
-			if wait := p.Empty.Summary.Wait.P95; !p.Grows() {
-				y.to = max(y.to, wait)
-				y.from = min(y.from, max(wait, 1))
-			}
-		}
-		present = max(present, all[i].Present.Load/size)
-	}
-	if x.to == 0 {
-		return nil
-	}
-	y.to = max(y.to*2, 10)
-	y.from = min(math.Pow(10, math.Floor(math.Log10(y.from))), y.to/10)
-	var policies []string
-	for i := range all {
-		policies = append(policies, all[i].Policy)
-	}
-	const title = "Wait of 95 % of the items by load; dotted: the queue grows"
-	return panels(title, policies, func(title string, legend []name, some []int) string {
-		c := newChart(title, legend, x, y)
-		c.mark(present, "now "+number(round3(present)))
-		for at, i := range some {
-			c.load(colour(i), 2+1.5*float64(len(some)-1-at), &all[i], size)
-		}
-		return c.end()
-	})
-}
-
-// load draws the line of a policy, in parts where the queue does not grow.
-func (c *chart) load(class string, wide float64, of *study.Capacity, size float64) {
-	var xs, ys []float64
-	flush := func(grows float64) {
-		c.path(class, wide, xs, ys)
-		for k := range xs {
-			fmt.Fprintf(&c.b, `<circle class="%s dot" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`, class, place(c.x.at(xs[k])), place(c.y.at(ys[k])), place(1+wide),
-				html.EscapeString(fmt.Sprintf("%s at %.3g: %.3gs", of.Policy, xs[k], ys[k])))
-		}
-		if n := len(xs); n > 0 && grows > 0 {
-			c.path(class+" again", 2, []float64{xs[n-1], grows}, []float64{ys[n-1], c.y.to})
-		}
-		xs, ys = nil, nil
-	}
-	for k := range of.Probes {
-		p := &of.Probes[k]
-		if p.Grows() {
-			flush(p.Load / size)
-			continue
-		}
-		xs, ys = append(xs, p.Load/size), append(ys, p.Empty.Summary.Wait.P95)
-	}
-	flush(0)
 }
 
 // Sheet returns an SVG file with the charts below each other.

@@ -93,21 +93,6 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// The line of a policy ends where its queue grows.
-func TestLoads(t *testing.T) {
-	require.Empty(t, Loads(nil, "items/s", 1))
-	c := study.Capacity{Policy: "it", Present: study.Probe{Load: 0.3}}
-	for i, grows := range []bool{false, false, true, false, true} {
-		p := study.Probe{Load: 0.1 * float64(i+1), Empty: study.Trend{Grows: grows}}
-		p.Empty.Summary.Wait.P95 = float64(10 * i)
-		c.Probes = append(c.Probes, p)
-	}
-	chart := Loads([]study.Capacity{c}, "items/s", 1)[0]
-	require.Contains(t, wellFormed(t, chart), "now 0.3|")
-	require.Equal(t, 3, strings.Count(chart, `r="3"`), "a dot for each load at which the queue does not grow")
-	require.Equal(t, 2, strings.Count(chart, `class="p0 again line"`))
-}
-
 // Studies may be empty, and numbers of any size.
 func TestEmptyAndExtreme(t *testing.T) {
 	empty, huge := of([]string{"a"}, nil), of([]string{"huge"}, []float64{math.MaxInt64, 0})

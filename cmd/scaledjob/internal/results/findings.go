@@ -80,7 +80,7 @@ func (r *Findings) charts() []string {
 	if len(r.Measured) > 0 {
 		charts = append(charts, picture.Measured(r.Study, r.Measured)...)
 	}
-	return append(charts, picture.Loads(r.Capacities, r.units[rate].name, r.units[rate].size)...)
+	return charts
 }
 
 func writeSVG(w io.Writer, r *Findings) error {
