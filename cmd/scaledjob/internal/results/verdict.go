@@ -27,7 +27,7 @@ func (r *Findings) Judge(startup float64) {
 }
 
 // deciding are the numbers that decide between policies, the most important first.
-var deciding = []*column{columnOf("undone"), columnOf("p95"), {name: "pod time", quantity: podTime, value: (*simulation.Summary).Cost}}
+var deciding = []*column{columnOf("undone"), columnOf("p95"), columnOf("mean"), {name: "pod time", quantity: podTime, value: (*simulation.Summary).Cost}}
 
 // compare returns -1 if policy a is better than b, 1 if it is worse, and 0 if that is too close to call.
 func (r *Findings) compare(a, b int) int {
@@ -61,27 +61,27 @@ func (r *Findings) best() (best int) {
 // answer says which policy to use, and how long items wait.
 func (r *Findings) answer(best int) string {
 	name := r.Study.Samples[best].Policy
-	p95 := columnOf("p95")
-	waits := r.units.text(r.Study.Estimate(best, p95.value).Mean, wait)
+	shown, sentence := r.shownWait(best)
+	waits := fmt.Sprintf(sentence, r.units.text(r.Study.Estimate(best, shown.value).Mean, wait))
 	growth := r.growth(best)
 	if len(r.Study.Samples) == 1 {
 		name = cmp.Or(r.Scenario.Name, name)
 		if growth != "" {
 			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
 		}
-		return fmt.Sprintf("%s keeps up: 95 %% of the items wait at most %s.", name, waits)
+		return fmt.Sprintf("%s keeps up: %s.", name, waits)
 	}
 	var ties, others []string
 	for i, s := range r.Study.Samples {
 		if i == best {
 			continue
 		}
-		others = append(others, s.Policy+": "+r.outcome(i, best, p95))
+		others = append(others, s.Policy+": "+r.outcome(i, best, shown))
 		if r.compare(i, best) == 0 {
 			ties = append(ties, s.Policy)
 		}
 	}
-	switch text := fmt.Sprintf("95 %% of the items wait at most %s (%s)", waits, strings.Join(others, ", ")); {
+	switch text := fmt.Sprintf("%s (%s)", waits, strings.Join(others, ", ")); {
 	case growth != "":
 		return fmt.Sprintf("No policy keeps up. The best is %s: %s.", name, text)
 	case len(ties) > 0:
@@ -93,6 +93,24 @@ func (r *Findings) answer(best int) string {
 	default:
 		return fmt.Sprintf("Use %s: %s.", name, text)
 	}
+}
+
+// shownWait returns the wait that the answer shows: that of 95 % of the items, or the mean if only that
+// tells the policies apart.
+func (r *Findings) shownWait(best int) (*column, string) {
+	p95, mean := columnOf("p95"), columnOf("mean")
+	differs := func(c *column) bool {
+		for i := range r.Study.Samples {
+			if r.Study.Difference(i, best, c.value).Word == study.Different {
+				return true
+			}
+		}
+		return false
+	}
+	if !differs(p95) && differs(mean) {
+		return mean, "the items wait %s on average"
+	}
+	return p95, "95 %% of the items wait at most %s"
 }
 
 // equal reports whether policies of these names do the same as the best in each run.
@@ -107,11 +125,11 @@ func (r *Findings) equal(best int, names []string) bool {
 }
 
 // outcome is how long items wait under another policy, or that its queue grows.
-func (r *Findings) outcome(policy, best int, p95 *column) string {
+func (r *Findings) outcome(policy, best int, shown *column) string {
 	if r.Capacities[policy].Present.Grows() {
 		return "does not keep up"
 	}
-	text := r.units.text(r.Study.Estimate(policy, p95.value).Mean, wait)
+	text := r.units.text(r.Study.Estimate(policy, shown.value).Mean, wait)
 	if undone := r.Study.Estimate(policy, study.Undone).Mean; undone > 0 {
 		text += ", " + report.Count(undone) + " items not done"
 	}
