@@ -73,7 +73,7 @@ func (j *job) read() {
 	if j.invalid == nil {
 		j.invalid = j.members.Track(j.config.Target, j.config.Overrides)
 	}
-	if j.invalid == nil {
+	if j.invalid == nil && j.current.GetDeletionTimestamp() == nil {
 		j.invalid = j.reader.Track(j.triggers())
 	}
 }

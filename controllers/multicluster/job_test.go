@@ -46,19 +46,24 @@ spec:
     triggers: [{type: metrics-api, metadata: {url: "http://queue", valueLocation: items, targetValue: "1"}}]
 `
 
-// threeWait reads three items each time.
-type threeWait struct{}
+// threeWait is KEDA with a reading of three items each time, or with none while silent.
+type threeWait struct {
+	owners []kedametrics.Owner
+	left   []types.UID
+	silent bool
+}
 
-func (threeWait) Track(kedametrics.Owner) error { return nil }
-func (threeWait) Untrack(types.UID)             {}
-func (threeWait) Take(cache.ObjectName) (kedametrics.Reading, bool) {
-	return kedametrics.Reading{Metrics: []scaling.Metric{{Name: "queue", Value: 3, Target: 1}}}, true
+func (w *threeWait) Track(o kedametrics.Owner) error { w.owners = append(w.owners, o); return nil }
+func (w *threeWait) Untrack(uid types.UID)           { w.left = append(w.left, uid) }
+func (w *threeWait) Take(cache.ObjectName) (kedametrics.Reading, bool) {
+	return kedametrics.Reading{Metrics: []scaling.Metric{{Name: "queue", Value: 3, Target: 1}}}, !w.silent
 }
 
 // A bench is the poller of a DistributedScaledJob that has three items, with fake API
 // servers.
 type bench struct {
 	*job
+	queue  *threeWait
 	home   *fake.FakeDynamicClient
 	log    bytes.Buffer
 	member *kube.Clientset
@@ -70,7 +75,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(threeItems), &u.Object))
-	b := &bench{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), member: kube.NewClientset()}
+	b := &bench{queue: &threeWait{}, home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), member: kube.NewClientset()}
 	n := 0
 	b.member.PrependReactor("create", "jobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		n++
@@ -82,7 +87,7 @@ func newBench(t *testing.T, names ...string) *bench {
 		return false, nil, nil
 	})
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
-	c := &controller{options: newOptions(), log: log, home: "home", reader: threeWait{}, recorder: events.NewFakeRecorder(100)}
+	c := &controller{options: newOptions(), log: log, home: "home", reader: b.queue, recorder: events.NewFakeRecorder(100)}
 	c.dynamic = b.home
 	c.members = &members{controller: c}
 	for _, name := range names {
@@ -111,6 +116,30 @@ func (b *bench) jobs(t *testing.T) []batchv1.Job {
 	all, err := b.member.BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	return all.Items
+}
+
+// A reading is decided on once. KEDA reads with the pods' environment in the hub's namespace, until the object is deleted.
+func TestReadings(t *testing.T) {
+	b := newBench(t, "a")
+	b.queue.silent = true
+	require.Zero(t, b.poll(t.Context()), "until a reading comes")
+	require.Empty(t, b.jobs(t))
+	b.queue.silent = false
+	b.poll(t.Context())
+	require.Len(t, b.jobs(t), 3)
+	b.queue.silent = true
+	b.home.ClearActions()
+	require.Zero(t, b.poll(t.Context()))
+	require.Empty(t, b.home.Actions(), "the reading has been decided on")
+	require.Len(t, b.queue.owners, 1)
+	owner := b.queue.owners[0]
+	require.Equal(t, "keda.kedify.io/v1alpha1 DistributedScaledJob shop/work u1 30s c", fmt.Sprintf("%s %s %s/%s %s %v %s",
+		owner.APIVersion, owner.Kind, owner.Namespace, owner.Name, owner.UID, owner.Interval, owner.Pod.Containers[0].Name))
+	b.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	b.read()
+	b.poll(t.Context())
+	require.Len(t, b.queue.owners, 1, "not read again")
+	require.Equal(t, []types.UID{"u1"}, b.queue.left)
 }
 
 // The checkpoint with the Jobs to create is stored before the first create.
