@@ -245,6 +245,8 @@ func TestObjectStatus(t *testing.T) {
 		"membersHealthyCount": 1, "membersTotalCount": 3, "replicas": 4, "selector": "kedify-agent-distributedscaledobject=nginx", "totalCurrentReplicas": 6
 	}`, strings.TrimSpace(string(data)))
 	require.Equal(t, status, NewObjectStatus("nginx", plan, s.Clusters, status, at(40)), "later, but nothing changed")
+	s.Checkpoint, s.Now = plan.Checkpoint, at(0).Add(time.Hour)
+	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.NewPlan(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
 }
 
 // Each reason of a member has a state.
