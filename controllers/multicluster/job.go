@@ -282,7 +282,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 // tell logs actions and errors.
 func (j *job) tell(o *jobOutcome) {
 	for _, r := range o.reports {
-		if r.Created > 0 || r.Outdated > 0 || r.Duplicates > 0 || r.Pruned > 0 {
+		if deleted := r.Outdated + r.Duplicates + r.Pruned; r.Created > 0 || deleted > 0 {
 			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.Pruned)
 		}
 	}

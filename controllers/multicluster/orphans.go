@@ -60,7 +60,8 @@ func (c *controller) countOrphans() map[place]int {
 	found := map[place]int{}
 	for name, owners := range c.members.Owners() {
 		for _, orphaned := range owners {
-			if served && !exist[orphaned.Owner] && (c.Namespace == "" || orphaned.Namespace == c.Namespace) {
+			ours := c.Namespace == "" || orphaned.Namespace == c.Namespace
+			if served && ours && !exist[orphaned.Owner] {
 				found[place{orphaned.Namespace, name}] += orphaned.Jobs
 			}
 		}

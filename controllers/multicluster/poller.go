@@ -99,8 +99,9 @@ func (p *poller) guard(f func()) {
 
 // equalExceptStatus reports whether the two are equal except for the status.
 func equalExceptStatus(a, b *unstructured.Unstructured) bool {
-	return a.GetGeneration() == b.GetGeneration() && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
-		maps.Equal(a.GetLabels(), b.GetLabels()) && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
+	sameMetadata := maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && maps.Equal(a.GetLabels(), b.GetLabels())
+	sameLife := (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
+	return a.GetGeneration() == b.GetGeneration() && sameMetadata && sameLife
 }
 
 // earliest is the earlier of two times; the zero time is never.

@@ -99,7 +99,8 @@ func Check(file *clientcmdapi.Config) error {
 	} {
 		parsed, err := url.Parse(u.value)
 		plain := u.path == "cluster.server" && !strings.Contains(u.value, "://") && !strings.ContainsAny(u.value, "@ ") // host:port
-		if u.value != "" && !plain && (err != nil || parsed.Host == "" || !slices.Contains(u.schemes, parsed.Scheme)) {
+		valid := err == nil && parsed.Host != "" && slices.Contains(u.schemes, parsed.Scheme)
+		if u.value != "" && !plain && !valid {
 			problems.Add(field.Error{Path: u.path, Found: "an invalid URL", Fix: "a URL that begins with " + strings.Join(u.schemes, ", ") + " and has a host"})
 		}
 	}
