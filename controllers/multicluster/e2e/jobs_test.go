@@ -203,6 +203,40 @@ func (s *stand) failsOver(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0, 2}, q.counts(t, "size-6", one, two)) })
 }
 
+// While KEDA's operator or its metrics server is away nothing is created, which Ready reports. Soon after its return the
+// Jobs are as many as the queue asks for.
+func (s *stand) readsAgain(t *testing.T) {
+	q := s.space(t, "reads-again")
+	q.waiting("queue", 4)
+	q.job("work", weights(1, 1), "")
+	s.start(t, "-namespace", q.namespace)
+	become := func(want ...int) {
+		t.Helper()
+		begin := time.Now()
+		q.becomes(func(t *assert.CollectT) { require.Equal(t, want, q.counts(t, "work", one, two)) })
+		t.Logf("%v Jobs after %v", want, time.Since(begin).Round(time.Millisecond))
+	}
+	away := func() {
+		t.Helper()
+		q.becomes(func(t *assert.CollectT) {
+			ready, why := q.condition(t, dsj, "work", "Ready")
+			require.Equal(t, "False TriggerError", ready, why)
+		})
+	}
+	become(2, 2)
+	s.operator.Stop()
+	away()
+	q.waiting("queue", 10)
+	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
+	s.operator.Restart(t)
+	become(5, 5)
+	s.metrics.Stop()
+	away()
+	q.waiting("queue", 12)
+	s.metrics.Restart(t)
+	become(6, 6)
+}
+
 func (s *stand) pauses(t *testing.T) {
 	q := s.space(t, "pauses")
 	q.waiting("queue", 2)

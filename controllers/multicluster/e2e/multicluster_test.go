@@ -28,6 +28,7 @@ func TestMulticluster(t *testing.T) {
 		{"a create that arrives late", (*stand).arrivesLate},
 		{"priority failover", (*stand).failsOver},
 		{"pause, resume", (*stand).pauses},
+		{"KEDA away for a while", (*stand).readsAgain},
 		{"overrides", (*stand).overrides},
 		{"replicas", (*stand).rebalances},
 		{"replicas grow before others shrink", (*stand).growsFirst},
