@@ -52,10 +52,12 @@ func (s *stand) lacks(t *testing.T) {
 			"list secrets": "member registered",
 		},
 		Not: []string{
-			"get triggerauthentications",          // asked for by a worker, which this test does without
-			"get configmaps", "update configmaps", // of a worker, and for a member that is registered without a UID
-			"patch events",         // for an event that repeats
-			"update scaledobjects", // for an edit
+			"get configmaps", "update configmaps", // without KEDA, and for a member that is registered without a UID
+			"patch events", // for an event that repeats
+			// For an edit, and of what KEDA reads: TestFaults in kedametrics.
+			"get scaledobjects", "update scaledobjects", "patch scaledobjects", "delete scaledobjects", "create scaledobjects", "watch scaledobjects",
+			"list scaledobjects", "get readingtargets", "list readingtargets", "watch readingtargets", "create readingtargets", "delete readingtargets",
+			"get horizontalpodautoscalers", "list horizontalpodautoscalers", "watch horizontalpodautoscalers", "list *", "update distributedscaledjobs/finalizers",
 		},
 		Prepare: func(t *testing.T, namespace, leases, _ string) {
 			s.apply(t, namespace, fmt.Sprintf(unprivileged, namespace, leases)+fmt.Sprintf(unprivilegedObject, namespace))

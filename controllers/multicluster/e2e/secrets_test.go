@@ -25,7 +25,9 @@ import (
 // no others.
 func (s *stand) permissions(t *testing.T) {
 	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"), permissions.RepeatedEvent,
-		"get configmaps keda multicluster-members") // which the ClusterRole allows, too
+		"get configmaps keda multicluster-members", // which the ClusterRole allows, too
+		"get configmaps",                                                        // without KEDA
+		"patch keda.sh/scaledobjects", "get scaledjob.github.io/readingtargets") // of a KEDA that is away for long, and of two controllers
 	var roles []string
 	for namespace, rules := range map[string][]rbacv1.PolicyRule{"": registry.Rights(), metav1.NamespaceSystem: registry.SystemRights()} {
 		role := rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, Rules: rules}
