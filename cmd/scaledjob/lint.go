@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
@@ -21,17 +23,24 @@ import (
 
 type linter struct {
 	input.ManifestFlags
-	releases input.Releases
-	rules    bool
-	explain  string
-	ignore   []string
-	exclude  []string
-	config   string
-	overlays []string // directories for kustomize
-	charts   []string // directories for helm
-	severity input.Choice
-	failOn   input.Choice
-	output   input.Choice
+	cluster.ClusterFlags
+	releases   input.Releases
+	rules      bool
+	require    bool // a ScaledJob
+	oneline    bool
+	partitions int64
+	fix        bool
+	dryRun     bool
+	stdin      string // the file's name
+	explain    string
+	ignore     []string
+	exclude    []string
+	config     string
+	overlays   []string // directories for kustomize
+	charts     []string // directories for helm
+	severity   input.Choice
+	failOn     input.Choice
+	output     input.Choice
 }
 
 const lintLong = `Check ScaledJobs and ScheduledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
@@ -45,7 +54,11 @@ of rules. Only flags run other programs.
 
 A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
 
-The exit status is 1 if there are findings of --fail-on or worse.`
+The exit status is 1 if there are findings of --fail-on or worse, and 0 if no file has a ScaledJob, unless
+--require is given: a hook may pass any file.
+
+--fix corrects what cannot change a running ScaledJob, because the API server rejects the file without it:
+quotes, values of another type, the kind and its version. Templates and rendered manifests stay as they are.`
 
 const lintExample = `  scaledjob lint orders.yaml
   scaledjob lint deploy/
@@ -54,6 +67,9 @@ const lintExample = `  scaledjob lint orders.yaml
 
   # for the release that runs in the cluster, and for the next one
   scaledjob lint deploy/ --release 2.18,2.21
+
+  # quotes and the like, first as a preview
+  scaledjob lint deploy/ --fix --dry-run
 
   # in GitHub Actions, with annotations in the pull request
   scaledjob lint deploy/ -o github --fail-on warning
@@ -81,6 +97,15 @@ func newLint() *cobra.Command {
 	}
 	l.AddFiles(c)
 	l.releases.AddSeveral(c, "release", "check for this")
+	l.releases.AllowCluster()
+	c.Flag("release").Usage += "; cluster is that of the operator's image"
+	l.ClusterFlags.Add(c)
+	c.Flags().Int64Var(&l.partitions, "partitions", 0, "`number` of partitions of each topic, which limits the Jobs of kafka and others")
+	c.Flags().BoolVar(&l.require, "require", false, "fail if no file has a ScaledJob")
+	c.Flags().BoolVar(&l.oneline, "oneline", false, "print a line for each finding, without the line at fault")
+	c.Flags().StringVar(&l.stdin, "stdin-filename", "", "`name` of the file that standard input has, for findings and for the objects beside it")
+	c.Flags().BoolVar(&l.fix, "fix", false, "correct what cannot change a running ScaledJob, and print the other findings")
+	c.Flags().BoolVar(&l.dryRun, "dry-run", false, "with --fix, print the changes and write nothing")
 	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and check nothing")
 	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
 	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
@@ -144,7 +169,13 @@ func (l *linter) inputs(ctx context.Context, args []string, stdin io.Reader) (so
 	if len(l.overlays)+len(l.charts) > 0 && len(args)+len(l.Files) == 0 {
 		return sources, problems
 	}
+	l.Any = true
 	read, err := l.Sources(args, stdin)
+	for i := range read {
+		if read[i].Name == input.StandardInput && l.stdin != "" {
+			read[i].Name = l.stdin
+		}
+	}
 	return append(sources, read...), errors.Join(problems, err)
 }
 
@@ -153,7 +184,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	if err != nil {
 		return err
 	}
-	profiles, err := l.profiles()
+	profiles, err := l.profiles(c.Context())
 	if err != nil {
 		return err
 	}
@@ -164,19 +195,64 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	}
 	var files []lint.File
 	for _, s := range sources {
-		files = append(files, lint.File{Name: s.Name, Data: s.Data})
-	}
-	if l.Repository.Unrendered() && !slices.ContainsFunc(files, func(f lint.File) bool { return input.HasKEDA(bytes.NewReader(f.Data)) }) {
-		files = nil // such as the values of a chart
+		files = append(files, lint.File{Name: s.Name, Data: s.Data, Rendered: s.Output()})
 	}
 	found, err := l.check(files, profiles, severity)
 	if err != nil {
 		return err
 	}
+	if l.fix {
+		if err := l.mend(out, files, &found); err != nil {
+			return err
+		}
+	}
 	if err := l.write(out, &found); err != nil {
 		return err
 	}
-	return input.Outcome(found.Worst() >= severities[l.failOn.Text], problems)
+	none := found.ScaledJobs+found.Scheduled == 0
+	if none {
+		fmt.Fprintf(c.ErrOrStderr(), "scaledjob: no ScaledJob in %s\n", report.Plural(len(sources), "file"))
+	}
+	return input.Outcome(found.Worst() >= severities[l.failOn.Text] || (none && l.require), problems)
+}
+
+// mend writes the files with the corrections that are safe, or prints them.
+func (l *linter) mend(out io.Writer, files []lint.File, found *lint.Report) (problems error) {
+	for _, f := range files {
+		fixed, n := found.Fixed(f.Name, f.Data)
+		switch {
+		case n == 0:
+		case f.Rendered:
+			problems = errors.Join(problems, fmt.Errorf("%s: rendered; correct its source", f.Name))
+		case lint.Template(f.Data):
+			problems = errors.Join(problems, fmt.Errorf("%s: a template; correct it by hand", f.Name))
+		case l.dryRun:
+			fmt.Fprintf(out, "--- %s\n+++ %s\n", f.Name, f.Name)
+			after := bytes.SplitAfter(fixed, []byte("\n"))
+			for i, line := range bytes.SplitAfter(f.Data, []byte("\n")) {
+				if !bytes.Equal(line, after[i]) {
+					fmt.Fprintf(out, "@@ -%d +%d @@\n-%s\n+%s\n", i+1, i+1, bytes.TrimRight(line, "\r\n"), bytes.TrimRight(after[i], "\r\n"))
+				}
+			}
+		default:
+			problems = errors.Join(problems, replaceFile(f.Name, fixed))
+			found.Drop(f.Name)
+			fmt.Fprintf(out, "%s: %s corrected\n", f.Name, report.Plural(n, "finding"))
+		}
+	}
+	return problems
+}
+
+// replaceFile writes a file that exists, with its permissions.
+func replaceFile(name string, data []byte) error {
+	info, err := os.Stat(name)
+	if err == nil {
+		err = os.WriteFile(name, data, info.Mode().Perm())
+	}
+	if err != nil {
+		return input.FileError(name, err)
+	}
+	return nil
 }
 
 // write prints the findings in the format of the output.
@@ -189,6 +265,7 @@ func (l *linter) write(out io.Writer, found *lint.Report) error {
 	if w, ok := out.(*report.Writer); ok {
 		w.Colors, w.Commands = found.Color, l.output.Text == "github"
 	}
+	found.OneLine = l.oneline
 	write := map[string]func(io.Writer) error{
 		"text": found.WriteText, "json": found.WriteJSON, "github": found.WriteGitHub, "sarif": found.WriteSARIF,
 	}[l.output.Text]
@@ -198,7 +275,7 @@ func (l *linter) write(out io.Writer, found *lint.Report) error {
 	if l.output.Text == "text" || l.output.Text == "github" {
 		l.Repository.Summary(out, "")
 	}
-	if l.output.Text == "text" {
+	if l.output.Text == "text" && found.ScaledJobs > 0 {
 		fmt.Fprintf(out, "checked for KEDA %s\n", l.releases.String())
 	}
 	return nil
@@ -206,7 +283,7 @@ func (l *linter) write(out io.Writer, found *lint.Report) error {
 
 // check returns the findings with the severities of the settings.
 func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[string]lint.Severity) (lint.Report, error) {
-	found := lint.Checker{Releases: profiles, ScheduledJob: scheduled.Lint}.Check(files)
+	found := lint.Checker{Releases: profiles, Partitions: l.partitions, ScheduledJob: scheduled.Lint}.Check(files)
 	if err := found.SetSeverities(severity); err != nil {
 		return found, fmt.Errorf("%s: severities: %w", l.config, err)
 	}
@@ -235,7 +312,17 @@ func (l *linter) printExplanation(out io.Writer) error {
 }
 
 // profiles are the releases to check for.
-func (l *linter) profiles() (profiles []keda.Profile, err error) {
+func (l *linter) profiles(ctx context.Context) (profiles []keda.Profile, err error) {
+	if l.releases.Cluster {
+		client, err := l.Client()
+		if err != nil {
+			return nil, err
+		}
+		operator := cluster.FindOperator(ctx, client)
+		if err := l.releases.Set(cmp.Or(operator.Release, "unknown")); err != nil {
+			return nil, fmt.Errorf("--release cluster: the image of the operator has no release: %s", strings.Join(operator.Missing, "; "))
+		}
+	}
 	for _, r := range l.releases.List {
 		if r.Profile == nil {
 			return nil, input.Usagef("--release spec: lint checks for releases of KEDA; use one such as 2.21")

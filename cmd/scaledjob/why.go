@@ -120,13 +120,42 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 		if err != nil && (!errors.Is(err, input.ErrNotText) || bytes.IndexByte(s.Data, 0) >= 0) {
 			return err
 		}
-		texts = append(texts, strings.ToValidUTF8(string(s.Data), "?")) // a log may have odd bytes of others
+		text := strings.ToValidUTF8(string(s.Data), "?") // a log may have odd bytes of others
+		if read, err := w.paste(s, text, &q); err != nil || read {
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
+			continue
+		}
+		texts = append(texts, text)
 	}
 	l := why.Read(texts...)
 	if q.Name == "" && len(q.Manifests) == 1 {
 		return w.explain(ctx, out, l, q, q.Manifests[0].Name)
 	}
 	return w.explain(ctx, out, l, q, q.Name)
+}
+
+// paste reads a text that is no log but what kubectl prints about ScaledJobs.
+func (w *whyCommand) paste(s input.Source, text string, q *why.Question) (read bool, err error) {
+	pastes, err := why.ReadPaste(text)
+	if err != nil {
+		return false, err
+	}
+	if pastes == nil && s.HasScaledJob() {
+		found, _, err := s.Manifests()
+		if err != nil {
+			return false, err
+		}
+		for _, m := range found {
+			var status struct{ Conditions []why.Condition }
+			_ = json.Unmarshal(m.Spec.Status, &status) // an older release has none
+			q.Manifests = append(q.Manifests, m.Spec)
+			pastes = append(pastes, &why.Paste{Name: m.Name(), Namespace: m.Spec.Namespace, Live: why.Live{Conditions: status.Conditions}})
+		}
+	}
+	q.Pasted = append(q.Pasted, pastes...)
+	return pastes != nil, nil
 }
 
 // explain reads the past of a ScaledJob, or of all without a name, and writes the bundle, if one is

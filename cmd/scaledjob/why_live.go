@@ -178,6 +178,9 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 	jobs := owned.KedaJobs()
 	counts := r.profile.Count(m.KEDA, jobs)
 	live.Running, live.Pending, live.Counted = counts.Running, counts.Pending, true
+	for _, s := range owned.States() {
+		live.States = append(live.States, why.Cause{ID: s.ID, Basis: why.Observed, Text: s.Text, Fix: s.Fix})
+	}
 	for i := range jobs {
 		old := time.Since(owned.Jobs[i].CreationTimestamp.Time) >= why.StuckAfter
 		if old && counts.Pending == counts.Running && r.profile.Count(m.KEDA, jobs[i:i+1]).Running > 0 {

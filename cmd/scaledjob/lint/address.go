@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -52,16 +54,20 @@ func (j *job) texts(parameters map[string][]string, f func(position place, name,
 }
 
 func urlInvalid(j *job) {
-	j.texts(urls, func(position place, name, text string) {
-		u, err := url.Parse(text)
+	j.texts(urls, func(position place, name, value string) {
+		u, err := url.Parse(value)
 		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 			return
 		}
-		fix := fmt.Sprintf("Write a URL such as http://%s", strings.TrimLeft(text, ":/"))
-		if err == nil && u.Scheme != "" && u.Host != "" {
+		fix, text := fmt.Sprintf("Write a URL such as http://%s", strings.TrimLeft(value, ":/")), "KEDA cannot send requests to it, and each poll fails"
+		var broken *url.Error
+		switch {
+		case errors.As(err, &broken) && strings.Contains(value, "://"):
+			fix, text = "Correct the URL, with %20 for a space and %25 for %", broken.Err.Error()+": "+text
+		case err == nil && u.Scheme != "" && u.Host != "":
 			fix = "Write a URL that begins with http:// or https://"
 		}
-		j.find(position, fix, effect{text: "KEDA cannot send requests to it, and each poll fails"})
+		j.find(position, fix, effect{text: text})
 	})
 }
 
@@ -119,6 +125,106 @@ func regionInvalid(j *job) {
 		if len(parts) > 3 && parts[0] == "sqs" && awsRegion.MatchString(parts[1]) && parts[1] != region {
 			j.find(j.trigger(i, "metadata", "awsRegion"), "Write "+parts[1], effect{text: "the queue is in " + parts[1] + ": the request is signed for another region, and each poll fails"})
 		}
+	}
+}
+
+// connections are the parameters whose texts are URLs of other schemes.
+var connections = map[string][]string{
+	"rabbitmq": {"host"}, "mongodb": {"connectionString"}, "postgresql": {"connection"}, "mssql": {"connectionString"}, "couchdb": {"connectionString"}, "mysql": {"connectionString"},
+	"azure-eventhub": nil, "pulsar": {"adminURL"},
+}
+
+var (
+	// portPattern matches what is behind the colon of a URL without a login.
+	portPattern = regexp.MustCompile(`^[0-9]+/`)
+	// loginPattern matches the login of a URL, up to the last @.
+	loginPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([^:@/]*:)(.*)@[^@]*$`)
+)
+
+// parameters calls f with the visible value of each parameter of a list, wherever it is given.
+func (j *job) parameters(lists map[string][]string, f func(i int, name string, v triggers.Value)) {
+	for i, t := range j.spec.Triggers {
+		for _, name := range lists[t.Type] {
+			if v := triggers.Get(t.Type, name, j.input(i)); v.State == triggers.Visible && !triggers.Placeholder.MatchString(v.Text) {
+				f(i, name, v)
+			}
+		}
+	}
+}
+
+// hostUnresolvable finds a name that only pods of one namespace resolve. KEDA's operator has a namespace of its own.
+func hostUnresolvable(j *job) {
+	if j.manifest.Namespace == "keda" { // where the operator usually runs
+		return
+	}
+	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
+		j.parameters(lists, func(i int, name string, v triggers.Value) {
+			if unescaped(v.Text) != "" {
+				return // of which the host is not known
+			}
+			for item := range strings.SplitSeq(v.Text, ",") {
+				host := hostIn(strings.TrimSpace(item))
+				word := v.Key != name && !strings.ContainsAny(v.Text, ":/=@,")                            // a stand-in for the value of a variable
+				variable := name == "host" && j.spec.Triggers[i].Type == "rabbitmq" && hostIsName(v.Text) // of which host-not-a-url is
+				if word || variable || !localName.MatchString(host) {
+					continue
+				}
+				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
+				if host == "localhost" {
+					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "localhost is the pod of KEDA's operator, which does not run the server: each poll fails"})
+					return
+				}
+				full := host + "." + cmp.Or(j.manifest.Namespace, "NAMESPACE") + ".svc"
+				if v.Secret {
+					full = "NAME.NAMESPACE.svc"
+				}
+				j.find(position, "Write "+full+" with the namespace of the server", effect{text: "KEDA's operator looks the name up in its own namespace and does not find it: each poll fails"})
+				return
+			}
+		})
+	}
+}
+
+// hostIn returns the host of a URL, of host:port, or of a driver's user:password@tcp(host:port)/name.
+func hostIn(text string) string {
+	if _, rest, hasScheme := strings.Cut(text, "://"); hasScheme {
+		text = rest
+	}
+	if login := strings.LastIndex(text, "@"); login >= 0 {
+		text = text[login+1:]
+	}
+	text = strings.TrimPrefix(text, "tcp(")
+	if end := strings.IndexAny(text, "/:?#()"); end >= 0 {
+		text = text[:end]
+	}
+	return text
+}
+
+// localName matches a host name without dots.
+var localName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+
+// unescaped returns the first character of a URL's password that ends the login, or "".
+func unescaped(text string) string {
+	m := loginPattern.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil || portPattern.MatchString(m[2]) {
+		return ""
+	}
+	if i := strings.IndexAny(m[2], "@/#?"); i >= 0 {
+		return m[2][i : i+1]
+	}
+	return ""
+}
+
+// passwordUnescaped finds a password with a character that ends the login of a URL.
+func passwordUnescaped(j *job) {
+	for _, lists := range []map[string][]string{urls, connections} {
+		j.parameters(lists, func(i int, name string, v triggers.Value) {
+			if c := unescaped(v.Text); c != "" {
+				position := j.key("spec", "triggers", i, "metadata", cmp.Or(v.Key, name))
+				position.found = "a URL whose password has " + c
+				j.find(position, fmt.Sprintf("Write %s as %s in the password", c, url.QueryEscape(c)), effect{text: "the password ends there, and KEDA cannot connect"})
+			}
+		})
 	}
 }
 

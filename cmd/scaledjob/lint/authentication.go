@@ -80,7 +80,7 @@ func (c *collector) excluded(d *document) {
 
 // groups are the kinds of KEDA and of this project, by their group.
 var groups = map[string][]string{
-	"keda.sh":             {"ScaledJob", "ScaledObject", "TriggerAuthentication", "ClusterTriggerAuthentication"},
+	"keda.sh":             {"ScaledJob", "ScaledObject", "TriggerAuthentication", "ClusterTriggerAuthentication", "KedaController"},
 	"scaledjob.github.io": {"ScheduledJob", "RunRequest"},
 }
 
@@ -98,7 +98,10 @@ func (c *collector) misspelled(d *document) {
 	kinds := groups[meant]
 	expected := slices.Contains(kinds, kind)
 	switch {
-	case kind == "" || strings.EqualFold(kind, "ScaledJob") || (companions[kind] != nil && meant == "keda.sh"):
+	case version == "" && d.node("metadata") == nil: // it may be no object of Kubernetes
+	case kind == "ScaledObject" && group == "keda.sh" && d.node("spec", "jobTargetRef") != nil:
+		c.add(wrongKind, d.place("kind"), "Write ScaledJob", effect{text: "a ScaledObject has no jobTargetRef: " + refusal})
+	case kind == "" || d.isScaledJob() || (companions[kind] != nil && meant == "keda.sh"):
 	case group == meant && kinds != nil && !expected:
 		c.add(wrongKind, d.place("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
 	case version != meant+"/v1alpha1" && (expected || (group != meant && nearest(kind, kinds) != "")):
@@ -113,8 +116,11 @@ func (c *collector) others(all documents) {
 		version, kind := d.text("apiVersion"), d.kind()
 		c.misspelled(d)
 		if want := apiVersions[kind]; want != "" && version != want && !d.foreign() {
+			if version == "" && d.node("metadata") == nil { // it may be no object of Kubernetes
+				continue
+			}
 			r := wrongVersion
-			if slices.Contains(ofKubernetes, kind) && !c.used[d] { // it may be no manifest
+			if slices.Contains(ofKubernetes, kind) && !c.used[d] {
 				r.Severity = Note
 			}
 			c.add(r, d.place("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})

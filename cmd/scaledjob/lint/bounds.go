@@ -44,13 +44,13 @@ func minIsAdditional(j *job) {
 	if minimum == nil || *minimum < 1 || maximum == nil || *minimum >= *maximum {
 		return
 	}
-	j.find(j.place("spec", "minReplicaCount"), "Leave it out if the Jobs for the queue are enough",
+	j.find(j.place("spec", "minReplicaCount"), "Write 0 if the Jobs for the queue are enough",
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: "KEDA deducts these Jobs from the running Jobs: they are in addition to the Jobs for the queue"})
+			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue, and while fewer run it ignores the queue", report.Plural(int(*minimum), "Job"))})
 }
 
 func minWithoutMax(j *job) {
-	if j.spec.MinReplicaCount == nil || j.spec.MaxReplicaCount != nil {
+	if j.spec.MinReplicaCount == nil || j.node("spec", "maxReplicaCount") != nil {
 		return
 	}
 	minimum := int64(*j.spec.MinReplicaCount)

@@ -14,12 +14,16 @@ import (
 
 // A collector gathers findings.
 type collector struct {
-	scope    scope
-	object   string // of the ScaledJob that is being looked at
-	findings []Finding
-	ignored  int
-	compared int // letters of names
-	used     map[*document]bool
+	scope      scope
+	partitions int64  // of each topic; 0 is not known
+	object     string // of the ScaledJob that is being looked at
+	findings   []Finding
+	ignored    int
+	compared   int // letters of names
+	used       map[*document]bool
+	moved      map[string]bool // fields of the ScaledJob that another finding moves to their place
+	next       edit            // of the next finding
+	judged     map[string]bool // files with a ScaledJob or ScheduledJob
 }
 
 // near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
@@ -47,7 +51,7 @@ type effect struct {
 // regardless are the rules that do not judge the form of a value, so that a tool that replaces a variable in it makes
 // no difference: they find a key, a name that occurs twice, or fields that exclude or require each other.
 var regardless = []string{
-	"annotation-unknown", "authentication-rejected", "custom-parameters-unused", "duplicate-object", "job-selector", "pending-condition-duplicate",
+	"annotation-unknown", "authentication-rejected", "placeholder", "custom-parameters-unused", "duplicate-object", "job-selector", "pending-condition-duplicate",
 	"rollout-deprecated", "rollout-deprecated-wins", "trigger-key-deprecated", "trigger-key-ineffective", "trigger-key-misplaced", "trigger-key-release",
 	"trigger-key-removed", "trigger-key-unknown", "trigger-metric-type", "trigger-name-duplicate", "trigger-parameter-missing", "trigger-rejected",
 	"unknown-field", "unsupported-feature", "variable-duplicate", "variable-unknown",
@@ -55,41 +59,54 @@ var regardless = []string{
 
 // add adds a finding, unless no effect holds in the releases in question.
 func (c *collector) add(r Rule, position place, want string, effects ...effect) {
+	if position.found == noValue && c.moved[position.path] {
+		return // one mistake is one finding
+	}
+	if triggers.Placeholder.MatchString(position.found) && !slices.Contains(regardless, r.ID) {
+		c.next = edit{}
+		return // its form is unknown, which a note says
+	}
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: position.file, Line: position.line, Column: position.column,
-		Object: report.Clean(c.object), Path: report.Clean(position.path), Found: report.Clean(position.found), Fix: report.Clean(want), hidden: position.hidden}
+		Object: clean(c.object), Path: clean(position.path), Found: clean(position.found), Fix: clean(want), hidden: position.hidden}
+	f.edit, c.next = c.next, edit{}
 	for _, e := range effects {
 		releases, affected := c.scope.affected(e.affected)
 		if !affected {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, report.Clean(e.text)})
+		f.Effects = append(f.Effects, Effect{releases, clean(e.text)})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}
-	}
-	if len(f.Effects) > 0 && triggers.Replaced.MatchString(position.found) && !slices.Contains(regardless, r.ID) {
-		f.Severity, f.Effects[0].Text = Note, "unless a tool replaces ${…}, "+f.Effects[0].Text
 	}
 	if len(f.Effects) > 0 {
 		c.findings = append(c.findings, f)
 	}
 }
 
+// clean returns a text from outside as a part of a line, with the braces of placeholders.
+func clean(text string) string { return report.Clean(braces.Replace(text)) }
+
 // scaledJobs checks each ScaledJob, and counts them.
 func (c *collector) scaledJobs(all documents) int {
-	n, x := 0, indexOf(all)
+	n, x, firsts := 0, indexOf(all), map[seat]place{}
 	c.used = x.used
 	for _, d := range all {
 		kind, want := d.kind(), manifest.GroupVersionKind
-		if !strings.EqualFold(kind, want.Kind) {
+		if !d.isScaledJob() {
 			continue
 		}
 		n++
-		c.object = d.name()
+		c.duplicateScaledJob(d, firsts)
+		c.object, c.moved = d.name(), map[string]bool{}
 		if kind != want.Kind {
+			c.edit(d.node("kind"), kind, want.Kind)
 			c.add(wrongKind, d.place("kind"), "Write "+want.Kind, effect{text: refusal})
 		}
 		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
+			if n := d.node("apiVersion"); n != nil {
+				c.edit(n, n.Value, version)
+			}
 			c.add(wrongVersion, d.place("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
 		}
 		c.check(d, x)
@@ -129,25 +146,10 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Er
 	return n
 }
 
-// noScaledJob adds a finding to each file about its content.
-func (c *collector) noScaledJob(files []File, all documents) {
-	found, first := map[string]bool{}, map[string]*document{}
-	for i := range c.findings {
-		found[c.findings[i].File] = true
-	}
-	for _, d := range slices.Backward(all) {
-		first[d.file] = d
-	}
-	for _, f := range files {
-		if found[f.Name] {
-			continue
-		}
-		position := place{file: f.Name, line: 1, column: 1, found: "no object"}
-		if d := first[f.Name]; d != nil {
-			if position = d.place("kind"); position.found == noValue {
-				position.found = "an object without a kind"
-			}
-		}
-		c.add(wrongKind, position, "Give a file with a ScaledJob of keda.sh/v1alpha1", effect{text: "there is nothing to lint"})
-	}
+// isScaledJob reports whether an object is meant to be KEDA's: other groups have a kind of this name too.
+func (d *document) isScaledJob() bool {
+	group, _, _ := strings.Cut(d.text("apiVersion"), "/")
+	own := manifest.GroupVersionKind.Group
+	similar := group == own || group == "keda.k8s.io" || !strings.Contains(group, ".") || triggers.Misspells(group, own) // a custom resource's group has a dot
+	return strings.EqualFold(d.kind(), manifest.GroupVersionKind.Kind) && similar
 }

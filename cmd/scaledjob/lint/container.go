@@ -76,10 +76,14 @@ func portInvalid(j *job, c container) {
 func limitsBelowRequests(j *job, c container) {
 	for name, request := range c.Resources.Requests {
 		limit, ok := c.Resources.Limits[name]
+		ok = ok && (!limit.IsZero() || isZero(j.in(c, "resources", "limits", string(name)).found))
 		j.check(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
 			fmt.Sprintf("it is below the request of %s: %s", request.String(), rejected))
 	}
 }
+
+// isZero reports whether a value is written as 0. A quantity that cannot be read is 0, too.
+func isZero(found string) bool { return strings.Trim(found, `"0.`) == "" }
 
 // findVolumes returns the names of the template's volumes, also as a set.
 func (j *job) findVolumes() (names []string, known map[string]bool) {
@@ -105,7 +109,16 @@ func volumeUnknown(j *job, c container) {
 }
 
 func restartPolicyMissing(j *job) {
-	position := j.place(j.pod("restartPolicy")...)
-	j.check(len(j.template.Template.Spec.Containers) > 0 && position.found == noValue, position, "Write restartPolicy: Never or restartPolicy: OnFailure",
-		"KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end")
+	position, containers := j.place(j.pod("restartPolicy")...), j.template.Template.Spec.Containers
+	if len(containers) == 0 || position.found != noValue {
+		return
+	}
+	const text = "KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end"
+	for i, c := range containers {
+		if c.RestartPolicy != nil {
+			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is the container's and not the pod's: " + text})
+			return
+		}
+	}
+	j.find(position, "Write restartPolicy: Never or restartPolicy: OnFailure", effect{text: text})
 }

@@ -38,13 +38,19 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			c.syntax(file, p, err)
 			return found
 		}
-		if c.unrendered(file, n) {
+		if c.judged[file] && c.unrendered(file, p.Text, n) {
 			continue
 		}
 		root, twice, ok := tree.Resolve(n)
+		if root == nil || (&document{root: root, keys: new(tree.Keys)}).text("kind") == "" {
+			twice = nil
+		}
 		for _, d := range twice {
 			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("the key of line %d again", d.First.Line), false},
 				"Delete one of the two", effect{text: "kubectl rejects it, and other clients silently take one of the two"})
+		}
+		if !ok && !c.judged[file] {
+			return found
 		}
 		if !ok {
 			c.add(yamlSyntax, place{file: file, line: 1 + p.Above, column: 1, found: tree.TooLarge}, "Use fewer aliases", effect{text: "lint does not read it"})
@@ -73,11 +79,17 @@ func listed(d *document) []*document {
 
 // syntax reports the line at which a part is invalid.
 func (c *collector) syntax(file string, p tree.Part, err error) {
+	if !c.judged[file] {
+		return
+	}
 	b := p.Broken(err)
+	if line, name := unseen(p.Text); line > 0 {
+		b.Line, b.Problem = line+p.Above, name
+	}
 	fix := "Correct the YAML"
 	if templated(p) {
-		fix = renderFirst
+		fix = renderFirst(p.Text)
 	}
-	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: "broken YAML, " + b.Problem}, fix,
-		effect{text: "neither KEDA nor lint can read it"})
+	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: "invalid YAML, " + b.Problem}, fix,
+		effect{text: "nothing can read it"})
 }

@@ -32,7 +32,9 @@ type lookup struct{ kind, namespace, name string }
 // An index finds documents by the objects that they provide.
 type index struct {
 	named    map[[2]string][]*document   // by kind and name
-	firsts   map[lookup]int              // the first of these in a namespace
+	provided map[lookup][]*document      // by namespace and name; anyNamespace has all
+	groups   map[seat]group              // nearest ones, cached
+	own      map[string][]string         // files of a directory, cached
 	names    map[string][]string         // by kind
 	inside   map[lookup][]string         // by kind and namespace
 	owners   map[string][]*document      // Secrets and ConfigMaps by key
@@ -43,6 +45,8 @@ type index struct {
 	places   map[*document]map[string][]any // of parameters in authentications
 	similar  map[[2]string]string           // of a missing object, by kind and name
 	used     map[*document]bool             // a ScaledJob refers to it
+
+	directories directories
 }
 
 // A checked authentication was checked for a ScaledJob, with which the others share a value.
@@ -59,8 +63,9 @@ func (x *index) first(a authentication, scope string) bool {
 }
 
 func indexOf(all documents) *index {
-	x := &index{map[[2]string][]*document{}, map[lookup]int{}, map[string][]string{}, map[lookup][]string{}, map[string][]*document{}, map[*document]*requirements{},
-		map[string]map[string]bool{}, map[lookup]string{}, map[checked]bool{}, map[*document]map[string][]any{}, map[[2]string]string{}, map[*document]bool{}}
+	x := &index{named: map[[2]string][]*document{}, provided: map[lookup][]*document{}, groups: map[seat]group{}, own: map[string][]string{}, names: map[string][]string{},
+		inside: map[lookup][]string{}, owners: map[string][]*document{}, required: map[*document]*requirements{}, users: map[string]map[string]bool{}, lists: map[lookup]string{},
+		checked: map[checked]bool{}, places: map[*document]map[string][]any{}, similar: map[[2]string]string{}, used: map[*document]bool{}, directories: directoriesOf(all)}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -68,12 +73,12 @@ func indexOf(all documents) *index {
 				x.names[kind] = append(x.names[kind], name)
 			}
 			l := lookup{kind, d.text("metadata", "namespace"), name}
-			if _, ok := x.firsts[l]; !ok {
-				x.firsts[l] = len(x.named[key])
-				if in := (lookup{kind: kind, namespace: l.namespace}); name != "" {
-					x.inside[in] = append(x.inside[in], name)
-				}
+			if in := (lookup{kind: kind, namespace: l.namespace}); x.provided[l] == nil && name != "" {
+				x.inside[in] = append(x.inside[in], name)
 			}
+			x.provided[l] = append(x.provided[l], d)
+			l.namespace = anyNamespace
+			x.provided[l] = append(x.provided[l], d)
 			x.named[key] = append(x.named[key], d)
 		}
 	}
@@ -104,26 +109,6 @@ func indexOf(all documents) *index {
 		slices.Sort(names)
 	}
 	return x
-}
-
-// find returns the document that provides an object. If there is none, any reports
-// whether the files hold other objects of the kind.
-func (x *index) find(l lookup) (found *document, others bool) {
-	candidates := x.named[[2]string{l.kind, l.name}]
-	first := len(candidates)
-	if l.namespace == "" {
-		first = 0
-	}
-	for _, namespace := range []string{l.namespace, ""} {
-		if i, ok := x.firsts[lookup{l.kind, namespace, l.name}]; ok {
-			first = min(first, i)
-		}
-	}
-	if first < len(candidates) {
-		x.used[candidates[first]] = true
-		return candidates[first], true
-	}
-	return nil, len(x.names[l.kind]) > 0
 }
 
 // provides returns the name of the object of a kind that a document makes.
@@ -192,8 +177,7 @@ func (x *index) inNamespace(l lookup) string {
 	if !ok {
 		everywhere := x.inside[lookup{kind: l.kind}] // without a namespace
 		local := slices.DeleteFunc(slices.Clone(x.inside[l]), func(name string) bool {
-			_, too := x.firsts[lookup{l.kind, "", name}]
-			return too
+			return x.provided[lookup{l.kind, "", name}] != nil
 		})
 		if l.namespace == "" { // any
 			everywhere, local = nil, slices.DeleteFunc(slices.Clone(x.names[l.kind]), func(name string) bool { return name == "" })

@@ -23,7 +23,7 @@ spec:
   maxReplicaCount: 1
   triggers:
     - type: prometheus
-      metadata: {serverAddress: "http://prometheus", query: sum(orders), threshold: 5}
+      metadata: {serverAddress: "http://metrics.io", query: sum(orders), threshold: 5}
 `
 
 // A check for all releases tells which of them do what.
@@ -56,7 +56,7 @@ func ExampleReport_WriteText() {
 	//   12 |   minReplicaCount: 10
 	//      |                    ^~
 	// job.yaml:16:85: error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number: the API server rejects it. Write "5", with the quotes. [not-a-string]
-	//   16 |       metadata: {serverAddress: "http://prometheus", query: sum(orders), threshold: 5}
+	//   16 |       metadata: {serverAddress: "http://metrics.io", query: sum(orders), threshold: 5}
 	//      |                                                                                     ^~
 	// 2 errors in 1 ScaledJob
 }

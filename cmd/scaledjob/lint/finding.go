@@ -50,6 +50,8 @@ type Finding struct {
 	Fix     string   `json:"fix"`     // an imperative sentence without a full stop
 
 	hidden bool // the line may have a password
+	named  bool // the message names the object
+	edit   edit // that mends it and cannot change a running ScaledJob; zero if there is none
 }
 
 // An Effect is a consequence in some releases of KEDA.
@@ -69,6 +71,9 @@ func (f *Finding) Message() string {
 // Problem returns the field, its value and the consequences, without a full stop.
 func (f *Finding) Problem() string {
 	var b strings.Builder
+	if f.named && f.Object != "" {
+		b.WriteString(f.Object + ": ")
+	}
 	switch {
 	case f.Path == "":
 		b.WriteString("There is " + f.Found)

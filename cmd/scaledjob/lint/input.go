@@ -80,7 +80,7 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 		return maybe, true, true
 	}
 	from, _ := j.source(&container.EnvFrom[last])
-	return j.keyValue(from.kind, from.namespace, from.name, key), true, true
+	return j.keyValue(j.file, from.kind, from.namespace, from.name, key), true, true
 }
 
 // sources are the documents of a container's envFrom.
@@ -101,12 +101,13 @@ func (j *job) findSources() sources {
 			continue
 		}
 		found.names += strings.Join([]string{"", l.kind, l.namespace, l.name, envFrom[i].Prefix}, "\n")
-		d, _ := j.objects.find(l)
-		if d == nil || d.kind() != l.kind {
+		near, _ := j.objects.nearest(l, j.file)
+		if len(near) != 1 || near[0].kind() != l.kind {
 			found.absent = i
 			continue
 		}
 		prefix := envFrom[i].Prefix
+		d := near[0]
 		if found.documents[prefix] == nil {
 			found.documents[prefix] = map[*document]int{}
 		}
@@ -145,9 +146,9 @@ func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	case from == nil:
 		return literal(env.Value)
 	case from.SecretKeyRef != nil:
-		return j.keyValue("Secret", j.manifest.Namespace, from.SecretKeyRef.Name, from.SecretKeyRef.Key)
+		return j.keyValue(j.file, "Secret", j.manifest.Namespace, from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 	case from.ConfigMapKeyRef != nil:
-		return j.keyValue("ConfigMap", j.manifest.Namespace, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key)
+		return j.keyValue(j.file, "ConfigMap", j.manifest.Namespace, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key)
 	}
 	return triggers.Value{State: triggers.Maybe}
 }
@@ -171,14 +172,28 @@ func literal(text string) triggers.Value {
 }
 
 // keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
-// another rule, and here may have a value.
-func (j *job) keyValue(kind, namespace, name, key string) (v triggers.Value) {
-	defer func() { v.Secret = kind == "Secret" }()
-	maybe := triggers.Value{State: triggers.Maybe}
-	d, _ := j.objects.find(lookup{kind, namespace, name})
-	if d == nil || d.kind() != kind || key == "" {
-		return maybe
+// another rule, and here may have a value. If several objects are equally near, it is a value that all have.
+func (j *job) keyValue(file, kind, namespace, name, key string) (v triggers.Value) {
+	near, _ := j.objects.nearest(lookup{kind, namespace, name}, file)
+	v = triggers.Value{State: triggers.Maybe}
+	for i, d := range near {
+		one := triggers.Value{State: triggers.Maybe}
+		if d.kind() == kind && key != "" {
+			one = d.value(key)
+		}
+		if i > 0 && one != v {
+			v = triggers.Value{State: triggers.Hidden}
+			break
+		}
+		v = one
 	}
+	v.Secret = kind == "Secret"
+	return v
+}
+
+// value returns the value of a key of a Secret or ConfigMap.
+func (d *document) value(key string) triggers.Value {
+	maybe, kind := triggers.Value{State: triggers.Maybe}, d.kind()
 	if d.node(encrypted) != nil {
 		return triggers.Value{State: triggers.Hidden}
 	}
@@ -231,9 +246,9 @@ func (j *job) parameter(a authentication, name string) triggers.Value {
 	object, key := d.text(path.Step("name")...), d.text(path.Step("key")...)
 	switch {
 	case path[1] == "secretTargetRef":
-		return j.keyValue("Secret", namespace, object, key)
+		return j.keyValue(d.file, "Secret", namespace, object, key)
 	case path[1] == "configMapTargetRef":
-		return j.keyValue("ConfigMap", namespace, object, key)
+		return j.keyValue(d.file, "ConfigMap", namespace, object, key)
 	case path[1] != "env":
 		return triggers.Value{State: triggers.Hidden}
 	case d.text(path.Step("containerName")...) != "":

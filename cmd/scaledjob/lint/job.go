@@ -66,7 +66,7 @@ var compared = map[string][]string{
 
 // replacedLater reports whether a tool replaces the value of a field of spec.
 func (d *document) replacedLater(field string) bool {
-	return triggers.Replaced.MatchString(spec{d}.text(field))
+	return triggers.Placeholder.MatchString(spec{d}.text(field))
 }
 
 // configOf reads the ScaledJob as adapter does, with any target for types of

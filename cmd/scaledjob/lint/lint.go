@@ -15,6 +15,8 @@ import (
 type File struct {
 	Name string // name for findings; Check does not open it
 	Data []byte
+	// Rendered is the output of a program: its findings name the object, because nobody edits its lines.
+	Rendered bool
 }
 
 // A Report is the result of Check. The zero value is the result for no files.
@@ -24,6 +26,7 @@ type Report struct {
 	Scheduled  int       // the same of ScheduledJobs
 	Ignored    int       // how many findings comments and Filter have silenced
 	Color      bool      // WriteText uses the colors of a terminal
+	OneLine    bool      // WriteText leaves out the lines at fault
 	Width      int       // columns for the lines at fault of WriteText; 0 is 100
 
 	sources map[string][]string // lines of the files
@@ -41,6 +44,8 @@ func Check(files []File, releases ...keda.Profile) Report {
 // A Checker checks files. The zero value checks ScaledJobs for all releases.
 type Checker struct {
 	Releases []keda.Profile // of KEDA; none is all that are known
+	// Partitions is the number of partitions of each topic; 0 is not known.
+	Partitions int64
 	// ScheduledJob reads the YAML of a ScheduledJob, the resource of controllers/scheduled, and returns
 	// what its controller rejects, as [field.Error], and what may surprise its author. nil checks no
 	// ScheduledJob.
@@ -53,21 +58,19 @@ type Checker struct {
 // Check does not fail: text that cannot be read is a finding. The cost grows with the
 // size of the files and the number of releases.
 func (k Checker) Check(files []File) Report {
-	c := &collector{scope: scopeOf(k.Releases)}
+	c := &collector{scope: scopeOf(k.Releases), partitions: k.Partitions, judged: judged(files), moved: map[string]bool{}}
 	var all documents
 	files = slices.Clone(files)
 	for i := range files {
 		f := &files[i]
 		f.Data = []byte(lineBreaks.Replace(string(f.Data)))
-		for _, p := range tree.Split(string(f.Data)) {
+		for _, p := range tree.Split(withoutBraces(string(f.Data))) {
 			all = append(all, c.parse(f.Name, p)...)
 		}
 	}
 	report := Report{ScaledJobs: c.scaledJobs(all), Scheduled: c.scheduledJobs(all, k.ScheduledJob)}
 	c.others(all)
-	if report.ScaledJobs+report.Scheduled == 0 {
-		c.noScaledJob(files, all)
-	}
+	c.placeholders(all)
 	c.ignores(files)
 	order := map[string]int{}
 	for i, f := range files {
@@ -84,10 +87,20 @@ func (k Checker) Check(files []File) Report {
 	})
 	report.Ignored = c.ignored
 	report.sources = map[string][]string{}
+	for i := range c.findings {
+		if f := &c.findings[i]; slices.ContainsFunc(files, func(file File) bool { return file.Name == f.File && file.Rendered }) {
+			f.named = true
+		}
+	}
 	for _, f := range files {
 		report.sources[f.Name] = strings.Split(string(f.Data), "\n")
 	}
 	return report
+}
+
+// Drop removes the findings of a file that [Report.Fixed] has mended.
+func (r *Report) Drop(file string) {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.File == file && f.edit != (edit{}) })
 }
 
 // Worst returns the highest severity among the findings, or the zero value if

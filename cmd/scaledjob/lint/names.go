@@ -70,12 +70,24 @@ func excludedLabelsSpaces(j *job) {
 }
 
 // trackingKeys mark the objects that a deployment tool created.
-var trackingKeys = []string{"app.kubernetes.io/instance", "argocd.argoproj.io/instance", "argocd.argoproj.io/tracking-id",
+var trackingKeys = []string{instanceLabel, "argocd.argoproj.io/instance", "argocd.argoproj.io/tracking-id",
 	"kubectl.kubernetes.io/last-applied-configuration"}
+
+// instanceLabel is a mark of Argo CD, and of Helm, which looks for no object by it.
+const instanceLabel = "app.kubernetes.io/instance"
+
+// ofHelm reports whether a chart sets the labels.
+func (j *job) ofHelm() bool {
+	labels, annotations := j.manifest.Labels, j.manifest.Annotations
+	return labels["app.kubernetes.io/managed-by"] == "Helm" || labels["helm.sh/chart"] != "" || labels["heritage"] == "Helm" || annotations["meta.helm.sh/release-name"] != ""
+}
 
 func trackingCopied(j *job) {
 	const text = "KEDA copies it to each Job: the deployment tool takes the Jobs as its own and may delete them"
 	for _, key := range trackingKeys {
+		if key == instanceLabel && j.ofHelm() {
+			continue
+		}
 		if value, ok := j.manifest.Labels[key]; ok {
 			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+manifest.AnnotationExcludedLabels+" (since 2.18), or delete the label",
 				effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})

@@ -51,8 +51,11 @@ func annotationUnknown(j *job) {
 			continue
 		}
 		fix := "Delete it"
-		if near := nearest(key, names); near != "" {
-			fix = "Write " + near
+		_, own, _ := strings.Cut(key, "/")
+		for _, name := range names {
+			if _, part, _ := strings.Cut(name, "/"); nearest(own, []string{part}) != "" {
+				fix = "Write " + name
+			}
 		}
 		j.find(j.key("metadata", "annotations", key), fix, effect{text: "it has no effect: KEDA does not read this annotation of a ScaledJob"})
 	}

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -50,9 +51,13 @@ func pendingConditionMisspelled(j *job) {
 		if slices.Contains(podConditions, name) || slices.Contains(gates, name) {
 			continue
 		}
-		if meant := nearest(name, podConditions); meant != "" {
-			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "Write "+meant,
-				effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
+		position := j.place("spec", "scalingStrategy", "pendingPodConditions", i)
+		switch meant := nearest(name, podConditions); {
+		case meant != "":
+			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
+		case strings.Contains(name, "Custom"):
+			j.find(position, "Delete it, or add a readinessGate of this name",
+				effect{affected: supports(keda.PendingConditions), text: "it is copied from an example, and no pod has it: every unfinished Job counts as pending"})
 		}
 	}
 }
@@ -68,8 +73,8 @@ func pendingConditionsTooEarly(j *job) {
 }
 
 func pendingConditionsSeveralPods(j *job) {
-	n, names := j.template.Parallelism, j.spec.ScalingStrategy.PendingPodConditions
-	if len(names) == 0 || !j.readsPending() || n == nil || *n < 2 {
+	names := j.spec.ScalingStrategy.PendingPodConditions
+	if len(names) == 0 || !j.readsPending() || j.podsAtOnce() < 2 {
 		return
 	}
 	j.find(j.place("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",

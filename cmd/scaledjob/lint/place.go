@@ -94,7 +94,7 @@ func describe(n *yaml.Node) string {
 	case nil:
 		return noValue
 	case string:
-		return strconv.Quote(cut(v))
+		return strconv.Quote(cut(braces.Replace(v)))
 	}
 	return cut(n.Value)
 }

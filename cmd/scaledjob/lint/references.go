@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // A reference is the use of an object in another. key is "" if the whole object is used.
@@ -21,6 +22,7 @@ type reference struct {
 	position, keyAt place
 	effect          string // of a document that is missing
 	location        string // the namespace in words
+	file            string // that refers to it
 }
 
 // referring are the fields that refer to an object, with its kind and the field with its name.
@@ -48,7 +50,7 @@ func (j *job) findReferences() []reference {
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
 			references = append(references, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
-				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails", ownNamespace})
+				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails", ownNamespace, j.file})
 		}
 	}
 	for _, a := range j.authentications() {
@@ -61,7 +63,7 @@ func (j *job) findReferences() []reference {
 				path := tree.Path{"spec", field, i}
 				name, key := path.Step("name"), path.Step("key")
 				references = append(references, reference{lookup{kind, namespace, a.document.text(name...)}, a.document.text(key...),
-					a.document.place(name...), a.document.place(key...), "KEDA reads an empty value", location})
+					a.document.place(name...), a.document.place(key...), "KEDA reads an empty value", location, a.document.file})
 			}
 		}
 	}
@@ -86,7 +88,7 @@ func (j *job) referencesBelow(effect string, path tree.Path) (references []refer
 			}
 			name := path.Step(target.name)
 			add := func(key tree.Path) {
-				references = append(references, reference{j.lookup(target.kind, j.text(name...)), j.text(key...), j.place(name...), j.place(key...), effect, ownNamespace})
+				references = append(references, reference{j.lookup(target.kind, j.text(name...)), j.text(key...), j.place(name...), j.place(key...), effect, ownNamespace, j.file})
 			}
 			add(path.Step("key"))
 			for i := range j.length(path.Step("items")...) {
@@ -130,31 +132,43 @@ func (j *job) namespaceOf(a authentication) (namespace, location string) {
 
 func (j *job) lookup(kind, name string) lookup { return lookup{kind, j.manifest.Namespace, name} }
 
-// missing returns the check for references to a kind. It is a note if no object of the kind is given.
+// missing returns the check for references to a kind: one finding for each object. It is a note if no object of the
+// kind is given.
 func missing(kind string) func(*job) {
 	return func(j *job) {
+		uses := map[lookup]int{}
 		for _, r := range j.references() {
-			d, others := j.objects.find(r.lookup)
-			if r.kind != kind || r.name == "" || d != nil {
+			uses[r.lookup]++
+		}
+		for _, r := range j.references() {
+			near, others := j.objects.nearest(r.lookup, r.file)
+			if r.kind != kind || r.name == "" || len(near) > 0 || uses[r.lookup] == 0 {
 				continue
 			}
 			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.location)
 			if others {
 				add, fix = j.find, j.objects.want(r.lookup)
 			}
-			add(r.position, fix, effect{text: fmt.Sprintf("no document has this %s: %s", kind, r.effect)})
+			text := fmt.Sprintf("no document has this %s: %s", kind, r.effect)
+			if n := uses[r.lookup]; n > 1 {
+				text = fmt.Sprintf("no document has this %s, which %d fields name: %s", kind, n, r.effect)
+			}
+			add(r.position, fix, effect{text: text})
+			uses[r.lookup] = 0
 		}
 	}
 }
 
+// missingKey finds a key that none of the nearest objects has.
 func missingKey(j *job) {
 	for _, r := range j.references() {
-		d, _ := j.objects.find(r.lookup)
-		if d == nil || r.key == "" {
-			continue
+		near, _ := j.objects.nearest(r.lookup, r.file)
+		has := func(d *document) bool {
+			found, listed := d.holds(r.key)
+			return found || !listed
 		}
-		found, listed := d.holds(r.key)
-		j.check(listed && !found, r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name), "the key does not exist: the value is empty, or pods do not start")
+		j.check(r.key != "" && len(near) > 0 && !slices.ContainsFunc(near, has), r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name),
+			"the key does not exist: the value is empty, or pods do not start")
 	}
 }
 
@@ -164,6 +178,7 @@ type authentication struct {
 	lookup   lookup
 	document *document
 	others   bool // are given
+	several  bool // documents are equally near, so that none is known to be meant
 	// otherKind is the kind of the document with this name, if it is the wrong one.
 	otherKind string
 }
@@ -179,9 +194,13 @@ func (j *job) findAuthentications() []authentication {
 		if t.AuthenticationRef.Kind == "ClusterTriggerAuthentication" {
 			a.lookup = lookup{kind: "ClusterTriggerAuthentication", name: t.AuthenticationRef.Name}
 		}
-		if a.document, a.others = j.objects.find(a.lookup); a.document == nil {
+		near, others := j.objects.nearest(a.lookup, j.file)
+		if a.others, a.several = others, len(near) > 1; len(near) == 1 {
+			a.document = near[0]
+		}
+		if len(near) == 0 {
 			for _, kind := range authenticationKinds {
-				if d, _ := j.objects.find(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
+				if d, _ := j.object(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
 					a.otherKind = kind
 				}
 			}
@@ -193,7 +212,7 @@ func (j *job) findAuthentications() []authentication {
 
 func missingAuthentication(j *job) {
 	for _, a := range j.authentications() {
-		if a.document != nil {
+		if a.document != nil || a.several || j.readsMetadata(a.trigger) {
 			continue
 		}
 		kind, hint := a.lookup.kind, ""
@@ -207,6 +226,14 @@ func missingAuthentication(j *job) {
 		}
 		add(position, fix, effect{text: fmt.Sprintf("no document has this %s%s: KEDA continues without it, and the trigger fails", kind, hint)})
 	}
+}
+
+// readsMetadata reports whether the metadata has a credential and all that the trigger needs, so that a
+// TriggerAuthentication adds nothing.
+func (j *job) readsMetadata(trigger int) bool {
+	t, newest := j.spec.Triggers[trigger], keda.Newest().Release()
+	in := triggers.Input{Metadata: t.Metadata, Environment: j.environment}
+	return triggers.HasCredential(t.Type, newest, in) && !slices.ContainsFunc(triggers.Check(t.Type, newest, in), func(p triggers.Problem) bool { return !p.Warning })
 }
 
 var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}
@@ -224,7 +251,7 @@ type variable struct {
 	place           func() place
 }
 
-// wanted holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
+// requirements holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
 // A noted one has a note: a ScaledJob may have it from an object that is not given. The containers are the places
 // of their names.
 type requirements struct {
@@ -403,7 +430,7 @@ func authenticationParameterUnknown(j *job) {
 func nameMisspelled(j *job) {
 	check := func(kind, name string, steps ...any) {
 		key := [2]string{kind, name}
-		if j.objects.find(j.lookup(kind, name)); name == "" || len(j.objects.named[key]) > 0 {
+		if j.object(j.lookup(kind, name)); name == "" || len(j.objects.named[key]) > 0 {
 			return
 		}
 		near, cached := j.objects.similar[key]

@@ -27,7 +27,7 @@ type rule struct {
 var (
 	yamlSyntax        = Rule{"yaml-syntax", Error, "the text is not YAML, or it is a template that was not rendered"}
 	duplicateKey      = Rule{"duplicate-key", Error, "a key occurs twice: the last value wins, or the API server rejects the object"}
-	wrongKind         = Rule{"wrong-kind", Error, "no file holds a ScaledJob, or a kind is misspelled"}
+	wrongKind         = Rule{"wrong-kind", Error, "a kind is misspelled"}
 	wrongVersion      = Rule{"wrong-api-version", Error, "the apiVersion is not the one of the kind, such as keda.sh/v1alpha1"}
 	unknownField      = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
 	wrongType         = Rule{"wrong-type", Error, "the value has another type than its field"}
@@ -37,9 +37,10 @@ var (
 	restartUnknown    = Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}
 	pullUnknown       = Rule{"pull-policy-unknown", Error, "Kubernetes does not know the imagePullPolicy"}
 	inTemplate        = Rule{"template-rejected", Error, "the API server rejects the Jobs: a field of the Job or of its template has a value that Kubernetes does not allow"}
-	duplicateObject   = Rule{"duplicate-object", Warning, "two documents of a file hold the same object: the one that is applied last wins"}
+	duplicateObject   = Rule{"duplicate-object", Warning, "a file, or a directory for ScaledJobs, holds the same object twice: the one that is applied last wins"}
 	scheduledInvalid  = Rule{"scheduled-job-invalid", Error, "the controller of ScheduledJobs rejects the object"}
 	scheduledSurprise = Rule{"scheduled-job-surprise", Warning, "the ScheduledJob is accepted, and may do what its author does not expect"}
+	placeholder       = Rule{"placeholder", Note, "a tool must replace a value of the ScaledJob, whose form is not checked"}
 	unknownIgnore     = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
@@ -53,6 +54,7 @@ var rules = []rule{
 	{notAString, nil},
 	{duplicateObject, nil},
 	{unknownIgnore, nil},
+	{placeholder, nil},
 	{scheduledInvalid, nil},
 	{scheduledSurprise, nil},
 	{fieldMissing, missingField},
@@ -60,7 +62,7 @@ var rules = []rule{
 
 	{Rule{"min-above-max", Error, "minReplicaCount exceeds maxReplicaCount: up to twice the maximum runs, or the queue gets no Job"}, minAboveMax},
 	{Rule{"min-uses-up-max", Warning, "minReplicaCount equals maxReplicaCount: the queue gets no Job"}, minUsesUpMax},
-	{Rule{"min-is-additional", Note, "the Jobs of minReplicaCount are in addition to the Jobs for the queue"}, minIsAdditional},
+	{Rule{"min-is-additional", Warning, "the Jobs of minReplicaCount are in addition to the Jobs for the queue, which KEDA ignores while fewer run"}, minIsAdditional},
 	{Rule{"min-without-max", Warning, "minReplicaCount is set and maxReplicaCount is not: the minimum is added to 100, or the operator panics"}, minWithoutMax},
 	{Rule{"min-negative", Error, "minReplicaCount is negative"}, minNegative},
 	{Rule{"max-below-1", Error, "maxReplicaCount is below 1: the queue gets no Job"}, maxBelow1},
@@ -83,7 +85,7 @@ var rules = []rule{
 	{Rule{"min-hides-demand", Warning, "accurate and eager deduct pending Jobs of the minimum from the Jobs for the queue"}, minHidesDemand},
 
 	{Rule{"pending-condition-duplicate", Error, "a pending condition is listed twice: Jobs never stop counting as pending"}, pendingConditionDuplicate},
-	{Rule{"pending-condition-misspelled", Error, "a pending condition resembles a condition of Kubernetes, and no pod ever has it"}, pendingConditionMisspelled},
+	{Rule{"pending-condition-misspelled", Error, "a pending condition is one that no pod has: misspelled, or copied from an example"}, pendingConditionMisspelled},
 	{Rule{"pending-conditions-too-early", Warning, "the pending conditions hold before a container runs"}, pendingConditionsTooEarly},
 	{Rule{"pending-conditions-several-pods", Warning, "with parallelism, KEDA before 2.18 adds up the pending conditions of all pods"}, pendingConditionsSeveralPods},
 	{Rule{"pending-conditions-unused", Note, "the strategy does not use pending Jobs, so that pendingPodConditions has no effect"}, pendingConditionsUnused},
@@ -142,6 +144,8 @@ var rules = []rule{
 	{Rule{"trigger-url-invalid", Warning, "a URL does not begin with http:// or https://"}, urlInvalid},
 	{Rule{"trigger-address-invalid", Warning, "an address has no port, or has a scheme, or a port is not from 1 to 65535"}, addressInvalid},
 	{Rule{"trigger-region-invalid", Warning, "awsRegion is not the name of a region, or the queue is in another region"}, regionInvalid},
+	{Rule{"trigger-host-unresolvable", Warning, "KEDA's operator cannot resolve a host name without its namespace"}, hostUnresolvable},
+	{Rule{"trigger-password-unescaped", Error, "a password in a URL has a character that ends it"}, passwordUnescaped},
 	{Rule{"trigger-variable-as-value", Warning, "a value is the name of a variable of the container and not its value"}, eachTrigger(variableAsValue)},
 	{Rule{"trigger-credentials-missing", Warning, "a trigger for AWS has no credentials"}, eachTrigger(credentialsMissing)},
 	{Rule{"metric-unknown", Note, "no document shows the protocol of a RabbitMQ trigger"}, eachTrigger(metricUnknown)},
@@ -155,6 +159,10 @@ var rules = []rule{
 	{Rule{"activation-invalid", Error, "the activation threshold is negative or not a number"}, numberInvalid(true, "KEDA rejects it, or is active with an empty queue")},
 	{Rule{"activation-hides-items", Warning, "the activation threshold reaches the target: items that would fill a Job get none"}, activationHidesItems},
 	{Rule{"cron-repeats-jobs", Note, "only cron triggers: a Job that ends within the window is created again, unlike a CronJob's"}, cronRepeatsJobs},
+	{Rule{"cron-window-long", Warning, "the window of a cron trigger lasts longer than a day, or never begins or ends"}, eachTrigger(cronWindowLong)},
+	{Rule{"stream-never-starts", Warning, "the trigger counts entries that a running Job has read, and without one nobody reads"}, eachTrigger(streamNeverStarts)},
+	{Rule{"pipelines-placeholder", Note, "Azure Pipelines queues no job in a pool without a registered agent"}, eachTrigger(pipelinesPlaceholder)},
+	{Rule{"partitions-limit", Warning, "the partitions of --partitions limit the Jobs below maxReplicaCount"}, eachTrigger(partitionsLimit)},
 	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, eachTrigger(hostNotAURL)},
 	{Rule{"calculation-compares-queues", Warning, "several triggers have different targets, and KEDA compares their queue lengths"}, calculationComparesQueues},
 	{Rule{"calculation-caps-first", Note, "avg caps the Jobs of each trigger before it takes the mean"}, calculationCapsFirst},

@@ -3,11 +3,12 @@ package lint
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -21,8 +22,9 @@ import (
 // A reader compares a document with a Go type, and with KEDA's CRDs.
 type reader struct {
 	*document
-	c    *collector
-	kind string
+	c      *collector
+	kind   string
+	schema reflect.Type
 }
 
 // read returns the ScaledJob of a document. It reports unknown fields and values of the
@@ -34,7 +36,7 @@ func (c *collector) read(d *document) *manifest.ScaledJob {
 }
 
 func (c *collector) readInto(d *document, kind string, into any) {
-	r := &reader{d, c, kind}
+	r := &reader{d, c, kind, reflect.TypeOf(into).Elem()}
 	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: r.meant, Form: manifest.Form, Visit: r.visit, Quote: true}, encrypted)
 	for _, e := range unknown {
 		r.unknown(r.unknownAt(e.Path), e.Fix)
@@ -172,29 +174,45 @@ func isString(n *yaml.Node) bool {
 	return ok
 }
 
+// byteUnit matches a quantity with a unit that Kubernetes does not have.
+var byteUnit = regexp.MustCompile(`^([0-9.]+)\s*([KMGTP])(i?)[Bb]?$`)
+
 // unfit reports a value that its field cannot hold.
 func (r *reader) unfit(path tree.Path, fix string) {
-	place, n := r.place(path...), r.node(path...)
+	fix = strings.Replace(fix, " of 32 bits", "", 1)
+	position, n := r.place(path...), r.node(path...)
 	switch {
 	case n == nil:
+	case n.Kind == yaml.MappingNode && len(path) == 5 && path[3] == "metadata" && r.belongs(path[:4], fmt.Sprint(path[4])) != "":
+		r.c.add(wrongType, position, r.belongs(path[:4], fmt.Sprint(path[4])), effect{text: refusal})
+		return
 	case strings.HasPrefix(fix, field.InQuotes):
 		_, isBool := tree.Scalar(n).(bool)
-		place.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
+		position.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
 		want := fmt.Sprintf("Write %q, with the quotes", n.Value)
-		if place.hidden {
+		if position.hidden {
 			want = "Write it in quotes"
 		}
-		r.c.add(notAString, place, want, effect{text: refusal})
+		r.c.edit(n, n.Value, strconv.Quote(n.Value))
+		r.c.add(notAString, position, want, effect{text: refusal})
 		return
 	case strings.HasSuffix(fix, " in base64") && n.Kind == yaml.ScalarNode:
-		if strings.ContainsAny(n.Value, "$<{") || substituted.MatchString(n.Value) {
+		if text := braces.Replace(n.Value); strings.ContainsAny(text, "$<{") || substituted.MatchString(text) {
 			return
 		}
 		fix = "it in base64, or move the key to stringData"
 	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && (fix == "true or false" || strings.HasPrefix(fix, "a whole number") || fix == "a number"):
 		fix += ", without quotes"
+		if _, isText := tree.Scalar(&yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}).(string); !isText {
+			r.c.edit(n, "", n.Value)
+		}
+	case strings.ContainsAny(n.Value, "\u201c\u201d\u2018\u2019"):
+		fix = "plain quotes instead of typographic ones"
+	case strings.HasPrefix(fix, "a quantity") && byteUnit.MatchString(n.Value):
+		m := byteUnit.FindStringSubmatch(n.Value)
+		fix = fmt.Sprintf("%s%si, or %s%s for powers of 1000", m[1], m[2], m[1], m[2])
 	}
-	r.c.add(wrongType, place, "Write "+fix, effect{text: refusal})
+	r.c.add(wrongType, position, "Write "+fix, effect{text: refusal})
 }
 
 // unknown reports a field that its type does not have.
@@ -211,36 +229,21 @@ func (r *reader) unknown(path tree.Path, fix string) {
 // ofScaledObject are the fields that only a ScaledObject has.
 var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
 
-// homes lists the objects of a ScaledJob to which a misplaced field may belong.
-var homes = []struct {
-	path   string
-	goType reflect.Type
-}{
-	{"spec", reflect.TypeFor[manifest.Spec]()},
-	{"spec.scalingStrategy", reflect.TypeFor[manifest.ScalingStrategy]()},
-	{"spec.rollout", reflect.TypeFor[manifest.Rollout]()},
-	{"spec.jobTargetRef", reflect.TypeFor[batchv1.JobSpec]()},
-}
-
-// meant returns the fix for an unknown field, from the names of its object's fields.
-func (r *reader) meant(path string, names []string) string {
-	at := r.unknownAt(path)
-	key, _ := at[len(at)-1].(string) // an index if a key with dots is the path of a list
-	at = at[:len(at)-1]
+// meant returns the fix for an unknown field: the place where it belongs, or the name that it misspells.
+func (r *reader) meant(at string, names []string) string {
+	path := r.unknownAt(at)
+	key, _ := path[len(path)-1].(string) // an index if a key with dots is the path of a list
+	path = path[:len(path)-1]
+	if fix := r.belongs(path, key); fix != "" {
+		return fix
+	}
 	if name := nearest(key, names); name != "" {
-		return "Write " + at.Step(name).String()
+		return "Write " + path.Step(name).String()
 	}
-	if r.kind != manifest.GroupVersionKind.Kind {
+	switch {
+	case r.kind != manifest.GroupVersionKind.Kind:
 		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
-	}
-	if len(at) > 0 && at[0] == "spec" && len(at) <= 2 {
-		for _, h := range homes {
-			if _, ok := field.Names(h.goType)[key]; ok {
-				return "Move it to " + h.path
-			}
-		}
-	}
-	if slices.Contains(ofScaledObject, key) {
+	case slices.Contains(ofScaledObject, key):
 		return fmt.Sprintf("Delete it: %s is a field of ScaledObjects", key)
 	}
 	return "Delete it: a ScaledJob has no such field"

@@ -86,10 +86,10 @@ func TestQuotes(t *testing.T) {
 	for text, want := range map[string]string{
 		inContainer("ports: [{containerPort: 1, protocol: 6}]"):                         `Write "6", with the quotes`,
 		inContainer("volumeMounts: [{name: a, mountPath: /a, mountPropagation: true}]"): `Write "true", with the quotes`,
-		with("  maxReplicaCount: \"30\"\n"):                                             "Write a whole number of 32 bits, without quotes",
-		with("  maxReplicaCount: thirty\n"):                                             "Write a whole number of 32 bits",
+		with("  maxReplicaCount: \"30\"\n"):                                             "Write a whole number, without quotes",
+		with("  maxReplicaCount: thirty\n"):                                             "Write a whole number",
 		inContainer("stdin: 'true'"):                                                    "Write true or false, without quotes",
-		inContainer("resources: {limits: {memory: '1 GB'}}"):                            "Write a quantity such as 500m",
+		inContainer("resources: {limits: {memory: '1 GB'}}"):                            "Write 1Gi, or 1G for powers of 1000",
 		"kind: TriggerAuthentication\napiVersion: keda.sh/v1alpha1\nmetadata: {name: a}\nspec: {podIdentity: {provider: 6}}\n": `Write "6", with the quotes`,
 	} {
 		var got []string

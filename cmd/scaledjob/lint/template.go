@@ -68,9 +68,21 @@ func restartPolicyAlways(j *job) {
 	j.check(j.template.Template.Spec.RestartPolicy == corev1.RestartPolicyAlways, j.place(j.pod("restartPolicy")...), "Write Never or OnFailure", rejected)
 }
 
+// podsAtOnce returns how many pods a Job runs at a time: completions limit parallelism.
+func (j *job) podsAtOnce() int32 {
+	n, completions := j.template.Parallelism, j.template.Completions
+	if n == nil {
+		return 1
+	}
+	if completions != nil {
+		return min(*n, *completions)
+	}
+	return *n
+}
+
 func parallelismNotCounted(j *job) {
-	n := j.template.Parallelism
-	j.check(n != nil && *n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
+	n := j.podsAtOnce()
+	j.check(n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
 		"maxReplicaCount and the target count Jobs and not pods")
 }
 

@@ -61,7 +61,7 @@ func (r *Report) writeFinding(b *strings.Builder, f *Finding, l line) {
 		position, severity = bold+position+reset, severityColors[f.Severity]+severity+reset
 	}
 	b.WriteString(position + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
-	if f.Line <= len(r.sources[f.File]) && !f.hidden {
+	if f.Line <= len(r.sources[f.File]) && !f.hidden && !r.OneLine {
 		r.writeExcerpt(b, f, l.text)
 	}
 }

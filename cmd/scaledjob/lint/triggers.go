@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
@@ -114,6 +115,61 @@ func cronRepeatsJobs(j *job) {
 		"within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends")
 }
 
+// streamNeverStarts finds a trigger for the pending entries of a group: those that a consumer has read.
+func streamNeverStarts(j *job, i int, t *manifest.ScaleTrigger) {
+	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
+	j.check(strings.HasSuffix(t.Type, "-streams") && noJob && t.Metadata["consumerGroup"] != "" && t.Metadata["lagCount"] == "", j.trigger(i, "metadata", "consumerGroup"),
+		"Add lagCount, which counts the entries that nobody has read", "KEDA counts the entries that a consumer has read and not acknowledged: without a running Job there are none, and no Job is created")
+}
+
+func pipelinesPlaceholder(j *job, i int, t *manifest.ScaleTrigger) {
+	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
+	j.check(t.Type == "azure-pipelines" && noJob, j.trigger(i, "type"), "Register an agent once and leave it offline, if the pool has none",
+		"Azure Pipelines queues no job in a pool that never had an agent, and KEDA sees none")
+}
+
+// manyPartitions is more than most topics have.
+const manyPartitions = 50
+
+// partitionsLimit finds a maximum that is never reached, because partitions limit the Jobs.
+func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
+	limit := triggers.LimitOf(t.Type, keda.Newest().Release(), t.Metadata)
+	position := j.place("spec", "maxReplicaCount")
+	if position.found == noValue {
+		position = j.trigger(i, "type")
+	}
+	switch {
+	case limit == nil:
+	case j.partitions > 0 && j.limit() > j.partitions+1:
+		j.find(position, fmt.Sprintf("Write %d, or add partitions", j.partitions),
+			effect{text: fmt.Sprintf("%s asks for a Job for each of %d %s at most: the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
+	case j.partitions == 0 && j.limit() >= manyPartitions:
+		j.note(position, "Give the number with --partitions to have it compared",
+			effect{text: fmt.Sprintf("%s asks for a Job for each of the %s at most: with fewer, the maximum of %d is never reached", t.Type, limit.Noun(), j.limit())})
+	}
+}
+
+const longWindow = 24 * time.Hour
+
+// cronWindowLong finds windows that last for days, or for ever: the ends are compared with the starts over a year.
+func cronWindowLong(j *job, i int, t *manifest.ScaleTrigger) {
+	if t.Type != "cron" {
+		return
+	}
+	w, err := triggers.LongestWindow(t.Metadata["timezone"], t.Metadata["start"], t.Metadata["end"])
+	const form = "Monday 2 January 15:04"
+	switch position := j.trigger(i, "metadata", "end"); {
+	case err != nil:
+	case w.Begin.IsZero():
+		j.find(j.trigger(i, "metadata", "start"), "Write a start that occurs", effect{text: "the window never begins within a year: KEDA creates no Job for it"})
+	case w.End.IsZero():
+		j.find(position, "Write an end that occurs", effect{text: "the window that begins on " + w.Begin.Format(form) + " never ends: KEDA keeps the Jobs"})
+	case w.End.Sub(w.Begin) > longWindow:
+		j.find(position, "Write an end on the same day, if the window is not meant to last",
+			effect{text: fmt.Sprintf("the window that begins on %s ends on %s, %d hours later", w.Begin.Format(form), w.End.Format(form), int(w.End.Sub(w.Begin).Hours()))})
+	}
+}
+
 // targetKey returns the key of the metadata without which the target is
 // another.
 func (j *job) targetKey(i int) (string, bool) {
@@ -183,7 +239,7 @@ func calculationComparesQueues(j *job) {
 	targets := map[float64]bool{}
 	for i, t := range j.config.Triggers {
 		values := maps.Values(j.spec.Triggers[i].Metadata)
-		if slices.Contains(manifest.TriggerTypes(), t.Type) && !slices.ContainsFunc(slices.Collect(values), triggers.Replaced.MatchString) {
+		if slices.Contains(manifest.TriggerTypes(), t.Type) && !slices.ContainsFunc(slices.Collect(values), triggers.Placeholder.MatchString) {
 			targets[t.Target] = true
 		}
 	}

@@ -4,13 +4,28 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 )
 
-const renderFirst = "Render first: helm template … | scaledjob lint -"
+// renderFirst returns the fix for a template: helm is advised for its own actions only.
+func renderFirst(text string) string {
+	if helmPattern.MatchString(text) {
+		return "Render first: helm template … | scaledjob lint -"
+	}
+	return "Render it first, and lint the output"
+}
+
+// RenderFirst returns what to do with a template.
+func RenderFirst(data []byte) string {
+	fix := renderFirst(string(data))
+	return strings.ToLower(fix[:1]) + fix[1:]
+}
+
+var helmPattern = regexp.MustCompile(`\{\{-?[^}]*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|\b(include|tpl|toYaml)\b)`)
 
 var (
 	// actionPattern matches an action of a Helm template.
@@ -22,7 +37,7 @@ var (
 
 // Template reports whether a text is a template that Helm or Jinja renders.
 func Template(data []byte) bool {
-	return bytes.Contains(data, []byte("{{")) && slices.ContainsFunc(tree.Split(string(data)), func(p tree.Part) bool {
+	return bytes.Contains(data, []byte("{{")) && slices.ContainsFunc(tree.Split(withoutBraces(string(data))), func(p tree.Part) bool {
 		for n, err := range p.Documents() {
 			if err != nil {
 				return templated(p)
@@ -42,8 +57,8 @@ func templated(p tree.Part) bool {
 
 // unrendered finds a document that is a template or that has a map as a key, and reports whether
 // it does.
-func (c *collector) unrendered(file string, n *yaml.Node) bool {
-	node, found, fix := action(n, false), "a template's action", renderFirst
+func (c *collector) unrendered(file, text string, n *yaml.Node) bool {
+	node, found, fix := action(n, false), "a template's action", renderFirst(text)
 	if node == nil {
 		node, found, fix = mapAsKey(n), "a map as a key", "Write a string"
 	}

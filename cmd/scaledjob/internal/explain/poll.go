@@ -32,6 +32,8 @@ type Poll struct {
 	// ScaledJob, or can read no trigger. Create is then what KEDA creates all the same, the Jobs below the
 	// minimum, and Corrected what it creates with these queue lengths after the correction.
 	Blocked   string    `json:"blocked,omitempty"`
+	Summary   string    `json:"summary,omitempty"`     // what is created and why, a sentence
+	Never     string    `json:"neverPolled,omitempty"` // why KEDA never polls the manifest, by lint
 	Corrected *creation `json:"corrected,omitempty"`
 }
 
@@ -139,11 +141,36 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 	}
 	p = &Poll{Name: f.Name(), Namespace: f.Spec.Namespace, Release: r}
 	p.noteDump(f.ScaledJob, o)
+	if s.lengths != nil {
+		p.limitByPartitions(f.ScaledJob, s, q.Partitions)
+	}
 	if r.Profile == nil {
-		return p, p.specified(f.ScaledJob, s, o)
+		err := p.specified(f.ScaledJob, s, o)
+		p.summarize(f.ScaledJob, s, o)
+		return p, err
+	}
+	if p.Never = neverPolled(f.ScaledJob, *r.Profile); p.Never != "" {
+		p.Notes = append(p.Notes, "lint: "+p.Never)
 	}
 	(&kedaEngine{r, f.ScaledJob, o}).decide(p, s)
+	p.summarize(f.ScaledJob, s, o)
 	return p, nil
+}
+
+// summarize sets the sentence about what is created.
+func (p *Poll) summarize(m *input.ScaledJob, s *situation, o *cluster.Owned) {
+	if p.Create == nil || s.lengths == nil {
+		return
+	}
+	p.Create.Trace = plainer(p.Create.Trace, s)
+	running := int64(0)
+	switch {
+	case o == nil:
+		running = s.counts.Running
+	case p.Release.Profile != nil:
+		running = p.Release.Profile.Count(m.KEDA, o.KedaJobs()).Running
+	}
+	p.Summary = p.sentence(m, s, running)
 }
 
 // noteDump notes what is not in a dump.
@@ -156,6 +183,9 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 		if len(m.Spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")
 		}
+	}
+	for _, s := range o.States() {
+		p.Notes = append(p.Notes, s.Text+". "+s.Fix)
 	}
 	if m.Spec.Generation == 0 {
 		p.Notes = append(p.Notes, "metadata.generation: not known, so no Job is outdated; use the manifest from the cluster, or --generation 7")

@@ -26,7 +26,14 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	if blank {
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "%s: one poll of %s\n", input.Titled(p.Name), p.Release)
+	switch name := input.Titled(p.Name); {
+	case p.Never != "":
+		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s Corrected, %s\n", name, report.Clean(p.Never), p.Summary)
+	case p.Blocked == "" && p.Summary != "":
+		fmt.Fprintf(out, "%s: %s\n", name, p.Summary)
+	default:
+		fmt.Fprintf(out, "%s: one poll of %s\n", name, p.Release)
+	}
 	p.Rollout.print(out, "rollout")
 	create := p.Create
 	if p.Blocked != "" {

@@ -74,6 +74,7 @@ type ManifestFlags struct {
 	Files []string
 	only  string
 	Tests bool // directories have test files instead of manifests
+	Any   bool // a file or directory without a manifest is no problem
 	// repository chooses among the files of directories; nil reads every manifest.
 	Repository *Repository
 }
@@ -100,7 +101,15 @@ func (f *ManifestFlags) AddFiles(c *cobra.Command) {
 type Source struct {
 	Name string
 	Data []byte
+	// Generated is the output of a program that renders templates.
+	Generated bool
 }
+
+// StandardInput is the name of the source that is read from it.
+const StandardInput = "standard input"
+
+// Output reports whether no file has the text that a user edits.
+func (s Source) Output() bool { return s.Generated || s.Name == StandardInput }
 
 // Sources reads the files, and the files of directories. It returns the readable texts
 // and the problems of the others.
@@ -132,7 +141,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 			}
 			visited[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
-			if walked && f.Repository.Skips(s, err) {
+			if (walked || (f.Any && !kindOfOurs.Match(s.Data))) && f.Repository.Skips(s, err) {
 				continue
 			}
 			if err == nil {
@@ -181,7 +190,7 @@ func (f *ManifestFlags) expand(name string) (files []string, problems error) {
 		}
 		return nil
 	})
-	if err == nil && problems == nil && len(files) == 0 {
+	if err == nil && problems == nil && len(files) == 0 && !f.Any {
 		want := ".yaml, .yml or .json"
 		if f.Tests {
 			want = ".test.yaml, .test.yml or .test.json"
@@ -219,7 +228,7 @@ var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
 func ReadSource(name string, stdin io.Reader, limit int64) (s Source, err error) {
 	s.Name = name
 	if name == "-" && stdin != nil {
-		s.Name = "standard input"
+		s.Name = StandardInput
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
@@ -274,12 +283,15 @@ func decoded(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
+// kindOfOurs matches a document that a command reads, also in a template.
+var kindOfOurs = regexp.MustCompile(`(?m)kind["']?\s*:\s*["']?(?:ScaledJob|ScheduledJob)\b`)
+
 // Rendered returns an error if the text is a template.
 func (s Source) Rendered() error {
 	if !lint.Template(s.Data) {
 		return nil
 	}
-	return fmt.Errorf("%s: a template; render first: helm template … | scaledjob lint -", s.Name)
+	return fmt.Errorf("%s: a template; %s", s.Name, lint.RenderFirst(s.Data))
 }
 
 // Read returns the ScaledJobs that could be read, and the problems of the others. It

@@ -18,7 +18,8 @@ import (
 // QueueFlags hold the queue lengths and targets of the triggers.
 type QueueFlags struct {
 	Queue, Target string
-	InFile        bool // they are fields of a test file
+	InFile        bool  // they are fields of a test file
+	Partitions    int64 // of each topic; 0 is not known
 }
 
 // wrongf returns an error about the flag or field of this name.
@@ -37,6 +38,7 @@ func (f *QueueFlags) AddTarget(c *cobra.Command) {
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
+	c.Flags().Int64Var(&f.Partitions, "partitions", 0, "`number` of partitions of each topic, which limit the Jobs of kafka and others")
 	f.AddTarget(c)
 }
 

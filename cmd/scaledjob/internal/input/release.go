@@ -104,8 +104,10 @@ func (r Release) Paused(m *ScaledJob) bool {
 
 // Releases is a flag of one or several releases. Its first use replaces the default.
 type Releases struct {
+	Cluster bool // the release of the cluster's operator is meant
 	List    []Release
 	several bool
+	cluster bool // the word cluster is allowed
 	set     bool
 }
 
@@ -128,6 +130,10 @@ func (r *Releases) Set(text string) error {
 	}
 	if !r.set || !r.several {
 		r.List, r.set = nil, true
+	}
+	if r.cluster && strings.TrimSpace(text) == "cluster" {
+		r.Cluster = true
+		return nil
 	}
 	for name := range strings.SplitSeq(text, ",") {
 		release, err := ParseRelease(name)
@@ -159,6 +165,9 @@ func (r *Releases) Add(c *cobra.Command, flag, usage string) {
 	c.Flags().Var(r, flag, usage+": `release` of KEDA such as 2.21 or 2.14.1, or spec for the written specification")
 	complete(c, flag, releaseNames)
 }
+
+// AllowCluster accepts the word cluster.
+func (r *Releases) AllowCluster() { r.cluster = true }
 
 // AddSeveral adds a flag that takes several.
 func (r *Releases) AddSeveral(c *cobra.Command, flag, usage string) {

@@ -165,6 +165,8 @@ func (r *Repository) Skips(s Source, unread error) bool {
 	switch {
 	case unread != nil && (keda || len(s.Data) == 0):
 		return false
+	case unread != nil:
+		reason = skippedOther
 	case r.patches[filepath.Clean(s.Name)] || (bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data)):
 		reason = skippedPatch
 	case r.values(s.Name) && !ofKEDA.Match(s.Data):
@@ -232,7 +234,7 @@ func (r Renderer) Render(ctx context.Context, dir string) (Source, error) {
 		if err != nil {
 			return Source{}, fmt.Errorf("%s %s: %s", strings.Join(program, " "), dir, cmp.Or(strings.TrimSpace(said.String()), err.Error()))
 		}
-		return Source{strings.Join(program, " ") + " " + dir, data}, nil
+		return Source{strings.Join(program, " ") + " " + dir, data, true}, nil
 	}
 	return Source{}, fmt.Errorf("%s: found no program %s; install it, or render first and lint the output", r.flag, r.programs[0][0])
 }

@@ -88,7 +88,7 @@ func (c *testCase) run(manifests []*input.ScaledJob, r input.Release) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	flags := input.QueueFlags{Queue: string(c.Queue), Target: string(c.Target), InFile: true}
+	flags := input.QueueFlags{Queue: string(c.Queue), Target: string(c.Target), Partitions: c.Partitions, InFile: true}
 	if err := flags.CheckTargets([]*input.ScaledJob{m}); err != nil {
 		return nil, err
 	}

@@ -30,15 +30,16 @@ type testFile struct {
 
 // A testCase is a poll or a simulated run of a ScaledJob.
 type testCase struct {
-	Name      string          `json:"name"`
-	ScaledJob string          `json:"scaledJob"` // needed if the manifests have several
-	Releases  []input.Release `json:"releases"`  // in place of the file's
-	Queue     perTrigger      `json:"queue"`
-	Target    perTrigger      `json:"target"`
-	Jobs      *testJobs       `json:"jobs"`
-	Dump      []string        `json:"dump"` // files with Jobs and pods, instead of jobs
-	Simulate  *testWorkload   `json:"simulate"`
-	Expect    expectation     `json:"expect"`
+	Name       string          `json:"name"`
+	ScaledJob  string          `json:"scaledJob"` // needed if the manifests have several
+	Releases   []input.Release `json:"releases"`  // in place of the file's
+	Queue      perTrigger      `json:"queue"`
+	Target     perTrigger      `json:"target"`
+	Partitions int64           `json:"partitions"` // of each topic, which limit the Jobs of kafka and others; 0 is not known
+	Jobs       *testJobs       `json:"jobs"`
+	Dump       []string        `json:"dump"` // files with Jobs and pods, instead of jobs
+	Simulate   *testWorkload   `json:"simulate"`
+	Expect     expectation     `json:"expect"`
 }
 
 // testJobs are counts of Jobs.

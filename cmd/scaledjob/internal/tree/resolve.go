@@ -46,7 +46,9 @@ func (r *resolver) resolve(n *yaml.Node, path Path) *yaml.Node {
 		}
 		return r.resolve(n.Content[0], path)
 	case yaml.AliasNode:
-		return r.resolve(n.Alias, path)
+		resolved := r.resolve(n.Alias, path)
+		moveTo(resolved, n)
+		return resolved
 	case yaml.MappingNode:
 		return r.mapping(n, path)
 	}
@@ -101,6 +103,17 @@ func (r *resolver) merge(n *yaml.Node, path Path, add func(key, value *yaml.Node
 		for key, value := range Entries(m) {
 			add(key, value)
 		}
+	}
+}
+
+// moveTo gives a copy the position of its alias, so that a problem is reported where it is mended.
+func moveTo(n, alias *yaml.Node) {
+	if n == nil {
+		return
+	}
+	n.Line, n.Column = alias.Line, alias.Column
+	for _, child := range n.Content {
+		moveTo(child, alias)
 	}
 }
 

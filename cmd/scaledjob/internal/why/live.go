@@ -12,7 +12,7 @@ import (
 const StuckAfter = 2 * time.Minute
 
 // urgent are the states that need somebody, the most urgent first.
-var urgent = []string{"create-failed", "unreadable", "no-authentication", "invalid", "stuck", "foreign-jobs", "maximum", "paused", "not-polled", "deleted", "pending-deducted"}
+var urgent = []string{"create-failed", "unreadable", "no-authentication", "invalid", "stuck", "suspended", "terminating", "managed", "waiting", "foreign-jobs", "maximum", "paused", "not-polled", "deleted", "pending-deducted"}
 
 // Calm is the urgency of the other states.
 const Calm = 100
@@ -37,6 +37,7 @@ type Live struct {
 	Waiting    []string // reasons of pods that have not run for StuckAfter, with their numbers
 	Absent     []string // TriggerAuthentications that do not exist
 	Metrics    Metrics  // of the operator's endpoint
+	States     []Cause  // of Jobs that count and do no work
 }
 
 // A Condition is a condition of the ScaledJob's status.
@@ -59,7 +60,8 @@ func (l *Live) causes(j *judge) (causes []Cause) {
 		causes = append(causes, Cause{ID: "no-authentication", Basis: Observed, Text: name + " does not exist, and a trigger refers to it",
 			Fix: createAuthentication})
 	}
-	if l.Stuck > 0 || len(l.Waiting) > 0 {
+	causes = append(causes, l.States...)
+	if len(l.States) == 0 && (l.Stuck > 0 || len(l.Waiting) > 0) {
 		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
 		if len(l.Waiting) > 0 {
 			text += ": " + strings.Join(l.Waiting, "; ")
@@ -88,6 +90,18 @@ func (l *Live) notReady(j *judge, c Condition) Cause {
 	return Cause{ID: id, Basis: Observed, Text: said, Fix: cmp.Or(fix, "Correct what the message names"), Decide: j.kubectl("describe scaledjob %s")}
 }
 
+func (l *Live) has(id string) bool {
+	return slices.ContainsFunc(l.States, func(c Cause) bool { return c.ID == id })
+}
+
+// withoutDeadline takes back advice that has no effect on suspended Jobs, whose deadline does not run.
+func (a *Account) withoutDeadline() {
+	a.Answer = strings.ReplaceAll(a.Answer, deadlineAdvice, "")
+	for i := range a.Causes {
+		a.Causes[i].Fix = strings.ReplaceAll(a.Causes[i].Fix, deadlineAdvice, "")
+	}
+}
+
 // live adds the state of the cluster to an account, and answers if the log has no poll.
 func (j *judge) live(a *Account, l *Live) {
 	if l == nil {
@@ -105,6 +119,9 @@ func (j *judge) live(a *Account, l *Live) {
 	}
 	for _, c := range l.Conditions {
 		a.Notes = append(a.Notes, fmt.Sprintf("condition %s is %s: %s", c.Type, c.Status, quote(c.Message)))
+	}
+	if l.has("suspended") {
+		a.withoutDeadline()
 	}
 	for _, c := range found {
 		if !slices.ContainsFunc(append(a.Causes, a.Also...), func(other Cause) bool { return other.ID == c.ID }) {

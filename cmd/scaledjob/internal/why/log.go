@@ -37,12 +37,13 @@ type Log struct {
 	Version    string
 	From, End  time.Time
 	// Releases are the first and the last release that write such lines; "" is no bound.
-	First, Last string
-	stopped     *Event         // why the operator does not poll at the end of the log
-	unleased    *Event         // the last error about the lease, if the operator neither led nor polled since
-	times       []moment       // of all dated lines, in their order
-	versions    map[int]string // of runs, if a line has it
-	entries     []entry
+	First, Last   string
+	scaledObjects bool           // it has lines about ScaledObjects
+	stopped       *Event         // why the operator does not poll at the end of the log
+	unleased      *Event         // the last error about the lease, if the operator neither led nor polled since
+	times         []moment       // of all dated lines, in their order
+	versions      map[int]string // of runs, if a line has it
+	entries       []entry
 }
 
 // A moment is the time of a line and its subject.
@@ -63,7 +64,9 @@ func Read(texts ...string) *Log {
 		l.Lines += len(lines)
 		others := false // the next version is another component's
 		for _, line := range lines {
-			switch e, ok := classify(line); {
+			e, ok := classify(line)
+			l.scaledObjects = l.scaledObjects || e.scaledObject
+			switch {
 			case e.short:
 				l.Short++
 			case e.kind == other:

@@ -1,7 +1,9 @@
 package why
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,6 +46,8 @@ const (
 	absent   // a TriggerAuthentication is missing
 	scaler   // an error of a scaler
 	deleted
+	failure // an error about a ScaledJob that no rule knows
+	fault   // the same about the operator
 	other   // another component of KEDA starts; its version follows
 	another // in a bundle: a line about a ScaledJob that is not asked for
 )
@@ -135,7 +139,7 @@ func (e *entry) crash() bool { return strings.HasSuffix(e.message, ": ") }
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {
-	return k == version || k == started || k == leads || k == stopped || k == waits || k == unleased || k == denied
+	return k == version || k == started || k == leads || k == stopped || k == waits || k == unleased || k == denied || k == fault
 }
 
 // An entry is a known message.
@@ -148,12 +152,14 @@ type entry struct {
 	number          int64
 	numbered        bool
 	short           bool // the number or the name was cut off
+	scaledObject    bool // it is about a ScaledObject
 }
 
 // known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
 func classify(l line) (e entry, ok bool) {
 	e.line = l
-	if l.others || l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" {
+	e.scaledObject = l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" || l.fields["scaledObject.Name"] != ""
+	if l.others || e.scaledObject {
 		return e, false
 	}
 	for _, m := range messages {
@@ -181,6 +187,9 @@ func classify(l line) (e entry, ok bool) {
 	if e.kind == unknown && l.fields["type"] == "ScaledJob" && l.fields["error"] != "" { // of a scaler's own logger
 		e.kind = scaler
 	}
+	if e.kind == unknown && e.isError() {
+		e.kind = e.unknownError()
+	}
 	if e.kind == unknown {
 		return e, false
 	}
@@ -201,6 +210,36 @@ func classify(l line) (e entry, ok bool) {
 // isError reports whether the line has the level error.
 func (e *entry) isError() bool {
 	return strings.EqualFold(e.fields["level"], "error") || strings.Contains(strings.ToUpper(e.text), "\tERROR\t")
+}
+
+// unknownError returns the kind of an error without a known message, which names a ScaledJob, or nothing.
+func (e *entry) unknownError() kind {
+	isScaledJob := e.fields["controllerKind"] == "ScaledJob" || e.fields["type"] == "ScaledJob" || e.fields["kind"] == "ScaledJob"
+	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob"} {
+		isScaledJob = isScaledJob || e.fields[key] != ""
+	}
+	about := func(key string) bool { return e.fields[key] != "" }
+	switch {
+	case isScaledJob:
+		return failure
+	case slices.ContainsFunc([]string{"name", "Name", "namespace", "controllerKind", "type", "scaledObject.Name", "scaledobject"}, about):
+		return unknown
+	case e.fields["msg"] != "" || strings.Contains(strings.ToUpper(e.text), "\tERROR\t"):
+		return fault
+	}
+	return unknown
+}
+
+// summary is the message of a line and its error.
+func (e *entry) summary() string {
+	text := e.fields["msg"]
+	if columns := strings.Split(e.text, "\t"); text == "" && len(columns) > 3 {
+		text = columns[3]
+	}
+	if err := cmp.Or(e.fields["error"], e.fields["err"]); err != "" && err != text {
+		text = strings.TrimPrefix(text+": "+err, ": ")
+	}
+	return cmp.Or(text, e.text)
 }
 
 // owner reads the ScaledJob's name and namespace in the fields that the releases use. Some stores of logs

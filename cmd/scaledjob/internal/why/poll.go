@@ -125,7 +125,9 @@ func (l *Log) see(e entry, run int) {
 	event := Event{entry: e, Run: run}
 	switch {
 	case e.kind.ofOperator():
-		l.operate(&event)
+		if e.kind != fault {
+			l.operate(&event)
+		}
 		l.Operator = append(l.Operator, event)
 		l.times = append(l.times, moment{e.time, run, nil})
 		return
@@ -137,7 +139,9 @@ func (l *Log) see(e entry, run int) {
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.time, run, s})
 	if stageOf[e.kind] == 0 {
-		event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text)
+		if event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text); e.kind == failure {
+			event.text = e.summary()
+		}
 		s.Events = append(s.Events, event)
 		return
 	}

@@ -89,6 +89,9 @@ func (g *Group) print(out io.Writer) {
 		period = clockOf(g.From, false) + "-" + clockOf(g.End, false)
 	}
 	alike := ""
+	if g.Times > 1 {
+		alike = fmt.Sprintf("%d times: ", g.Times)
+	}
 	if g.Polls > 1 {
 		alike = fmt.Sprintf("%d polls alike: ", g.Polls)
 	}

@@ -20,6 +20,7 @@ type Question struct {
 	Manifests       []*manifest.ScaledJob
 	Release         string           // "" is found in the log
 	Live            map[string]*Live // of the cluster, by name
+	Pasted          []*Paste         // of kubectl, instead of a cluster
 	Past            Metrics          // of Prometheus
 	Moment          time.Time        // the moment asked about; the zero value is the end of the log
 }
@@ -31,6 +32,8 @@ type Report struct {
 	Reason   string     `json:"releaseWhy,omitempty"`
 	Notes    []string   `json:"notes,omitempty"`
 	Subjects []*Account `json:"scaledJobs"`
+
+	fitting []keda.Profile // releases that can have written the log, if there are several
 }
 
 // An Account is what a log shows of a ScaledJob.
@@ -59,6 +62,7 @@ type Group struct {
 	Line  int       `json:"line"`
 	Run   int       `json:"run"`
 	Polls int       `json:"polls,omitempty"` // 0 is an event
+	Times int       `json:"times,omitempty"` // of an error that occurs more than once, anywhere between From and To
 	Text  string    `json:"text"`
 	Cause *Cause    `json:"cause,omitempty"`
 	like  string
@@ -77,6 +81,11 @@ func Explain(l *Log, q Question) *Report {
 			l.Subjects = append(l.Subjects, &Subject{Name: m.Name, Namespace: m.Namespace})
 		}
 	}
+	for _, p := range q.Pasted {
+		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == p.Name }) {
+			l.Subjects = append(l.Subjects, &Subject{Name: p.Name, Namespace: p.Namespace})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(q.Live)) { // also ScaledJobs without a line
 		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == name }) {
 			l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: q.Namespace})
@@ -92,7 +101,8 @@ func Explain(l *Log, q Question) *Report {
 		past := q.Past.ForScaledJob(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
 		j.measure(s, past)
 		a := account(l, s, j, q.Moment, past)
-		j.live(a, q.Live[s.Name])
+		r.byRelease(l, s, q, spec, a)
+		j.live(a, q.state(s))
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
@@ -110,6 +120,10 @@ func (l *Log) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", report.Plural(l.Short, "line")))
 	}
 	switch {
+	case l.Recognized == 0 && l.scaledObjects:
+		return append(notes, "all lines are about ScaledObjects, which scale Deployments and create no Jobs; give the lines of a ScaledJob")
+	case l.Recognized == 0 && l.Lines == 0:
+		return notes
 	case l.Recognized == 0:
 		return append(notes, "no line of KEDA's operator that is about a ScaledJob was found; use kubectl logs -n keda deploy/keda-operator")
 	case l.Reversed:
@@ -133,6 +147,21 @@ func (q *Question) asks(name, namespace string) bool {
 		return false
 	}
 	return q.Name == "" || name == q.Name || (name == "" && len(q.Manifests) == 1)
+}
+
+// state is that of a cluster, or of pastes.
+func (q *Question) state(s *Subject) *Live {
+	live := q.Live[s.Name]
+	for _, p := range q.Pasted {
+		if p.Name != s.Name || (p.Namespace != "" && s.Namespace != "" && p.Namespace != s.Namespace) {
+			continue
+		}
+		if live == nil {
+			live = &Live{}
+		}
+		live.merge(&p.Live)
+	}
+	return live
 }
 
 func names(l *Log) string {
@@ -187,17 +216,21 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 	case len(profiles) == 1:
 		profile, r.Basis, r.Reason = profiles[0], Inferred, "no other release writes such lines"
 	default:
-		profile, r.Basis = fitting(l, q, profiles), Inferred
+		r.fitting, r.Basis = fitting(l, q, profiles), Inferred
+		profile = r.fitting[len(r.fitting)-1]
 		r.Reason = fmt.Sprintf("the lines are those of %s to %s; use --release", profiles[0].Release(), profiles[len(profiles)-1].Release())
 	}
 	r.Release = profile.Release()
+	if n := len(r.fitting); n > 1 {
+		r.Release = r.fitting[0].Release() + " to " + r.fitting[n-1].Release()
+	}
 	return profile
 }
 
-// fitting returns the newest candidate that agrees with most polls.
-func fitting(l *Log, q Question, profiles []keda.Profile) keda.Profile {
-	best, fewest := profiles[len(profiles)-1], -1
-	for _, p := range slices.Backward(profiles) {
+// fitting returns the candidates that agree with most polls, oldest first.
+func fitting(l *Log, q Question, candidates []keda.Profile) (best []keda.Profile) {
+	fewest := -1
+	for _, p := range candidates {
 		differ := 0
 		for _, s := range l.Subjects {
 			spec, _ := q.manifest(s, len(l.Subjects))
@@ -211,10 +244,53 @@ func fitting(l *Log, q Question, profiles []keda.Profile) keda.Profile {
 			}
 		}
 		if fewest < 0 || differ < fewest {
-			best, fewest = p, differ
+			best, fewest = nil, differ
+		}
+		if differ == fewest {
+			best = append(best, p)
 		}
 	}
 	return best
+}
+
+// maxCompared is the number of polls up to which the answers of several releases are compared.
+const maxCompared = 5000
+
+// byRelease answers for each range of the releases that can have written the log, if they differ in the cause.
+func (r *Report) byRelease(l *Log, s *Subject, q Question, spec *manifest.ScaledJob, a *Account) {
+	if len(r.fitting) < 2 || len(s.Polls) > maxCompared || len(a.Causes) == 0 {
+		return
+	}
+	type span struct {
+		first, last, id string
+		account         *Account
+	}
+	var spans []span
+	for _, p := range r.fitting {
+		j := newJudge(l, s, spec, p)
+		j.sure = true
+		one := account(l, s, j, q.Moment, nil)
+		id := one.State
+		for _, c := range one.Causes {
+			id += " " + c.ID
+		}
+		if n := len(spans); n > 0 && spans[n-1].id == id {
+			spans[n-1].last, spans[n-1].account = p.Release(), one
+			continue
+		}
+		spans = append(spans, span{p.Release(), p.Release(), id, one})
+	}
+	if len(spans) < 2 {
+		return
+	}
+	texts := make([]string, len(spans))
+	for i, s := range spans {
+		texts[i] = fmt.Sprintf("KEDA %s to %s: %s", s.first, s.last, s.account.Answer)
+		if s.first == s.last {
+			texts[i] = fmt.Sprintf("KEDA %s: %s", s.first, s.account.Answer)
+		}
+	}
+	a.Answer = "It depends on the release, which the log does not show; give it with --release. " + strings.Join(texts, " ")
 }
 
 // account judges the polls of a ScaledJob, and answers.
@@ -292,7 +368,10 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		groups = append(groups, groupOf(v))
 	}
 	for _, e := range slices.Concat(s.Events, l.Operator) {
-		if text := j.in(e.Run).eventText(e); text != "" {
+		if e.kind == fault {
+			e.text = e.summary()
+		}
+		if text := j.in(e.Run).eventText(e); text != "" && !counted(groups, e, text) {
 			groups = append(groups, Group{From: e.time, End: e.time, Line: e.line.number, Run: e.Run, Text: text, like: text})
 		}
 	}
@@ -309,6 +388,18 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		return a.From.Compare(b.From)
 	})
 	return fold(groups)
+}
+
+// counted adds an error that occurred before to its group.
+func counted(groups []Group, e Event, text string) bool {
+	if e.kind != failure && e.kind != fault {
+		return false
+	}
+	i := slices.IndexFunc(groups, func(g Group) bool { return g.like == text && g.Run == e.Run })
+	if i >= 0 {
+		groups[i].End, groups[i].Times = e.time, max(1, groups[i].Times)+1
+	}
+	return i >= 0
 }
 
 func fold(groups []Group) (folded []Group) {
@@ -363,6 +454,7 @@ func groupOf(v *Verdict) Group {
 // eventTexts are the lines of a timeline for events, with the event's text if it has a place.
 var eventTexts = map[kind]string{
 	deleted: "the ScaledJob is deleted", paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
+	failure: "error: %s", fault: "error of the operator: %s",
 	absent: "a TriggerAuthentication is missing: %s", unpruned: "finished Jobs could not be deleted: %s",
 	version: "the operator starts", started: "the operator starts", leads: "the operator becomes leader", stopped: "the operator stops or loses its lease",
 	unleased: "the operator cannot renew its lease: %s", waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",

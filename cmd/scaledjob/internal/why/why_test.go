@@ -41,7 +41,7 @@ var expected = map[string]struct{ level1, info, says string }{
 	"accurate-again":     {"created", "created", "KEDA did its part"},
 	"accurate-pending":   {"pending-deducted", "pending-deducted", "subtracts the pending Jobs"},
 	"activation":         {"activation", "empty", "activation value 5"},
-	"at-minimum":         {"min", "min", "KEDA creates for the queue only above min (R - min = 0, T = 0)"},
+	"at-minimum":         {"no-demand", "no-demand", "no trigger asks for a Job (T=0)"},
 	"bad-percentage":     {"running-deducted", "running-deducted", "strategy default"},
 	"below-minimum":      {"running-deducted", "running-deducted", "R counts above min 3"},
 	"custom-above":       {"above-maximum", "above-maximum", "custom holds each poll to maxReplicaCount, and not the total"},

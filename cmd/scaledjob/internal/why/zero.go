@@ -125,23 +125,46 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 		if p > 0 {
 			causes[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
 		}
-	case m > 0 && r-m <= 0 && (name == "" || name == "default" || (name == "accurate" && p == 0)):
-		causes = append(causes, Cause{ID: "min", Basis: basis,
-			Text: fmt.Sprintf("%s and min is %d: KEDA creates for the queue only above min (R - min = %d, T = 0)", jobsRun(r), m, r-m),
-			Fix:  "If items wait, no trigger counts them: see the value of the trigger; the Jobs of the minimum must take them"})
+	case m > 0 && v.T != nil && v.T.Max != nil && *v.T.Max == 0:
+		causes = append(causes, j.noDemand(v, basis))
 	default:
 		causes = append(causes, j.deducted(v, name)...)
 	}
 	if r > 0 && p == r {
 		stuck := Cause{ID: "stuck", Basis: Observed, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
 			Text: fmt.Sprintf("none of the %d Jobs has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
-			Fix:  "Make the pods start, or delete the Jobs; set activeDeadlineSeconds and backoffLimit so that they end"}
+			Fix:  "Make the pods start, or delete the Jobs" + deadlineAdvice}
 		for i := range causes {
 			causes[i].Fix = stuck.Fix // no other strategy or maximum makes them work
 		}
 		causes = append(causes, stuck)
 	}
 	return causes
+}
+
+const deadlineAdvice = "; set activeDeadlineSeconds and backoffLimit so that they end"
+
+// noDemand is the cause of a poll that the minimum keeps active although no trigger asks for a Job.
+func (j *judge) noDemand(v *Verdict, basis Basis) Cause {
+	c := Cause{ID: "no-demand", Basis: basis, Fix: "If work waits: check which queue the trigger reads, and that workers have not taken the items already"}
+	which := "every queue is empty, at most at its activation value, or unreadable; the log does not show which"
+	switch read := j.inactive(v); {
+	case len(v.Triggers) > 0 && len(read) > 0:
+		var texts []string
+		for _, cause := range read {
+			texts = append(texts, cause.Text)
+		}
+		which, c.Fix = strings.Join(texts, "; "), read[0].Fix
+	case len(v.Errors) > 0:
+		which = "the trigger cannot be read"
+	default:
+		c.Decide = "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads"
+		if text := j.threshold("%v", ""); text != "" {
+			which = "every queue is empty, at most at its activation value of " + text + ", or unreadable; the log does not show which"
+		}
+	}
+	c.Text = fmt.Sprintf("no trigger asks for a Job (T=0): %s. A minimum of %d keeps the poll active all the same, and %s", which, j.bounds.Min, jobsRun(value(v.Running)))
+	return c
 }
 
 // foreign is the cause of more running Jobs than the maximum.

@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -67,6 +68,33 @@ func cronProblem(text string) string {
 	}
 	return ""
 }
+
+// A Window is a time within which a cron trigger asks for Jobs. A zero End is never, a zero Begin of no window.
+type Window struct{ Begin, End time.Time }
+
+// LongestWindow returns the longest window that begins in a year: from a start to the next end.
+func LongestWindow(zone, start, end string) (longest Window, err error) {
+	location, err := time.LoadLocation(strings.TrimSpace(zone))
+	if err != nil || cronProblem(start) != "" || cronProblem(end) != "" {
+		return longest, errors.Join(err, errNoWindow)
+	}
+	starts, _ := cronParser.Parse(start)
+	ends, _ := cronParser.Parse(end)
+	first := time.Date(2027, 1, 1, 0, 0, 0, 0, location)
+	for begin := starts.Next(first.Add(-1)); !begin.IsZero() && begin.Before(first.AddDate(1, 0, 0)); {
+		w := Window{begin, ends.Next(begin)}
+		if w.End.IsZero() {
+			return w, nil
+		}
+		if longest.Begin.IsZero() || w.End.Sub(w.Begin) > longest.End.Sub(longest.Begin) {
+			longest = w
+		}
+		begin = starts.Next(w.End.Add(-1))
+	}
+	return longest, nil
+}
+
+var errNoWindow = errors.New("start or end is no schedule")
 
 // zones are common time zones, as candidates for a misspelled zone.
 var zones = []string{"UTC", "Etc/UTC", "Africa/Cairo", "Africa/Johannesburg", "Africa/Lagos", "Africa/Nairobi",

@@ -64,7 +64,7 @@ func (in Input) find(p Parameter) Value {
 func (in Input) lookup(place rune, name string) (v Value) {
 	switch place {
 	case 'm':
-		if v = literal(in.Metadata[name]); Replaced.MatchString(v.Text) {
+		if v = literal(in.Metadata[name]); Placeholder.MatchString(v.Text) {
 			v = Value{State: Hidden}
 		}
 		v.Key = name
@@ -88,8 +88,22 @@ func (in Input) lookup(place rune, name string) (v Value) {
 	return v
 }
 
-// Replaced matches a variable that envsubst and Flux replace before the API server reads the value.
-var Replaced = regexp.MustCompile(`\$\{\w+\b[^}]*\}`)
+// Placeholder matches what a tool replaces before the API server reads the value: ${NAME}, {{NAME}}, $NAME, __NAME__, <name>,
+// %NAME%, @NAME@ and #{NAME}#.
+var Placeholder = regexp.MustCompile(`\$\{\w+\b[^}]*\}|\{\{[^{}]*\}\}|\x{E000}{2}[^\x{E000}\x{E001}]*\x{E001}{2}|(?:^|[^$\\\w(])\$[A-Z_][A-Z0-9_]+\b|__[A-Z][A-Za-z0-9_-]*__|` +
+	`<[A-Za-z][\w .-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#`)
+
+// HasCredential reports whether the metadata gives a parameter that may come from a TriggerAuthentication too.
+func HasCredential(kind, release string, in Input) bool {
+	d, _ := Lookup(kind, release)
+	in.Authentication = nil
+	for _, p := range d.Parameters {
+		if strings.Contains(p.From, "a") && in.find(p).State != Absent {
+			return true
+		}
+	}
+	return false
+}
 
 // known is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
 func literal(text string) Value {

@@ -55,9 +55,16 @@ func misspells(got, want string, distance int) bool {
 // letters is the most by which a misspelling differs.
 func letters(want string) int { return 1 + len(want)/long }
 
-// related reports whether two long names have the same start or end.
+// related reports whether two long names have the same start or end, and that is most of both.
 func related(got, want string) bool {
-	return len(got) >= long && len(want) >= long && (got[:long] == want[:long] || strings.HasSuffix(got, want) || strings.HasSuffix(want, got))
+	common := 0
+	for common < len(got) && common < len(want) && got[common] == want[common] {
+		common++
+	}
+	if strings.HasSuffix(got, want) || strings.HasSuffix(want, got) {
+		common = min(len(got), len(want))
+	}
+	return common >= long && 2*common >= max(len(got), len(want))
 }
 
 // distance is the number of letters to insert, delete, replace, or exchange with the next.

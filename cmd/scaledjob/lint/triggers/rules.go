@@ -286,7 +286,8 @@ func identity(provider string) condition {
 // onlyIdentity finds a provider of pod identity that the scaler does not support.
 func onlyIdentity(provider string) check {
 	return func(c *checker) fault {
-		if noIdentity(c) || c.in.AnyIdentity || identity(provider)(c) {
+		removed := c.in.PodIdentity == "azure" // which the CRD rejects
+		if noIdentity(c) || c.in.AnyIdentity || removed || identity(provider)(c) {
 			return fault{}
 		}
 		return fault{text: fmt.Sprintf("%s does not support the pod identity %s", c.name, c.in.PodIdentity), fix: "Write provider: " + provider + " in the TriggerAuthentication"}

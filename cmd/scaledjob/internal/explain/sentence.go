@@ -1,0 +1,136 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// sentence says what the poll creates and why, in the words of somebody who has not read the steps.
+func (p *Poll) sentence(m *input.ScaledJob, s *situation, running int64) string {
+	n := p.Create.Jobs
+	creates := fmt.Sprintf("%s creates %s", p.Release, report.Plural(int(n), "Job"))
+	if n == 0 {
+		creates = fmt.Sprintf("%s creates no Job", p.Release)
+	}
+	var causes []string
+	switch {
+	case p.Release.Paused(m):
+		return creates + ": the ScaledJob is paused."
+	case p.Create.Panic:
+		return fmt.Sprintf("%s panics in this poll.", p.Release)
+	}
+	largest := 0.0
+	for i, t := range s.triggers {
+		causes = append(causes, demandOf(t, s.lengths[i], len(s.triggers) > 1))
+		if t.Target > 0 && s.lengths[i] > t.ActivationThreshold {
+			largest = max(largest, s.lengths[i]/t.Target)
+		}
+	}
+	if limit := m.Spec.Spec.MaxReplicaCount; limit != nil && largest > float64(*limit) {
+		causes = append(causes, fmt.Sprintf("the maximum is %d", *limit))
+	}
+	if running > 0 {
+		causes = append(causes, jobsRun(running))
+	}
+	return creates + ": " + strings.Join(causes, ", ") + "."
+}
+
+func jobsRun(n int64) string {
+	if n == 1 {
+		return "1 Job runs"
+	}
+	return fmt.Sprintf("%d Jobs run", n)
+}
+
+// demandOf says what a trigger asks for.
+func demandOf(t manifest.Trigger, length float64, named bool) string {
+	prefix, name := "", "the queue"
+	if named {
+		prefix, name = t.Name+": ", t.Name
+	}
+	switch {
+	case math.IsNaN(length):
+		return name + " cannot be read"
+	case length <= t.ActivationThreshold && t.ActivationThreshold > 0:
+		return inactive(t, length)
+	case length <= 0:
+		return name + " is empty"
+	case t.Target > 0:
+		return fmt.Sprintf("%squeue length %g / %g per Job = %s", prefix, length, t.Target, report.Plural(int(math.Ceil(length/t.Target-1e-9)), "Job"))
+	}
+	return fmt.Sprintf("%squeue length %g", prefix, length)
+}
+
+// inactive says why a trigger is not active, with both numbers.
+func inactive(t manifest.Trigger, length float64) string {
+	return fmt.Sprintf("%s is not active: queue length %g does not exceed its activation value %g", t.Name, length, t.ActivationThreshold)
+}
+
+// neverPolled returns the finding of lint with which the release never polls the manifest, or "".
+func neverPolled(m *input.ScaledJob, profile keda.Profile) string {
+	data, err := json.Marshal(m.Spec)
+	if err != nil {
+		return ""
+	}
+	for _, f := range lint.Check([]lint.File{{Name: m.Name(), Data: data}}, profile).Findings {
+		never := slices.ContainsFunc(f.Effects, func(e lint.Effect) bool { return strings.Contains(e.Text, "never polls") })
+		if f.Severity == lint.Error && never {
+			return f.Message()
+		}
+	}
+	return ""
+}
+
+// limitByPartitions bounds the queue lengths as the scalers do, and notes it.
+func (p *Poll) limitByPartitions(m *input.ScaledJob, s *situation, partitions int64) {
+	for i, t := range s.triggers {
+		limit := triggers.LimitOf(t.Type, p.Release.Version(), m.Spec.Spec.Triggers[i].Metadata)
+		if limit == nil || math.IsNaN(s.lengths[i]) {
+			continue
+		}
+		bounded := limit.Bound(s.lengths[i], t.Target, partitions)
+		switch {
+		case partitions == 0 && s.lengths[i] > t.Target:
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s asks for a Job for each of its %s at most; give their number with --partitions", t.Name, t.Type, limit.Noun()))
+		case bounded != s.lengths[i]:
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %d %s limit the queue length of %g to %g", t.Name, partitions, limit.Noun(), s.lengths[i], bounded))
+		}
+		s.lengths[i] = bounded
+	}
+}
+
+var roundedUp = regexp.MustCompile(`(\d+)( Jobs?(?:, limited to (\d+) by the maximum)?), rounded up to (\d+)`)
+
+// noActive is what the steps say of triggers of which none is active.
+var noActive = regexp.MustCompile(`(not active|0 active)(?:: queue length 0 asks for 0 Jobs, rounded up to 0)?\n`)
+
+// plainer leaves out of the steps what they say twice, and names the triggers that are not active, with their numbers.
+func plainer(trace string, s *situation) string {
+	var names []string
+	for i, t := range s.triggers {
+		if s.lengths != nil && s.lengths[i] <= t.ActivationThreshold {
+			names = append(names, fmt.Sprintf("%s has queue length %g and activation value %g", t.Name, s.lengths[i], t.ActivationThreshold))
+		}
+	}
+	if len(names) > 0 {
+		trace = noActive.ReplaceAllString(trace, "$1: "+strings.ReplaceAll(strings.Join(names, ", "), "$", "$$")+"\n")
+	}
+	return roundedUp.ReplaceAllStringFunc(trace, func(text string) string {
+		m := roundedUp.FindStringSubmatch(text)
+		if m[4] == m[1] || m[4] == m[3] {
+			return m[1] + m[2]
+		}
+		return text
+	})
+}

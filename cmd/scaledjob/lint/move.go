@@ -1,0 +1,157 @@
+package lint
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
+)
+
+// A home is a field that a misplaced key may be meant for.
+type home struct {
+	path  tree.Path
+	taken bool // it has a value
+}
+
+// optional are the objects below an existing one to which a key may belong although the document lacks them.
+var optional = []string{"metadata", "spec", "scalingStrategy", "rollout", "jobTargetRef", "template", "resources", "limits"}
+
+// closedFields are the fields of KEDA with a few values, which its types do not name.
+var closedFields = map[string][]string{
+	"spec.scalingStrategy.strategy":                   keda.Strategies(),
+	"spec.scalingStrategy.multipleScalersCalculation": keda.Calculations(),
+	"spec.rolloutStrategy":                            rollouts,
+	"spec.rollout.strategy":                           rollouts,
+	"spec.rollout.propagationPolicy":                  propagations,
+}
+
+// homes returns the fields of a key, in all objects of the schema that the document has or that are optional.
+func (r *reader) homes(key string, value *yaml.Node) (homes []home) {
+	var walk func(t reflect.Type, n *yaml.Node, path tree.Path)
+	walk = func(t reflect.Type, n *yaml.Node, path tree.Path) {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		switch {
+		case t.Kind() == reflect.Slice && n != nil && n.Kind == yaml.SequenceNode:
+			for i, item := range n.Content {
+				walk(t.Elem(), item, path.Step(i))
+			}
+		case t.Kind() == reflect.Map && r.takes(t, path, key) && fits(t.Elem(), value):
+			_, child := r.keys.Child(n, key)
+			homes = append(homes, home{path.Step(key), child != nil})
+		case t.Kind() == reflect.Struct && t != reflect.TypeFor[resource.Quantity]():
+			for name, index := range field.Names(t) {
+				inner, below := t.FieldByIndex(index).Type, path.Step(name)
+				_, child := r.keys.Child(n, name)
+				if name == key && fits(inner, value) && r.allows(below, value) {
+					homes = append(homes, home{below, child != nil})
+				}
+				if child != nil || (n != nil && slices.Contains(optional, name)) {
+					walk(inner, child, below)
+				}
+			}
+		}
+	}
+	walk(r.schema, r.root, nil)
+	return homes
+}
+
+// takes reports whether a map of the schema has a key of this name: the metadata of a trigger, and limits.
+func (r *reader) takes(t reflect.Type, path tree.Path, key string) bool {
+	if len(path) == 0 {
+		return false
+	}
+	switch path[len(path)-1] {
+	case "metadata":
+		return len(path) == 4 && path[1] == "triggers" && triggers.HasKey(r.text(path[:3].Step("type")...), key)
+	case "limits":
+		return t.Elem() == reflect.TypeFor[resource.Quantity]() && (strings.Contains(key, "/") || slices.Contains(standard, key))
+	}
+	return false
+}
+
+// fits reports whether a field of a type can hold a value.
+func fits(t reflect.Type, value *yaml.Node) bool {
+	unknown, wrong := tree.Decode(value, reflect.New(t).Interface(), field.Decoder{Form: manifest.Form})
+	return len(unknown)+len(wrong) == 0
+}
+
+// allows reports whether a field of a few values has this one.
+func (r *reader) allows(path tree.Path, value *yaml.Node) bool {
+	choices, closed := closedFields[path.String()]
+	return !closed || slices.Contains(choices, value.Value)
+}
+
+// belongs returns the places of a key that its object does not have, the nearest only, or a fix that deletes it if
+// each of them has a value. It returns "" if the key is legal nowhere.
+func (r *reader) belongs(parent tree.Path, key string) string {
+	value := r.node(parent.Step(key)...)
+	if value == nil {
+		return ""
+	}
+	homes := r.homes(key, value)
+	homes = slices.DeleteFunc(homes, func(h home) bool { return slices.Equal(h.path, parent.Step(key)) }) // which another release reads
+	if len(homes) == 0 && value.Kind == yaml.ScalarNode {                                                 // quotes that the other place does not need
+		plain := *value
+		plain.Style = 0
+		homes = r.homes(key, &plain)
+	}
+	free := slices.DeleteFunc(slices.Clone(homes), func(h home) bool { return h.taken })
+	if len(free) == 0 && len(homes) > 0 {
+		return fmt.Sprintf("Delete it: it belongs to %s, which has a value", nearestHomes(parent, homes)[0])
+	}
+	if len(free) == 0 {
+		return ""
+	}
+	paths := nearestHomes(parent, free)
+	for _, path := range paths {
+		r.c.moved[path] = true
+	}
+	return "Move it to " + strings.Join(paths, " or ")
+}
+
+// nearestHomes returns the paths with the fewest steps from an object. A step down counts twice: an object that is
+// around the key is nearer than one beside it.
+func nearestHomes(from tree.Path, homes []home) (paths []string) {
+	shortest := 0
+	for _, h := range homes {
+		up, down := steps(from, h.path[:len(h.path)-1])
+		cost := up + 2*down
+		if paths == nil || cost < shortest {
+			shortest, paths = cost, nil
+		}
+		if cost == shortest {
+			paths = append(paths, h.path.String())
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// steps counts the keys from an object up to one that both are in, and down to the other.
+func steps(from, to tree.Path) (up, down int) {
+	common := 0
+	for common < len(from) && common < len(to) && from[common] == to[common] {
+		common++
+	}
+	return keysIn(from[common:]), keysIn(to[common:])
+}
+
+func keysIn(path tree.Path) (n int) {
+	for _, step := range path {
+		if _, isKey := step.(string); isKey {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,134 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+)
+
+// Letters of no language stand for two braces while the text is parsed: YAML reads {{NAME}} without quotes as a map.
+const (
+	opening = "\uE000\uE000"
+	closing = "\uE001\uE001"
+)
+
+var (
+	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+	braces       = strings.NewReplacer(opening, "{{", closing, "}}")
+)
+
+// withoutBraces replaces the braces of placeholders, but not of a template's actions. The columns stay.
+func withoutBraces(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
+		if actionPattern.MatchString(found) {
+			return found
+		}
+		return opening + found[2:len(found)-2] + closing
+	})
+}
+
+// programs are the fields whose texts belong to the container: a $NAME in them is a shell's.
+var programs = []string{"command", "args", "env"}
+
+// placeholders notes the placeholders of each file's ScaledJobs, whose form no rule judges.
+func (c *collector) placeholders(documents documents) {
+	files := map[string]map[string]bool{}
+	firsts := map[string]place{}
+	var order []string
+	for _, d := range documents {
+		if d.isScaledJob() {
+			visit(d.root, func(n *yaml.Node) {
+				found := triggers.Placeholder.FindString(n.Value)
+				if found == "" {
+					return
+				}
+				if files[d.file] == nil {
+					files[d.file], order = map[string]bool{}, append(order, d.file)
+					firsts[d.file] = place{file: d.file, line: n.Line, column: n.Column, found: found}
+				}
+				files[d.file][found] = true
+			})
+		}
+	}
+	for _, file := range order {
+		position := firsts[file]
+		if n := len(files[file]); n > 1 {
+			position.found += " and " + report.Plural(n-1, "other placeholder")
+		}
+		c.add(placeholder, position, "Replace them first to have the values checked", effect{text: "kubectl does not replace placeholders: a tool must"})
+	}
+}
+
+// visit calls f with the scalars of a tree, but not those of programs.
+func visit(n *yaml.Node, f func(*yaml.Node)) {
+	if n.Kind == yaml.ScalarNode {
+		f(n)
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains(programs, n.Content[i-1].Value) {
+			continue
+		}
+		visit(child, f)
+	}
+}
+
+// invisible are characters that people do not see, or take for others, and that YAML does not.
+var invisible = []struct {
+	pattern *regexp.Regexp
+	name    string
+}{
+	{regexp.MustCompile(`^ *\t`), "a tab in the indentation, use spaces"},
+	{regexp.MustCompile("\u00a0"), "a no-break space, use a plain one"},
+	{regexp.MustCompile("[\u201c\u201d\u201e\u2018\u2019]"), "typographic quotes, use \" or '"},
+}
+
+// unseen names the first such character of a text, and its line from 1; 0 is none.
+func unseen(text string) (line int, name string) {
+	for i, l := range strings.Split(text, "\n") {
+		l, _, _ = strings.Cut(l, " #")
+		for _, c := range invisible {
+			if c.pattern.MatchString(l) {
+				return i + 1, c.name
+			}
+		}
+	}
+	return 0, ""
+}
+
+var kindPattern = regexp.MustCompile(`(?m)^[\s\-{"']*kind["']?\s*:\s*["']?(?:ScaledJob|ScheduledJob|RunRequest)\b`)
+
+// judged are the files whose text has a ScaledJob or ScheduledJob: of others, broken YAML is nobody's business here.
+func judged(files []File) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range files {
+		names[f.Name] = kindPattern.Match(f.Data)
+	}
+	return names
+}
+
+// duplicateScaledJob reports a ScaledJob that the files of a directory have twice.
+func (c *collector) duplicateScaledJob(d *document, firsts map[seat]place) {
+	position := d.place("metadata", "name")
+	key := seat{lookup{d.kind(), d.text("metadata", "namespace"), d.text("metadata", "name")}, directory(d.file)}
+	if key.name == "" || triggers.Placeholder.MatchString(key.name) {
+		return
+	}
+	if first, again := firsts[key]; again {
+		where := fmt.Sprintf("line %d", first.line)
+		if first.file != d.file {
+			where = fmt.Sprintf("%s:%d", first.file, first.line)
+		}
+		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: where + " has a ScaledJob of this name: the one that is applied last wins"})
+		return
+	}
+	firsts[key] = position
+}
