@@ -13,6 +13,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/diff"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
 type diffCommand struct {
@@ -21,24 +22,32 @@ type diffCommand struct {
 	cluster.ClusterFlags
 	from, target        input.Releases
 	verbose, everywhere bool
+	live                bool // with the cluster
 	output              input.Choice
 }
 
 func newDiff() *cobra.Command {
 	d := &diffCommand{}
 	c := &cobra.Command{
-		Use:   "diff [FILE... | NAME...] --from 2.18 --to 2.19",
-		Short: "Compare two releases of KEDA for a ScaledJob",
+		Use:   "diff [FILE... | NAME...] --from 2.18 --to 2.19 | diff OLD NEW | diff FILE --live",
+		Short: "Compare two releases of KEDA, or two manifests, for a ScaledJob",
 		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths
 and Jobs, and print where they create different numbers of Jobs, and by which rule.
 
-The exit status is 1 if there are differences, or if the API server accepts the manifest under
---from and rejects it under --to.
+The exit status is 1 if there are differences, or if --to rejects the manifest or no longer reads one of its
+parameters, and --from does.
+
+Without --from, two manifests are compared under one release (--to): the settings, the polls in which they create
+different numbers of Jobs, and the Jobs that the edit deletes. --live compares a file with the object in the cluster.
 
 Files and directories are compared, without templates and patches, which are counted; or
 ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A. Of several
 ScaledJobs, those that change are listed, and of those that change for the same reasons one is printed.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
+
+  # an edit, before it is applied
+  scaledjob diff orders.yaml orders-new.yaml
+  scaledjob diff orders.yaml --live
 
   # every ScaledJob of a namespace
   scaledjob diff -n shop --from 2.18 --to 2.21
@@ -47,7 +56,10 @@ ScaledJobs, those that change are listed, and of those that change for the same 
   scaledjob diff orders.yaml --from spec --to 2.21 --all`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("from") {
-				return input.Usagef("nothing to compare with; use --from 2.18, the release that you have")
+				return d.edits(c, args)
+			}
+			if d.live {
+				return input.Usagef("--live with --from; use one of them")
 			}
 			manifests, problems := d.manifests(c, args)
 			err := d.run(manifests, problems, c.OutOrStdout())
@@ -62,10 +74,11 @@ ScaledJobs, those that change are listed, and of those that change for the same 
 	d.ClusterFlags.Add(c)
 	d.Completes(c)
 	c.Flags().BoolVarP(&d.everywhere, "all-namespaces", "A", false, "compare the ScaledJobs of all namespaces of the cluster")
+	c.Flags().BoolVar(&d.live, "live", false, "compare the file with the ScaledJob of its name in the cluster")
 	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
 	d.target.Add(c, "to", "with this")
-	c.Flags().BoolVar(&d.verbose, "all", false, "print every case that differs, not the first few")
+	c.Flags().BoolVar(&d.verbose, "all", false, "print every case that differs, not the first few, and the rules that changed besides")
 	d.output.AddOutput(c, "text", "json")
 	return c
 }
@@ -96,11 +109,15 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
+	var files []lint.File
+	for _, s := range d.Texts {
+		files = append(files, lint.File{Name: s.Name, Data: s.Data})
+	}
 	var changed, kinds []string
 	compared, like := 0, map[string][]string{} // titles by change
 	examples := map[string]func(){}
 	for _, m := range manifests {
-		c, err := diff.Compare(&d.QueueFlags, m, d.from.Single(), d.target.Single())
+		c, err := diff.Compare(&d.QueueFlags, m, filesOf(m, files), d.from.Single(), d.target.Single())
 		if err != nil {
 			problems = errors.Join(problems, m.Titled(err))
 			continue
@@ -143,6 +160,18 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 		fmt.Fprintln(out, ".")
 	}
 	return input.Outcome(len(changed) > 0, problems)
+}
+
+// filesOf returns the files, or the object of a ScaledJob that is in the cluster.
+func filesOf(m *input.ScaledJob, files []lint.File) []lint.File {
+	if len(files) > 0 {
+		return files
+	}
+	data, err := json.Marshal(m.Spec)
+	if err != nil {
+		return nil
+	}
+	return []lint.File{{Name: m.Name(), Data: data}}
 }
 
 // title returns the name of a ScaledJob with its namespace, and with its file if there may be several.

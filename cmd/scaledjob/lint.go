@@ -206,10 +206,12 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 			return err
 		}
 	}
-	if err := l.write(out, &found); err != nil {
+	none := found.ScaledJobs+found.Scheduled == 0
+	if none && len(found.Findings) == 0 && !structured {
+		l.Repository.Summary(c.ErrOrStderr(), "")
+	} else if err := l.write(out, &found); err != nil {
 		return err
 	}
-	none := found.ScaledJobs+found.Scheduled == 0
 	if none {
 		fmt.Fprintf(c.ErrOrStderr(), "scaledjob: no ScaledJob in %s\n", report.Plural(len(sources), "file"))
 	}

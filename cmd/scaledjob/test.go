@@ -47,7 +47,7 @@ The exit status is 1 if a test fails.
       simulate: {arrivals: "poisson:0.2/s", service: "exp:30s", duration: 1h}
       expect: {maxWaitP95: 2m, maxPeakJobs: 20, maxUndone: 0}`,
 		Example: `  scaledjob test orders.test.yaml
-  scaledjob test tests/ -o json`,
+  scaledjob test tests/ -o junit > junit.xml`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if t.schema {
 				_, err := fmt.Fprint(c.OutOrStdout(), testfile.Schema)
@@ -58,7 +58,7 @@ The exit status is 1 if a test fails.
 	}
 	t.AddFiles(c)
 	c.Flags().BoolVar(&t.schema, "schema", false, "print the JSON schema of a test file, and run nothing")
-	t.output.AddOutput(c, "text", "json")
+	t.output.AddOutput(c, "text", "json", "junit")
 	return c
 }
 
@@ -82,6 +82,12 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 			err = f.Run(ctx, s.Name, done)
 		}
 		problems = errors.Join(problems, err)
+	}
+	if t.output.Text == "junit" {
+		if err := testfile.WriteJUnit(out, results); err != nil {
+			return err
+		}
+		return input.Outcome(failed > 0, problems)
 	}
 	if t.output.Text == "json" {
 		if err := json.NewEncoder(out).Encode(results); err != nil {

@@ -29,7 +29,7 @@ func withoutBraces(text string) string {
 		return text
 	}
 	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
-		if actionPattern.MatchString(found) {
+		if actionPattern.MatchString(found) || brokenPattern.MatchString(found) {
 			return found
 		}
 		return opening + found[2:len(found)-2] + closing

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
@@ -115,6 +116,34 @@ func (c *comparison) notes(m *input.ScaledJob) {
 			c.Notes = append(c.Notes, err.Error())
 		}
 	}
+}
+
+// rejected adds what lint finds for the second release alone: a parameter that it rejects or no longer reads.
+func (c *comparison) rejected(m *input.ScaledJob, files []lint.File) {
+	if c.From.Profile == nil || c.After.Profile == nil {
+		return
+	}
+	type key struct{ rule, path, found string }
+	before := map[key]bool{}
+	for _, f := range lint.Check(files, *c.From.Profile).Findings {
+		before[key{f.Rule, f.Path, f.Found}] = true
+	}
+	for _, f := range lint.Check(files, *c.After.Profile).Findings {
+		_, name, hasNamespace := strings.Cut(f.Object, "/")
+		if !hasNamespace {
+			name = f.Object
+		}
+		own := name == m.Name() || f.Object == ""
+		told := slices.ContainsFunc(c.Refused, func(text string) bool { return strings.Contains(text, f.Path+":") })
+		if own && !told && f.Severity >= lint.Warning && breaks(f.Rule) && !before[key{f.Rule, f.Path, f.Found}] {
+			c.Refused = append(c.Refused, fmt.Sprintf("with %s: %s [%s]", c.After, f.Message(), f.Rule))
+		}
+	}
+}
+
+// breaks reports whether a rule of lint is about what a release rejects or does not read.
+func breaks(rule string) bool {
+	return strings.HasPrefix(rule, "trigger-") || slices.Contains([]string{"wrong-type", "unknown-field", "unsupported-feature", "missing-field", "authentication-rejected", "target-invalid", "activation-invalid"}, rule)
 }
 
 // problemsUnder returns the features that a release lacks and the fields that it rejects. The

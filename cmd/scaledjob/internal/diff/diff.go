@@ -11,6 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -81,7 +82,7 @@ func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger)
 }
 
 // Of compares two releases for a ScaledJob.
-func Compare(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Release) (comparison, error) {
+func Compare(flags *input.QueueFlags, m *input.ScaledJob, files []lint.File, before, after input.Release) (comparison, error) {
 	c := comparison{Name: m.Name(), From: before, After: after, Differences: []difference{}}
 	if before.Paused(m) && after.Paused(m) {
 		m = unpaused(m)
@@ -112,6 +113,7 @@ func Compare(flags *input.QueueFlags, m *input.ScaledJob, before, after input.Re
 		}
 	}
 	c.notes(m)
+	c.rejected(m, files)
 	c.metrics(m)
 	c.brought(m)
 	if before.Profile != nil && after.Profile != nil {
@@ -139,7 +141,7 @@ func (c *comparison) Print(out io.Writer, verbose bool) {
 		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.After, len(c.Differences), c.Cases)
 		c.table(out, verbose)
 	}
-	c.reasons(out)
+	c.reasons(out, verbose)
 }
 
 // Change is equal for ScaledJobs that change for the same reasons, and with all also in the same cases.
@@ -148,11 +150,11 @@ func (c *comparison) Change(verbose bool) string {
 	if verbose {
 		c.table(&b, true)
 	}
-	c.reasons(&b)
+	c.reasons(&b, verbose)
 	return b.String()
 }
 
-func (c *comparison) reasons(out io.Writer) {
+func (c *comparison) reasons(out io.Writer, verbose bool) {
 	if len(c.Because) == 0 && len(c.First) > 0 {
 		fmt.Fprintf(out, "\nThe first difference by %s:\n\n%s\n\nand by %s:\n\n%s\n", c.From, c.First[0], c.After, c.First[1])
 	}
@@ -167,6 +169,10 @@ func (c *comparison) reasons(out io.Writer) {
 	for _, n := range c.Notes {
 		fmt.Fprintf(out, "\nNote: %s\n", n)
 	}
+	if n := len(c.Besides); n > 0 && !verbose {
+		fmt.Fprintf(out, "\n%s changed as well, but not in these cases; --all lists them.\n", report.Plural(n, "rule"))
+		return
+	}
 	c.paragraph(out, "Changed as well, but not in these cases", c.Besides)
 	if len(c.Unused) > 0 {
 		fmt.Fprintf(out, "\nNot listed are changes of strategies that the manifest does not use: %s.\n", strings.Join(c.Unused, ", "))
@@ -174,11 +180,16 @@ func (c *comparison) reasons(out io.Writer) {
 }
 
 func (c *comparison) table(out io.Writer, verbose bool) {
+	c.tableOf(out, c.From.String(), c.After.String(), verbose)
+}
+
+// tableOf prints the differences below two heads.
+func (c *comparison) tableOf(out io.Writer, before, after string, verbose bool) {
 	heads := []string{""}
 	for _, t := range c.triggers {
 		heads = append(heads, t.Name)
 	}
-	rows := [][]string{append(heads, "running", "pending", c.From.String(), c.After.String())}
+	rows := [][]string{append(heads, "running", "pending", before, after)}
 	differences := c.Differences
 	if !verbose {
 		differences = differences[:min(few, len(differences))]

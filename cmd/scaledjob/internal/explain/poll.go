@@ -149,9 +149,7 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 		p.summarize(f.ScaledJob, s, o)
 		return p, err
 	}
-	if p.Never = neverPolled(f.ScaledJob, *r.Profile); p.Never != "" {
-		p.Notes = append(p.Notes, "lint: "+p.Never)
-	}
+	p.Never = neverPolled(f.ScaledJob, *r.Profile)
 	(&kedaEngine{r, f.ScaledJob, o}).decide(p, s)
 	p.summarize(f.ScaledJob, s, o)
 	return p, nil
@@ -163,14 +161,15 @@ func (p *Poll) summarize(m *input.ScaledJob, s *situation, o *cluster.Owned) {
 		return
 	}
 	p.Create.Trace = plainer(p.Create.Trace, s)
-	running := int64(0)
+	var running, pending int64
 	switch {
 	case o == nil:
-		running = s.counts.Running
+		running, pending = s.counts.Running, s.counts.Pending
 	case p.Release.Profile != nil:
-		running = p.Release.Profile.Count(m.KEDA, o.KedaJobs()).Running
+		counts := p.Release.Profile.Count(m.KEDA, o.KedaJobs())
+		running, pending = counts.Running, counts.Pending
 	}
-	p.Summary = p.sentence(m, s, running)
+	p.Summary = p.sentence(m, s, running, pending)
 }
 
 // noteDump notes what is not in a dump.

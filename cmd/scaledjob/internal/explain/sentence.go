@@ -17,7 +17,7 @@ import (
 )
 
 // sentence says what the poll creates and why, in the words of somebody who has not read the steps.
-func (p *Poll) sentence(m *input.ScaledJob, s *situation, running int64) string {
+func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64) string {
 	n := p.Create.Jobs
 	creates := fmt.Sprintf("%s creates %s", p.Release, report.Plural(int(n), "Job"))
 	if n == 0 {
@@ -41,7 +41,14 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running int64) string 
 		causes = append(causes, fmt.Sprintf("the maximum is %d", *limit))
 	}
 	if running > 0 {
-		causes = append(causes, jobsRun(running))
+		text := jobsRun(running)
+		if pending > 0 {
+			text += fmt.Sprintf(" (%d of them pending)", pending)
+		}
+		causes = append(causes, text)
+	}
+	if limit := m.Spec.Spec.MinReplicaCount; limit != nil && running < int64(*limit) {
+		causes = append(causes, fmt.Sprintf("and the minimum is %d", *limit))
 	}
 	return creates + ": " + strings.Join(causes, ", ") + "."
 }

@@ -73,8 +73,9 @@ func located(file string, locate func(error) (int, error), title string, err err
 type ManifestFlags struct {
 	Files []string
 	only  string
-	Tests bool // directories have test files instead of manifests
-	Any   bool // a file or directory without a manifest is no problem
+	Tests bool     // directories have test files instead of manifests
+	Any   bool     // a file or directory without a manifest is no problem
+	Texts []Source // of the manifests that Read has read
 	// repository chooses among the files of directories; nil reads every manifest.
 	Repository *Repository
 }
@@ -298,6 +299,7 @@ func (s Source) Rendered() error {
 // returns at least one of both.
 func (f *ManifestFlags) Read(args []string, stdin io.Reader) ([]*ScaledJob, error) {
 	sources, problems := f.Sources(args, stdin)
+	f.Texts = sources
 	var found []*ScaledJob
 	var names, others []string
 	for _, s := range sources {

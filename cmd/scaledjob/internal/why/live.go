@@ -56,6 +56,15 @@ func (l *Live) causes(j *judge) (causes []Cause) {
 			causes = append(causes, l.notReady(j, c))
 		}
 	}
+	if len(l.Conditions) == 0 { // pasted events alone
+		reasons := map[string]string{"KEDAScalerFailed": "TriggerError", "KEDAJobCreateFailed": "KEDAJobCreateFailed", "ScaledJobCheckFailed": "ScaledJobCheckFailed"}
+		for _, e := range slices.Backward(l.Events) {
+			if reason := reasons[e.Reason]; reason != "" {
+				causes = append(causes, l.notReady(j, Condition{Reason: reason, Message: e.Message}))
+				break
+			}
+		}
+	}
 	for _, name := range l.Absent {
 		causes = append(causes, Cause{ID: "no-authentication", Basis: Observed, Text: name + " does not exist, and a trigger refers to it",
 			Fix: createAuthentication})

@@ -26,7 +26,9 @@ func (r *Report) Print(out io.Writer) {
 	if len(r.Subjects) == 0 {
 		return
 	}
-	say(out, "release   KEDA %s (%s: %s)", r.Release, r.Basis, r.Reason)
+	if r.Release != "" {
+		say(out, "release   KEDA %s (%s: %s)", r.Release, r.Basis, r.Reason)
+	}
 	for _, a := range r.Subjects {
 		fmt.Fprintln(out)
 		a.print(out)

@@ -220,6 +220,10 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 		profile = r.fitting[len(r.fitting)-1]
 		r.Reason = fmt.Sprintf("the lines are those of %s to %s; use --release", profiles[0].Release(), profiles[len(profiles)-1].Release())
 	}
+	if l.Lines == 0 && q.Release == "" && q.Live == nil { // pastes of kubectl alone
+		r.fitting = nil
+		return profile
+	}
 	r.Release = profile.Release()
 	if n := len(r.fitting); n > 1 {
 		r.Release = r.fitting[0].Release() + " to " + r.fitting[n-1].Release()

@@ -64,7 +64,7 @@ func related(got, want string) bool {
 	if strings.HasSuffix(got, want) || strings.HasSuffix(want, got) {
 		common = min(len(got), len(want))
 	}
-	return common >= long && 2*common >= max(len(got), len(want))
+	return common >= long && 3*common >= 2*max(len(got), len(want))
 }
 
 // distance is the number of letters to insert, delete, replace, or exchange with the next.
