@@ -211,7 +211,7 @@ func TestClusterFails(t *testing.T) {
 	_, _, said := call(t, "explain orders --queue 8", "")
 	require.Equal(t, "scaledjob: orders: no kubeconfig; use --kubeconfig, or the file of a manifest\n", said)
 	_, out, said := call(t, "explain orders testdata/accurate.yaml --queue 8", "")
-	require.Contains(t, out, "a: one poll")
+	require.Contains(t, out, "a: KEDA")
 	require.Equal(t, "scaledjob: orders: no kubeconfig; use --kubeconfig, or the file of a manifest\n", said)
 	for _, text := range []string{"garbage", "[]", "{", "kind: Foo", "a: b: c", "clusters: 5"} {
 		status, out, said := call(t, "explain orders --queue 8 --kubeconfig "+written(t, "config", text), "")
@@ -304,7 +304,7 @@ func TestSlowCluster(t *testing.T) {
 	var out bytes.Buffer
 	command := "explain a -n default --queue 8 --release 2.21 --kubeconfig " + s.start(t)
 	require.Equal(t, success, run(t.Context(), strings.Fields(command), nil, &out, said))
-	require.Contains(t, out.String(), "a: one poll")
+	require.Contains(t, out.String(), "a: KEDA")
 	require.Regexp(t, `^scaledjob: waiting for 127\.0\.0\.1:\d+, for at most 30s a request \(--request-timeout\)\n$`, said.String())
 }
 
@@ -324,5 +324,5 @@ func (w *waitedFor) Write(p []byte) (int, error) {
 func TestRequestTimeoutOfFiles(t *testing.T) {
 	status, out, said := call(t, "explain testdata/accurate.yaml --queue 8 --request-timeout 1s", "")
 	require.Equal(t, success, status, said)
-	require.Contains(t, out, "a: one poll")
+	require.Contains(t, out, "a: KEDA")
 }

@@ -206,16 +206,16 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 			return err
 		}
 	}
-	none := found.ScaledJobs+found.Scheduled == 0
-	if none && len(found.Findings) == 0 && !structured {
+	nothingFound := found.ScaledJobs+found.Scheduled == 0
+	if nothingFound && len(found.Findings) == 0 && !structured {
 		l.Repository.Summary(c.ErrOrStderr(), "")
 	} else if err := l.write(out, &found); err != nil {
 		return err
 	}
-	if none {
+	if nothingFound {
 		fmt.Fprintf(c.ErrOrStderr(), "scaledjob: no ScaledJob in %s\n", report.Plural(len(sources), "file"))
 	}
-	return input.Outcome(found.Worst() >= severities[l.failOn.Text] || (none && l.require), problems)
+	return input.Outcome(found.Worst() >= severities[l.failOn.Text] || (nothingFound && l.require), problems)
 }
 
 // mend writes the files with the corrections that are safe, or prints them.

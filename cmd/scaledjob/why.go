@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,6 @@ type whyCommand struct {
 	name    string
 	release string
 	moment  string
-	bundle  string
 	span    time.Duration
 	past    string
 	output  input.Choice
@@ -76,7 +74,6 @@ printed.`,
 	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
 	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
 	c.Flags().BoolVar(&w.ranked, "all", false, "one line for each ScaledJob, those with problems first")
-	c.Flags().StringVar(&w.bundle, "bundle", "", "`file` to write with the lines and fields that the explanation reads, to attach to an issue; its content is printed first. why FILE explains it, without the values of Prometheus")
 	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
 	c.Flags().StringVar(&w.moment, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
 	c.Flags().DurationVar(&w.span, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
@@ -94,9 +91,6 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 	}
 	if len(w.logs) == 0 {
 		names, files := w.Split(args)
-		if len(args) == 1 && len(w.Files) == 0 && isArchive(args[0]) {
-			return w.replay(args[0], q, out)
-		}
 		switch {
 		case len(files)+len(w.Files) > 0:
 			return input.Usagef("no log; use --log operator.log, or the name of a ScaledJob in the cluster")
@@ -158,8 +152,7 @@ func (w *whyCommand) paste(s input.Source, text string, q *why.Question) (read b
 	return pastes != nil, nil
 }
 
-// explain reads the past of a ScaledJob, or of all without a name, and writes the bundle, if one is
-// asked for, and the report.
+// explain reads the past of a ScaledJob, or of all without a name, and writes the report.
 func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q why.Question, name string, notes ...string) error {
 	if w.past != "" {
 		var err error
@@ -167,63 +160,11 @@ func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q w
 			notes = append(notes, "Prometheus: "+why.Redact(err.Error()))
 		}
 	}
-	if w.bundle != "" {
-		if err := w.pack(out, l, q); err != nil {
-			return err
-		}
-	}
 	r := why.Explain(l, q)
 	for _, n := range notes {
 		r.Notes = append(r.Notes, "not read: "+n)
 	}
 	return w.print(out, r)
-}
-
-// isArchive reports whether a file is compressed, as bundles are.
-func isArchive(name string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var magic [2]byte
-	_, err = io.ReadFull(f, magic[:])
-	return err == nil && magic == [2]byte{0x1f, 0x8b}
-}
-
-// replay explains a bundle.
-func (w *whyCommand) replay(name string, q why.Question, out io.Writer) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return input.FileError(name, err)
-	}
-	defer f.Close()
-	log, scaledJobs, err := why.ReadBundle(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	found, _, err := input.Source{Name: name, Data: scaledJobs}.Manifests()
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		q.Manifests = append(q.Manifests, m.Spec)
-	}
-	return w.print(out, why.Explain(why.Read(log), q))
-}
-
-// pack prints the content of a bundle, and writes it. It replaces no file.
-func (w *whyCommand) pack(out io.Writer, l *why.Log, q why.Question) error {
-	log, scaledJobs, err := why.Files(l, q)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "The bundle %s has this content:\n%s\n%s\n", w.bundle, scaledJobs, log)
-	f, err := os.OpenFile(w.bundle, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return input.FileError(w.bundle, err)
-	}
-	return errors.Join(why.WriteBundle(f, log, scaledJobs), f.Close())
 }
 
 // question reads the flags.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,14 +66,6 @@ func TestWhyCluster(t *testing.T) {
 	require.Contains(t, out, "create    5 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
 	require.Contains(t, said, "queue length 12,3 of the operator's metrics")
 	require.Contains(t, said, "not read: the metrics of b")
-	bundle := filepath.Join(t.TempDir(), "orders.tgz")
-	status, out, said = call(t, "why orders --bundle "+bundle+cluster, "")
-	require.Equal(t, success, status, said)
-	require.Contains(t, out, `"scaledJob.Name":"orders"`)
-	require.NotRegexp(t, "bank|mails", out, "the content of the bundle is printed")
-	status, out, said = call(t, "why "+bundle, "")
-	require.Equal(t, success, status, said)
-	require.Contains(t, out, "5 Jobs run and min is 5")
 }
 
 // TestWhyStarting has a Job whose only pod is starting, and has been for a while.

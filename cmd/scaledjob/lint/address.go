@@ -187,8 +187,8 @@ func hostUnresolvable(j *job) {
 
 // hostIn returns the host of a URL, of host:port, or of a driver's user:password@tcp(host:port)/name.
 func hostIn(text string) string {
-	if _, rest, hasScheme := strings.Cut(text, "://"); hasScheme {
-		text = rest
+	if _, remainder, hasScheme := strings.Cut(text, "://"); hasScheme {
+		text = remainder
 	}
 	if login := strings.LastIndex(text, "@"); login >= 0 {
 		text = text[login+1:]

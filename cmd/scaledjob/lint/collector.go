@@ -149,7 +149,7 @@ func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Er
 // isScaledJob reports whether an object is meant to be KEDA's: other groups have a kind of this name too.
 func (d *document) isScaledJob() bool {
 	group, _, _ := strings.Cut(d.text("apiVersion"), "/")
-	own := manifest.GroupVersionKind.Group
-	similar := group == own || group == "keda.k8s.io" || !strings.Contains(group, ".") || triggers.Misspells(group, own) // a custom resource's group has a dot
+	kedaGroup := manifest.GroupVersionKind.Group
+	similar := group == kedaGroup || group == "keda.k8s.io" || !strings.Contains(group, ".") || triggers.Misspells(group, kedaGroup) // a custom resource's group has a dot
 	return strings.EqualFold(d.kind(), manifest.GroupVersionKind.Kind) && similar
 }

@@ -86,12 +86,12 @@ func limitsBelowRequests(j *job, c container) {
 func isZero(found string) bool { return strings.Trim(found, `"0.`) == "" }
 
 // findVolumes returns the names of the template's volumes, also as a set.
-func (j *job) findVolumes() (names []string, known map[string]bool) {
-	known = map[string]bool{}
+func (j *job) findVolumes() (names []string, nameSet map[string]bool) {
+	nameSet = map[string]bool{}
 	for _, v := range j.template.Template.Spec.Volumes {
-		names, known[v.Name] = append(names, v.Name), true
+		names, nameSet[v.Name] = append(names, v.Name), true
 	}
-	return names, known
+	return names, nameSet
 }
 
 func volumeUnknown(j *job, c container) {

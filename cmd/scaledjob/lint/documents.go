@@ -62,10 +62,10 @@ func (x *index) first(a authentication, scope string) bool {
 	return !visited
 }
 
-func indexOf(all documents) *index {
+func indexOf(objects documents) *index {
 	x := &index{named: map[[2]string][]*document{}, provided: map[lookup][]*document{}, groups: map[seat]group{}, own: map[string][]string{}, names: map[string][]string{},
 		inside: map[lookup][]string{}, owners: map[string][]*document{}, required: map[*document]*requirements{}, users: map[string]map[string]bool{}, lists: map[lookup]string{},
-		checked: map[checked]bool{}, places: map[*document]map[string][]any{}, similar: map[[2]string]string{}, used: map[*document]bool{}, directories: directoriesOf(all)}
+		checked: map[checked]bool{}, places: map[*document]map[string][]any{}, similar: map[[2]string]string{}, used: map[*document]bool{}, directories: directoriesOf(objects)}
 	add := func(d *document, kind string) {
 		if name, ok := provides(d, kind); ok {
 			key := [2]string{kind, name}
@@ -82,16 +82,16 @@ func indexOf(all documents) *index {
 			x.named[key] = append(x.named[key], d)
 		}
 	}
-	for _, d := range all {
+	for _, d := range objects {
 		for _, field := range keyFields {
 			for key := range tree.Entries(d.node(field)) {
 				x.owners[key.Value] = append(x.owners[key.Value], d)
 			}
 		}
 		add(d, d.kind())
-		for made := range makers {
-			if made != d.kind() {
-				add(d, made)
+		for maker := range makers {
+			if maker != d.kind() {
+				add(d, maker)
 			}
 		}
 		for i := range d.length("spec", "triggers") {

@@ -83,22 +83,22 @@ func (r *reader) united(t reflect.Type, present map[string]bool, path tree.Path)
 	if !ok {
 		return
 	}
-	var given, fields []string
+	var chosen, fields []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Type.Kind() != reflect.Pointer {
 			continue
 		}
 		if fields = append(fields, name); present[name] {
-			given = append(given, name)
+			chosen = append(chosen, name)
 		}
 	}
-	slices.Sort(given)
+	slices.Sort(chosen)
 	slices.Sort(fields)
 	switch {
-	case len(given) > 1:
-		r.c.add(inTemplate, r.place(path.Step(given[1])...), "Delete all but one of "+strings.Join(given, ", "), effect{text: "only one source is allowed: " + rejected})
-	case len(given) == 0 && required:
+	case len(chosen) > 1:
+		r.c.add(inTemplate, r.place(path.Step(chosen[1])...), "Delete all but one of "+strings.Join(chosen, ", "), effect{text: "only one source is allowed: " + rejected})
+	case len(chosen) == 0 && required:
 		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no source: " + rejected})
 	}
 }

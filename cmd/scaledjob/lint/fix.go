@@ -53,7 +53,7 @@ func (e edit) apply(line string) (string, bool) {
 	if e.column > len(runes) {
 		return "", false
 	}
-	before, rest := string(runes[:e.column-1]), string(runes[e.column-1:])
+	before, remainder := string(runes[:e.column-1]), string(runes[e.column-1:])
 	old := e.old
 	switch {
 	case e.quotes&yaml.DoubleQuotedStyle != 0:
@@ -61,6 +61,6 @@ func (e edit) apply(line string) (string, bool) {
 	case e.quotes&yaml.SingleQuotedStyle != 0:
 		old = "'" + old + "'"
 	}
-	after, found := strings.CutPrefix(rest, old)
+	after, found := strings.CutPrefix(remainder, old)
 	return before + e.text + after, found
 }

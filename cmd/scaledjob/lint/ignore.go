@@ -25,8 +25,8 @@ func (c *collector) ignores(files []File) {
 		for i, line := range strings.Split(string(f.Data), "\n") {
 			for _, id := range ignored(line) {
 				if !isRule(id) {
-					at := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
-					unknown.add(unknownIgnore, at, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
+					spot := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
+					unknown.add(unknownIgnore, spot, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
 				} else if !slices.Contains(rules, id) {
 					rules = append(rules, id)
 				}

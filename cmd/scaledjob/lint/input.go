@@ -177,15 +177,15 @@ func (j *job) keyValue(file, kind, namespace, name, key string) (v triggers.Valu
 	near, _ := j.objects.nearest(lookup{kind, namespace, name}, file)
 	v = triggers.Value{State: triggers.Maybe}
 	for i, d := range near {
-		one := triggers.Value{State: triggers.Maybe}
+		candidate := triggers.Value{State: triggers.Maybe}
 		if d.kind() == kind && key != "" {
-			one = d.value(key)
+			candidate = d.value(key)
 		}
-		if i > 0 && one != v {
+		if i > 0 && candidate != v {
 			v = triggers.Value{State: triggers.Hidden}
 			break
 		}
-		v = one
+		v = candidate
 	}
 	v.Secret = kind == "Secret"
 	return v

@@ -139,12 +139,12 @@ func nearestHomes(from tree.Path, homes []home) (paths []string) {
 }
 
 // steps counts the keys from an object up to one that both are in, and down to the other.
-func steps(from, to tree.Path) (up, down int) {
+func steps(from, target tree.Path) (up, down int) {
 	common := 0
-	for common < len(from) && common < len(to) && from[common] == to[common] {
+	for common < len(from) && common < len(target) && from[common] == target[common] {
 		common++
 	}
-	return keysIn(from[common:]), keysIn(to[common:])
+	return keysIn(from[common:]), keysIn(target[common:])
 }
 
 func keysIn(path tree.Path) (n int) {

@@ -16,9 +16,9 @@ const elsewhere = 1 << 20
 type directories map[string][]string
 
 // directoriesOf reads the resources of all kustomizations.
-func directoriesOf(all documents) directories {
+func directoriesOf(objects documents) directories {
 	lists := directories{}
-	for _, d := range all {
+	for _, d := range objects {
 		name := path.Base(filepath.ToSlash(d.file))
 		if d.kind() != "Kustomization" && strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml") != "kustomization" && name != "Kustomization" {
 			continue
@@ -43,23 +43,23 @@ func directory(file string) string { return path.Dir(filepath.ToSlash(file)) }
 
 // own returns the files and directories that count as a directory: itself, and what its kustomization and those of
 // its resources list.
-func (l directories) own(dir string) []string {
-	own := []string{dir}
-	for i := 0; i < len(own); i++ {
-		for _, entry := range l[own[i]] {
-			if !slices.Contains(own, entry) {
-				own = append(own, entry)
+func (l directories) entries(dir string) []string {
+	entries := []string{dir}
+	for i := 0; i < len(entries); i++ {
+		for _, entry := range l[entries[i]] {
+			if !slices.Contains(entries, entry) {
+				entries = append(entries, entry)
 			}
 		}
 	}
-	return own
+	return entries
 }
 
 // distance returns how far a file is from a directory: 0 in its own files, the levels of a directory above, or elsewhere.
-func distance(dir string, own []string, file string) int {
+func distance(dir string, entries []string, file string) int {
 	file = filepath.ToSlash(file)
 	in := path.Dir(file)
-	if slices.Contains(own, in) || slices.Contains(own, file) {
+	if slices.Contains(entries, in) || slices.Contains(entries, file) {
 		return 0
 	}
 	for up, parent := 1, path.Dir(dir); up <= strings.Count(dir, "/")+1; up, parent = up+1, path.Dir(parent) {
@@ -116,7 +116,7 @@ func (x *index) group(l lookup, dir string) group {
 	g := group{distance: elsewhere + 1}
 	own, cached := x.own[dir]
 	if !cached {
-		own = x.directories.own(dir)
+		own = x.directories.entries(dir)
 		x.own[dir] = own
 	}
 	for _, d := range x.provided[l] {

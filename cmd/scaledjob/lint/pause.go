@@ -51,9 +51,9 @@ func annotationUnknown(j *job) {
 			continue
 		}
 		fix := "Delete it"
-		_, own, _ := strings.Cut(key, "/")
+		_, part, _ := strings.Cut(key, "/")
 		for _, name := range names {
-			if _, part, _ := strings.Cut(name, "/"); nearest(own, []string{part}) != "" {
+			if _, candidate, _ := strings.Cut(name, "/"); nearest(part, []string{candidate}) != "" {
 				fix = "Write " + name
 			}
 		}

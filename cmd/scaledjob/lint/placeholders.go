@@ -122,12 +122,12 @@ func (c *collector) duplicateScaledJob(d *document, firsts map[seat]place) {
 	if key.name == "" || triggers.Placeholder.MatchString(key.name) {
 		return
 	}
-	if first, again := firsts[key]; again {
-		where := fmt.Sprintf("line %d", first.line)
+	if first, repeated := firsts[key]; repeated {
+		location := fmt.Sprintf("line %d", first.line)
 		if first.file != d.file {
-			where = fmt.Sprintf("%s:%d", first.file, first.line)
+			location = fmt.Sprintf("%s:%d", first.file, first.line)
 		}
-		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: where + " has a ScaledJob of this name: the one that is applied last wins"})
+		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: location + " has a ScaledJob of this name: the one that is applied last wins"})
 		return
 	}
 	firsts[key] = position

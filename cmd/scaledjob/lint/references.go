@@ -163,11 +163,11 @@ func missing(kind string) func(*job) {
 func missingKey(j *job) {
 	for _, r := range j.references() {
 		near, _ := j.objects.nearest(r.lookup, r.file)
-		has := func(d *document) bool {
+		provides := func(d *document) bool {
 			found, listed := d.holds(r.key)
 			return found || !listed
 		}
-		j.check(r.key != "" && len(near) > 0 && !slices.ContainsFunc(near, has), r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name),
+		j.check(r.key != "" && len(near) > 0 && !slices.ContainsFunc(near, provides), r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name),
 			"the key does not exist: the value is empty, or pods do not start")
 	}
 }
@@ -404,8 +404,8 @@ func authenticationParameterUnknown(j *job) {
 		var choices []string
 		types, open := slices.Sorted(maps.Keys(j.objects.users[a.lookup.name])), false // of triggers in any document
 		for _, name := range types {
-			names, all := triggers.AuthenticationParameters(name)
-			choices, open = append(choices, names...), open || all
+			names, takesAll := triggers.AuthenticationParameters(name)
+			choices, open = append(choices, names...), open || takesAll
 		}
 		slices.Sort(choices)
 		choices = slices.Compact(choices)

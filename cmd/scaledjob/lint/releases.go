@@ -37,13 +37,13 @@ type condition func(keda.Profile) bool
 
 // affected lists the releases of the scope that meet the condition, or "" for all of
 // them, and reports whether any does.
-func (s scope) affected(when condition) (string, bool) {
-	if when == nil {
+func (s scope) affected(met condition) (string, bool) {
+	if met == nil {
 		return "", true
 	}
 	meets := make([]bool, len(s.profiles))
 	for i, p := range s.profiles {
-		meets[i] = when(p)
+		meets[i] = met(p)
 	}
 	switch {
 	case !slices.Contains(meets, true):
@@ -67,28 +67,28 @@ func (s scope) affected(when condition) (string, bool) {
 
 // run names a range of releases.
 func (s scope) run(first, last int) string {
-	from, to := s.profiles[first].Release(), s.profiles[last].Release()
+	from, end := s.profiles[first].Release(), s.profiles[last].Release()
 	if s.named {
 		return from
 	}
 	// A minor stands for all of its patches.
 	minor := from[:strings.LastIndexByte(from, '.')]
-	complete := last+1 == len(s.profiles) || !strings.HasPrefix(s.profiles[last+1].Release(), to[:strings.LastIndexByte(to, '.')+1])
-	if strings.HasSuffix(from, ".0") && (complete || !strings.HasPrefix(to, minor+".")) {
+	complete := last+1 == len(s.profiles) || !strings.HasPrefix(s.profiles[last+1].Release(), end[:strings.LastIndexByte(end, '.')+1])
+	if strings.HasSuffix(from, ".0") && (complete || !strings.HasPrefix(end, minor+".")) {
 		from = minor
 	}
-	if complete && (first == 0 || !strings.HasPrefix(s.profiles[first-1].Release(), to[:strings.LastIndexByte(to, '.')+1])) {
-		to = to[:strings.LastIndexByte(to, '.')]
+	if complete && (first == 0 || !strings.HasPrefix(s.profiles[first-1].Release(), end[:strings.LastIndexByte(end, '.')+1])) {
+		end = end[:strings.LastIndexByte(end, '.')]
 	}
 	switch {
 	case last+1 == len(s.profiles):
 		return "since " + from
 	case first == 0:
-		return "until " + to
-	case from == to:
+		return "until " + end
+	case from == end:
 		return from
 	}
-	return from + " to " + to
+	return from + " to " + end
 }
 
 // from returns the condition that a release is this or a later release, such as "2.14.0".

@@ -31,7 +31,7 @@ var (
 	// actionPattern matches an action of a Helm template.
 	actionPattern = regexp.MustCompile(`\{\{-?\s*(/\*|\.(Values|Release|Chart|Capabilities|Files|Template)\b|\$|(include|if|else|end|range|with|define|template|toYaml|tpl|quote|default)\b)`)
 	// brokenPattern matches an action in text that is not YAML: alone as a value, or with an argument.
-	brokenPattern = regexp.MustCompile(`(?m)^[^#"'\n]*:\s*\{\{|\{\{-?\s*\w+\s+["$.(]`)
+	brokenPattern = regexp.MustCompile(`%\{-?~?\s*(?:if|for|else|endif|endfor)\b|(?m)^[^#"'\n]*:\s*\{\{|\{\{-?\s*\w+\s+["$.(]`)
 	quotePattern  = regexp.MustCompile(`\{\{-?\s*(\$|(quote|default)\b)`) // also of other tools
 )
 

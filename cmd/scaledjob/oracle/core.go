@@ -214,12 +214,12 @@ func (l *line) coreReplicas() (any, error) {
 
 // corePaused reports whether the annotation pauses; an unreadable value pauses.
 func (l *line) corePaused() (any, error) {
-	is := l.Paused
+	state := l.Paused
 	if l.Annotation != nil {
 		parsed, err := strconv.ParseBool(*l.Annotation)
-		is = err != nil || parsed
+		state = err != nil || parsed
 	}
-	return paused{l.ID, is}, nil
+	return paused{l.ID, state}, nil
 }
 
 // target returns a target; only its conditions matter.
@@ -293,8 +293,8 @@ func (l *line) coreHistory() (any, error) {
 
 func (l *line) coreRollOut() (any, error) {
 	var problems field.Errors
-	written, given, policy := l.RolloutStrategy, l.rollout(), rollout.DefaultPolicy()
-	for _, other := range []string{given.Strategy, l.Strategy} {
+	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.DefaultPolicy()
+	for _, other := range []string{requested.Strategy, l.Strategy} {
 		if written != "" && other != "" && written != other {
 			problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", written, other), Fix: "only rollout.strategy"})
 		}
@@ -303,7 +303,7 @@ func (l *line) coreRollOut() (any, error) {
 	if written != "" {
 		problems.Check(policy.Strategy.UnmarshalText([]byte(written)) == nil, "rollout.strategy", written, "gradual, immediate or drain")
 	}
-	if p := given.PropagationPolicy; p != "" {
+	if p := requested.PropagationPolicy; p != "" {
 		problems.Check(policy.Propagation.UnmarshalText([]byte(p)) == nil, "rollout.propagationPolicy", p, "background, foreground or orphan")
 	}
 	if err := problems.Err(); err != nil {

@@ -122,9 +122,9 @@ func (l *line) kedaJobs() []keda.Job {
 	return jobs
 }
 
-func kedaConditions(all []condition) []keda.Condition {
+func kedaConditions(list []condition) []keda.Condition {
 	var conditions []keda.Condition
-	for _, c := range all {
+	for _, c := range list {
 		conditions = append(conditions, keda.Condition{Type: c.Type, Status: c.status()})
 	}
 	return conditions
@@ -245,11 +245,11 @@ type deleted struct {
 }
 
 func names(jobs []keda.Job, chosen []int) []string {
-	all := make([]string, 0, len(chosen))
+	list := make([]string, 0, len(chosen))
 	for _, i := range chosen {
-		all = append(all, jobs[i].Name)
+		list = append(list, jobs[i].Name)
 	}
-	return all
+	return list
 }
 
 func (q *question) history() any {

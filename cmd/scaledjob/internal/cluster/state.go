@@ -40,7 +40,7 @@ func (o *Owned) States() (states []State) {
 		j := &o.Jobs[i]
 		manager := j.Spec.ManagedBy
 		switch reason := reasons[j.Name]; {
-		case ended(j):
+		case finished(j):
 		case j.DeletionTimestamp != nil:
 			terminating.Jobs, finalizers = append(terminating.Jobs, j.Name), append(finalizers, j.Finalizers...)
 		case j.Spec.Suspend != nil && *j.Spec.Suspend:
@@ -51,18 +51,18 @@ func (o *Owned) States() (states []State) {
 			waiting.Jobs = append(waiting.Jobs, j.Name+" "+reason)
 		}
 	}
-	who := "the template, a user or a controller has set spec.suspend"
+	cause := "the template, a user or a controller has set spec.suspend"
 	if kueue {
-		who, suspended.Fix = "Kueue has suspended them until its queue admits them", "Raise the quota of the Kueue queue, or lower maxReplicaCount to what it admits"
+		cause, suspended.Fix = "Kueue has suspended them until its queue admits them", "Raise the quota of the Kueue queue, or lower maxReplicaCount to what it admits"
 	}
-	suspended.Text = fmt.Sprintf("%s suspended (%s): %s. KEDA counts them as running, and no deadline runs", are(suspended.Jobs), few(suspended.Jobs), who)
+	suspended.Text = fmt.Sprintf("%s suspended (%s): %s. KEDA counts them as running, and no deadline runs", are(suspended.Jobs), few(suspended.Jobs), cause)
 	terminating.Text = fmt.Sprintf("%s being deleted (%s)%s: KEDA counts them until they are gone", are(terminating.Jobs), few(terminating.Jobs), held(finalizers))
 	managed.Text = fmt.Sprintf("%s managed by another controller, %s (%s): Kubernetes starts no pods for them", are(managed.Jobs), few(distinctNames(managers)), few(managed.Jobs))
 	waiting.Text = fmt.Sprintf("%s unable to start a container (%s): KEDA counts them as running", are(waiting.Jobs), few(waiting.Jobs))
 	return slices.DeleteFunc([]State{suspended, terminating, managed, waiting}, func(s State) bool { return len(s.Jobs) == 0 })
 }
 
-func ended(j *batchv1.Job) bool {
+func finished(j *batchv1.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 	})

@@ -133,9 +133,9 @@ func (c *comparison) rejected(m *input.ScaledJob, files []lint.File) {
 		if !hasNamespace {
 			name = f.Object
 		}
-		own := name == m.Name() || f.Object == ""
-		told := slices.ContainsFunc(c.Refused, func(text string) bool { return strings.Contains(text, f.Path+":") })
-		if own && !told && f.Severity >= lint.Warning && breaks(f.Rule) && !before[key{f.Rule, f.Path, f.Found}] {
+		matches := name == m.Name() || f.Object == ""
+		listed := slices.ContainsFunc(c.Refused, func(text string) bool { return strings.Contains(text, f.Path+":") })
+		if matches && !listed && f.Severity >= lint.Warning && breaks(f.Rule) && !before[key{f.Rule, f.Path, f.Found}] {
 			c.Refused = append(c.Refused, fmt.Sprintf("with %s: %s [%s]", c.After, f.Message(), f.Rule))
 		}
 	}

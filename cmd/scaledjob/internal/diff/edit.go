@@ -100,15 +100,15 @@ func (e *Edit) rollout(after *input.ScaledJob, running int) string {
 // settings returns the fields in which two specs differ.
 func settings(before, after *input.ScaledJob) []setting {
 	a, b := flat(before.Spec.Spec), flat(after.Spec.Spec)
-	all := []setting{}
+	list := []setting{}
 	paths := maps.Clone(a)
 	maps.Copy(paths, b)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if a[path] != b[path] {
-			all = append(all, setting{path, a[path], b[path]})
+			list = append(list, setting{path, a[path], b[path]})
 		}
 	}
-	return all
+	return list
 }
 
 // flat returns the values of a spec in JSON by their paths.
@@ -153,7 +153,7 @@ func (e *Edit) Print(out io.Writer, verbose bool) {
 		fmt.Fprint(out, "\nSettings:\n")
 		rows := [][]string{{"", "before", "after"}}
 		for _, s := range e.Settings {
-			rows = append(rows, []string{"  " + report.Clean(s.Path), shown(s.Before), shown(s.After)})
+			rows = append(rows, []string{"  " + report.Clean(s.Path), displayed(s.Before), displayed(s.After)})
 		}
 		fmt.Fprint(out, report.Aligned("", false, rows))
 	}
@@ -165,7 +165,7 @@ func (e *Edit) Print(out io.Writer, verbose bool) {
 	fmt.Fprintf(out, "\n%s.\n", strings.ToUpper(e.Rollout[:1])+e.Rollout[1:])
 }
 
-func shown(value string) string {
+func displayed(value string) string {
 	if value == "" {
 		return "not set"
 	}

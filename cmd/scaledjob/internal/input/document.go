@@ -139,8 +139,8 @@ func (d *document) line(path string) int {
 }
 
 // nulls reports the fields without a value: in a test, one would be an expectation that nothing checks.
-func (d *document) nulls(n *yaml.Node, at tree.Path, wrong map[string]bool) {
-	path := at.String()
+func (d *document) nulls(n *yaml.Node, parent tree.Path, wrong map[string]bool) {
+	path := parent.String()
 	if wrong[path] {
 		return // of an unknown field
 	}
@@ -148,11 +148,11 @@ func (d *document) nulls(n *yaml.Node, at tree.Path, wrong map[string]bool) {
 		d.problems = append(d.problems, atLine{path, n.Line, &field.Error{Path: path, Found: "nothing", Fix: "a value, or leave the field out"}})
 	}
 	for key, value := range tree.Entries(n) {
-		d.nulls(value, at.Step(key.Value), wrong)
+		d.nulls(value, parent.Step(key.Value), wrong)
 	}
 	if n.Kind == yaml.SequenceNode {
 		for i, item := range n.Content {
-			d.nulls(item, at.Step(i), wrong)
+			d.nulls(item, parent.Step(i), wrong)
 		}
 	}
 }

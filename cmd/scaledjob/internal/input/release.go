@@ -182,11 +182,11 @@ func releaseNames() []string { return append([]string{Spec}, keda.Releases()...)
 func complete(c *cobra.Command, flag string, names func() []string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndexByte(typed, ',')+1]
-		var all []string
+		var completions []string
 		for _, n := range names() {
-			all = append(all, before+n)
+			completions = append(completions, before+n)
 		}
-		return all, cobra.ShellCompDirectiveNoFileComp
+		return completions, cobra.ShellCompDirectiveNoFileComp
 	})
 }
 

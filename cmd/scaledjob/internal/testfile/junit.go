@@ -34,15 +34,15 @@ type junitFailure struct {
 
 // WriteJUnit writes results in the form that CI systems read: a suite for each file, and a case for each release of a test.
 func WriteJUnit(out io.Writer, results []Result) error {
-	var all junitSuites
+	var report junitSuites
 	for i := range results {
 		r := &results[i]
-		n := len(all.Suites)
-		if n == 0 || all.Suites[n-1].Name != r.File {
-			all.Suites = append(all.Suites, junitSuite{Name: r.File})
+		n := len(report.Suites)
+		if n == 0 || report.Suites[n-1].Name != r.File {
+			report.Suites = append(report.Suites, junitSuite{Name: r.File})
 			n++
 		}
-		s := &all.Suites[n-1]
+		s := &report.Suites[n-1]
 		c := junitCase{Class: r.File, Name: fmt.Sprintf("%s, %s", r.Name, r.Release)}
 		if !r.Passed {
 			var lines []string
@@ -58,7 +58,7 @@ func WriteJUnit(out io.Writer, results []Result) error {
 	_, _ = io.WriteString(out, xml.Header) // an error is that of what follows
 	e := xml.NewEncoder(out)
 	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
+	if err := e.Encode(report); err != nil {
 		return err
 	}
 	_, err := io.WriteString(out, "\n")

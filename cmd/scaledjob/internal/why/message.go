@@ -49,7 +49,6 @@ const (
 	failure // an error about a ScaledJob that no rule knows
 	fault   // the same about the operator
 	other   // another component of KEDA starts; its version follows
-	another // in a bundle: a line about a ScaledJob that is not asked for
 )
 
 // messages are searched in this order, because some contain others. Some lack the first letter, whose
@@ -99,7 +98,6 @@ var messages = []struct {
 	{"Reconciling ScaledJob", mentioned, ""},
 	{"Successfully finalized ScaledJob", deleted, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
-	{anotherText, another, ""},
 	{"Starting metrics server", other, ""},
 	{"Starting admission webhooks", other, ""},
 	{"KEDA Version:", version, ""},
@@ -124,10 +122,7 @@ var messages = []struct {
 	{`"maxValue"`, checked, "maxValue"},
 }
 
-const (
-	leaseLost   = "leader election lost"
-	anotherText = "a line about another ScaledJob"
-)
+const leaseLost = "leader election lost"
 
 // atBegin is the key of messages that lines begin with, after the operator's pod and a time.
 const atBegin = "^"

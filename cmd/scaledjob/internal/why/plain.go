@@ -10,7 +10,6 @@ import (
 // A plainError is an error of KEDA or of the API server in plain words.
 type plainError struct {
 	pattern *regexp.Regexp
-	word    string // the whole error in a bundle
 	means   string
 	fix     string
 }
@@ -25,53 +24,53 @@ const (
 )
 
 // ownLimit is the error of KEDA's own limit of requests to the API server.
-var ownLimit = plainError{regexp.MustCompile(`(?i)client rate limiter`), "client rate limiter", "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"}
+var ownLimit = plainError{regexp.MustCompile(`(?i)client rate limiter`), "KEDA ended the poll while its own limit of requests delayed it, as a change of the ScaledJob does", "raise --kube-api-qps and --kube-api-burst of the operator"}
 
 // readErrors are the errors of scalers.
 var readErrors = []plainError{
-	{regexp.MustCompile(`(?i)lookup \S+(?: on \S+)?: (?:\w+ (?:udp|tcp) \S+: )?(?:\w+: )*(?:i/o timeout|connection refused)|server misbehaving`), "server misbehaving", "the DNS of the cluster does not answer", "check CoreDNS, and network policies between KEDA's namespace and it"},
-	{regexp.MustCompile(`(?i)no such host`), "no such host", "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
-	{regexp.MustCompile(`(?i)connection refused`), "connection refused", "nothing listens at the address", "correct host and port, or start the server"},
-	{regexp.MustCompile(`(?i)does not look like a TLS handshake|HTTP response to HTTPS client|malformed HTTP`), "does not look like a TLS handshake", "the server does not speak TLS at this port, or only TLS", "correct the protocol, the port or the trigger's tls"},
-	{regexp.MustCompile(`(?i)x509|certificate|tls:`), "certificate", "the certificate is not accepted", "give the CA in the TriggerAuthentication, or correct the host"},
+	{regexp.MustCompile(`(?i)lookup \S+(?: on \S+)?: (?:\w+ (?:udp|tcp) \S+: )?(?:\w+: )*(?:i/o timeout|connection refused)|server misbehaving`), "the DNS of the cluster does not answer", "check CoreDNS, and network policies between KEDA's namespace and it"},
+	{regexp.MustCompile(`(?i)no such host`), "the name of the host does not exist for the operator's pod", "correct the host; the name must resolve from KEDA's namespace, so write the full name such as redis.shop.svc.cluster.local"},
+	{regexp.MustCompile(`(?i)connection refused`), "nothing listens at the address", "correct host and port, or start the server"},
+	{regexp.MustCompile(`(?i)does not look like a TLS handshake|HTTP response to HTTPS client|malformed HTTP`), "the server does not speak TLS at this port, or only TLS", "correct the protocol, the port or the trigger's tls"},
+	{regexp.MustCompile(`(?i)x509|certificate|tls:`), "the certificate is not accepted", "give the CA in the TriggerAuthentication, or correct the host"},
 	ownLimit,
-	{regexp.MustCompile(`(?i)` + status + `429|throttl|rate limit|rate exceeded|too many requests`), "too many requests", "the server limits requests", "use a longer pollingInterval, or read less in the trigger, such as fewer repositories"},
-	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue`), "queue not found", "the queue does not exist", "correct its name, or create the queue"},
-	{regexp.MustCompile(`(?i)(?:secret|configmap).*not found|secrets? ".*" (?:not found|is forbidden)`), "secret not found", "the Secret does not exist, or KEDA may not read it", "create the Secret in the ScaledJob's namespace"},
-	{regexp.MustCompile(`(?i)` + status + `40[13]\b|\b40[13] (?:unauthorized|forbidden)|unauthori[sz]ed|not authorized|forbidden|permission ?denied|ACCESS_REFUSED|WRONGPASS|NOAUTH|access ?denied|invalid (?:password|token|credential)|authentication failed|login (?:was )?refused|expired ?token|AADSTS|InvalidIdentityToken|NoCredentialProviders`), "unauthorized", rejected, correctIdentity},
-	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout|server selection error|no route to host`), "timeout", "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
-	{regexp.MustCompile(`(?i)context canceled`), "context canceled", canceled, "nothing has to be done: the next poll reads it again"},
-	{regexp.MustCompile(`(?i)\b(?:(?:get|retrieve|acquire)\b[a-z ]*\b(?:credentials|token)|find\b[a-z ]*\bcredentials)\b`), "unauthorized", rejected, correctIdentity},
-	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "triggerauthentication not found", "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
-	{regexp.MustCompile(`(?i)` + status + `404\b|404 not found|does not exist|doesn't exist|unknown (?:database|topic|column)|invalid object name|no such (?:table|column)`), "does not exist", "the server has nothing of this name", "correct the table, database, topic, stream or path that the trigger names, or create it"},
-	{regexp.MustCompile(`(?i)result is empty`), "result is empty", "the query has no result", "correct the query, or set ignoreNullValues to true if no result means 0"},
-	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "error parsing", "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
-	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "no scaler found", "KEDA has no scaler of this type", "correct the type of the trigger"},
-	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open|run out of available brokers`), "EOF", "the server closes the connection", "check the protocol, TLS, SASL and the port"},
+	{regexp.MustCompile(`(?i)` + status + `429|throttl|rate limit|rate exceeded|too many requests`), "the server limits requests", "use a longer pollingInterval, or read less in the trigger, such as fewer repositories"},
+	{regexp.MustCompile(`(?i)NOT_FOUND - no queue|no queue|queue.*(?:not exist|not found)|NonExistentQueue`), "the queue does not exist", "correct its name, or create the queue"},
+	{regexp.MustCompile(`(?i)(?:secret|configmap).*not found|secrets? ".*" (?:not found|is forbidden)`), "the Secret does not exist, or KEDA may not read it", "create the Secret in the ScaledJob's namespace"},
+	{regexp.MustCompile(`(?i)` + status + `40[13]\b|\b40[13] (?:unauthorized|forbidden)|unauthori[sz]ed|not authorized|forbidden|permission ?denied|ACCESS_REFUSED|WRONGPASS|NOAUTH|access ?denied|invalid (?:password|token|credential)|authentication failed|login (?:was )?refused|expired ?token|AADSTS|InvalidIdentityToken|NoCredentialProviders`), rejected, correctIdentity},
+	{regexp.MustCompile(`(?i)i/o timeout|deadline exceeded|timed? ?out|timeout|server selection error|no route to host`), "the server does not answer in time", "check network policies between KEDA's namespace and the server, and KEDA_HTTP_DEFAULT_TIMEOUT"},
+	{regexp.MustCompile(`(?i)context canceled`), canceled, "nothing has to be done: the next poll reads it again"},
+	{regexp.MustCompile(`(?i)\b(?:(?:get|retrieve|acquire)\b[a-z ]*\b(?:credentials|token)|find\b[a-z ]*\bcredentials)\b`), rejected, correctIdentity},
+	{regexp.MustCompile(`(?i)triggerauthentication.*not found`), "the TriggerAuthentication does not exist in the namespace", "create it in the ScaledJob's namespace, or use a ClusterTriggerAuthentication with its kind"},
+	{regexp.MustCompile(`(?i)` + status + `404\b|404 not found|does not exist|doesn't exist|unknown (?:database|topic|column)|invalid object name|no such (?:table|column)`), "the server has nothing of this name", "correct the table, database, topic, stream or path that the trigger names, or create it"},
+	{regexp.MustCompile(`(?i)result is empty`), "the query has no result", "correct the query, or set ignoreNullValues to true if no result means 0"},
+	{regexp.MustCompile(`(?i)error parsing|missing required|must be|no .* (?:given|provided|specified)|invalid syntax|parse`), "the metadata of the trigger is invalid", "correct the trigger: scaledjob lint names the field"},
+	{regexp.MustCompile(`(?i)no scaler found|unsupported scaler|unknown scaler`), "KEDA has no scaler of this type", "correct the type of the trigger"},
+	{regexp.MustCompile(`(?i)connection reset|EOF|broken pipe|channel/connection is not open|run out of available brokers`), "the server closes the connection", "check the protocol, TLS, SASL and the port"},
 }
 
 // createErrors are the errors of creates.
 var createErrors = []plainError{
-	{regexp.MustCompile(`(?i)exceeded quota`), "exceeded quota", "a ResourceQuota of the namespace is used up", "raise the quota, lower maxReplicaCount, or keep fewer finished Jobs (successfulJobsHistoryLimit, failedJobsHistoryLimit)"},
-	{regexp.MustCompile(`(?i)failed calling webhook|failed to call webhook`), "failed calling webhook", "an admission webhook does not answer", "start the webhook's service, or set its failurePolicy to Ignore"},
-	{regexp.MustCompile(`(?i)admission webhook|denied the request|violates PodSecurity|ValidatingAdmissionPolicy`), "admission webhook", "an admission policy rejects the Job", "change the Job template as the policy asks"},
-	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "too long", "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
-	{regexp.MustCompile(`(?i)cannot set blockOwnerDeletion`), "cannot set blockOwnerDeletion", "KEDA's ServiceAccount may not set finalizers of ScaledJobs, which OpenShift checks", "grant update on scaledjobs/finalizers in keda.sh to the keda-operator"},
-	{regexp.MustCompile(`(?i)because it is being terminated`), "because it is being terminated", "the namespace is being deleted", "create the ScaledJob in a namespace that stays"},
-	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "forbidden", "KEDA's ServiceAccount may not create Jobs, or an admission plugin forbids them", "grant create on jobs in batch to the keda-operator, or change the template as the message says"},
-	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "is invalid", "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
+	{regexp.MustCompile(`(?i)exceeded quota`), "a ResourceQuota of the namespace is used up", "raise the quota, lower maxReplicaCount, or keep fewer finished Jobs (successfulJobsHistoryLimit, failedJobsHistoryLimit)"},
+	{regexp.MustCompile(`(?i)failed calling webhook|failed to call webhook`), "an admission webhook does not answer", "start the webhook's service, or set its failurePolicy to Ignore"},
+	{regexp.MustCompile(`(?i)admission webhook|denied the request|violates PodSecurity|ValidatingAdmissionPolicy`), "an admission policy rejects the Job", "change the Job template as the policy asks"},
+	{regexp.MustCompile(`(?i)no more than 63|must be no more|too long`), "the name of the ScaledJob is too long for the label of a Job", "use a name of at most 63 characters"},
+	{regexp.MustCompile(`(?i)cannot set blockOwnerDeletion`), "KEDA's ServiceAccount may not set finalizers of ScaledJobs, which OpenShift checks", "grant update on scaledjobs/finalizers in keda.sh to the keda-operator"},
+	{regexp.MustCompile(`(?i)because it is being terminated`), "the namespace is being deleted", "create the ScaledJob in a namespace that stays"},
+	{regexp.MustCompile(`(?i)forbidden|cannot create resource`), "KEDA's ServiceAccount may not create Jobs, or an admission plugin forbids them", "grant create on jobs in batch to the keda-operator, or change the template as the message says"},
+	{regexp.MustCompile(`(?i)is invalid|Invalid value|Required value|Unsupported value`), "the API server rejects the Job template", "correct the template: scaledjob lint names the field"},
 	ownLimit,
-	{regexp.MustCompile(`(?i)context canceled`), "context canceled", "KEDA ended the poll because the ScaledJob was changed, or because KEDA set its finalizer on a new one; the Job may exist all the same, also above the maximum", "nothing has to be done: the next poll counts the Jobs that exist"},
-	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "timeout", "the API server does not answer", "check the control plane and the webhooks that it calls"},
+	{regexp.MustCompile(`(?i)context canceled`), "KEDA ended the poll because the ScaledJob was changed, or because KEDA set its finalizer on a new one; the Job may exist all the same, also above the maximum", "nothing has to be done: the next poll counts the Jobs that exist"},
+	{regexp.MustCompile(`(?i)deadline exceeded|timed? ?out|timeout|connection refused|EOF|etcdserver`), "the API server does not answer", "check the control plane and the webhooks that it calls"},
 }
 
 const noPermission = "its ServiceAccount lacks the permission"
 
 // listErrors are the errors of the operator's lists.
 var listErrors = []plainError{
-	{regexp.MustCompile(`no matches for kind|could not find the requested resource`), "no matches for kind", "the API server does not know the kind", "apply the CRDs of the operator's release"},
-	{regexp.MustCompile(`forbidden`), "forbidden", noPermission, "restore the ClusterRole and the ClusterRoleBinding of keda-operator"},
-	{regexp.MustCompile(`(?:https?://|dial tcp).*(?:timeout|deadline exceeded|refused|no route|EOF)`), "dial tcp: connection refused", "the API server does not answer", "check the control plane, and the network between it and the operator's pod"},
+	{regexp.MustCompile(`no matches for kind|could not find the requested resource`), "the API server does not know the kind", "apply the CRDs of the operator's release"},
+	{regexp.MustCompile(`forbidden`), noPermission, "restore the ClusterRole and the ClusterRoleBinding of keda-operator"},
+	{regexp.MustCompile(`(?:https?://|dial tcp).*(?:timeout|deadline exceeded|refused|no route|EOF)`), "the API server does not answer", "check the control plane, and the network between it and the operator's pod"},
 }
 
 // in returns an error in plain words.

@@ -132,10 +132,6 @@ func (l *Log) see(e entry, run int) {
 		l.times = append(l.times, moment{e.time, run, nil})
 		return
 	}
-	if e.kind == another {
-		l.times = append(l.times, moment{e.time, run, &Subject{}})
-		return
-	}
 	s := l.subject(e.name, e.namespace)
 	l.times = append(l.times, moment{e.time, run, s})
 	if stageOf[e.kind] == 0 {

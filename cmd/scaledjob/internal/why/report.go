@@ -273,16 +273,16 @@ func (r *Report) byRelease(l *Log, s *Subject, q Question, spec *manifest.Scaled
 	for _, p := range r.fitting {
 		j := newJudge(l, s, spec, p)
 		j.sure = true
-		one := account(l, s, j, q.Moment, nil)
-		id := one.State
-		for _, c := range one.Causes {
+		verdict := account(l, s, j, q.Moment, nil)
+		id := verdict.State
+		for _, c := range verdict.Causes {
 			id += " " + c.ID
 		}
 		if n := len(spans); n > 0 && spans[n-1].id == id {
-			spans[n-1].last, spans[n-1].account = p.Release(), one
+			spans[n-1].last, spans[n-1].account = p.Release(), verdict
 			continue
 		}
-		spans = append(spans, span{p.Release(), p.Release(), id, one})
+		spans = append(spans, span{p.Release(), p.Release(), id, verdict})
 	}
 	if len(spans) < 2 {
 		return

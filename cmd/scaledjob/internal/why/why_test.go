@@ -1,11 +1,7 @@
 package why
 
 import (
-	"archive/tar"
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -335,12 +331,8 @@ func TestPasted(t *testing.T) {
 		}[name], `{type: redis, metadata: {listLength: "1"}}`)
 		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a, namespace: shop}\nspec: {" + c.spec + "jobTargetRef: {template: {}}, triggers: [" + trigger + "]}\n"
 		l, q := Read(strings.Join(c.lines, "\n")), Question{Name: "a", Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
-		bundled, _, err := Files(l, q)
-		require.NoError(t, err)
 		r := Explain(l, q)
 		require.Len(t, r.Subjects, 1, name)
-		replayed := Explain(Read(string(bundled)), q).Subjects[0]
-		require.Equal(t, ids(r.Subjects[0]), ids(replayed), "%s: %s, and from the bundle: %s", name, r.Subjects[0].Answer, replayed.Answer)
 		require.Contains(t, r.Subjects[0].Answer, c.says, name)
 		require.Equal(t, c.state, r.Subjects[0].State, name)
 	}
@@ -352,13 +344,9 @@ func TestPasted(t *testing.T) {
 	for text, rights := range map[string]bool{forbidden: true, unreached: false} {
 		l := Read("W" + klogged + text)
 		q := Question{Manifests: []*manifest.ScaledJob{{}}}
-		bundled, _, err := Files(l, q)
-		require.NoError(t, err)
-		for _, l := range []*Log{l, Read(string(bundled))} {
-			c := Explain(l, q).Subjects[0].Causes[0]
-			require.Equal(t, rights, strings.Contains(c.Decide, "auth can-i") && strings.Contains(c.Fix, "ClusterRole"), "%+v", c)
-			require.Equal(t, !rights, strings.Contains(c.Text, "the API server does not answer"), "%+v", c)
-		}
+		c := Explain(l, q).Subjects[0].Causes[0]
+		require.Equal(t, rights, strings.Contains(c.Decide, "auth can-i") && strings.Contains(c.Fix, "ClusterRole"), "%+v", c)
+		require.Equal(t, !rights, strings.Contains(c.Text, "the API server does not answer"), "%+v", c)
 	}
 }
 
@@ -543,111 +531,7 @@ func FuzzRead(f *testing.F) {
 		var b strings.Builder
 		Explain(Read(text), Question{}).Print(&b)
 		Explain(Read(text), Question{Manifests: []*manifest.ScaledJob{spec}}).Print(&b)
-		_, _, err := Files(Read(text), Question{})
-		require.NoError(t, err)
 	})
-}
-
-// TestBundle plants credentials in all that a bundle is made of, and explains the bundle.
-func TestBundle(t *testing.T) {
-	const text = `apiVersion: keda.sh/v1alpha1
-kind: ScaledJob
-metadata: {name: a, namespace: shop, annotations: {kubectl.kubernetes.io/last-applied-configuration: hunter2secret}, labels: {x: hunter2secret}}
-spec:
-  minReplicaCount: 1
-  jobTargetRef: {template: {spec: {containers: [{name: c, image: hunter2secret, env: [{name: P, value: hunter2secret}]}]}}}
-  triggers: [{type: redis, metadata: {address: "hunter2secret:6379", password: hunter2secret, listName: hunter2secret, listLength: "1", activationListLength: hunter2secret}}]
-`
-	manifests := manifest.Objects([]byte(text))
-	lines := append([]string{
-		"2026-01-02T10:00:00Z\tERROR\tscale_handler\tError getting scaler metrics and activity, but continue\t{\"scaledJob.Name\": \"a\", \"error\": \"dial tcp hunter2secret: connection refused\"}",
-		"a line of others: hunter2secret",
-		`2026-01-02T10:00:00Z	DEBUG	scale_handler	Scaler Metric value	{"scaledJob.Name": "a", "isTriggerActive": true, "s1-redis-hunter2secret": 3, "targetAverageValue": 1}`,
-	}, pollLines(0, "a", 1, 0, 0)...)
-	l := Read(strings.Join(lines, "\n"))
-	specs := []*manifest.ScaledJob{manifests[0].ScaledJob}
-	log, scaledJobs, err := Files(l, Question{Manifests: specs})
-	require.NoError(t, err)
-	require.NotContains(t, string(log)+string(scaledJobs), "hunter2secret")
-	var b bytes.Buffer
-	require.NoError(t, WriteBundle(&b, log, scaledJobs))
-	again, read, err := ReadBundle(&b)
-	require.NoError(t, err)
-	replayed := manifest.Objects(read)
-	require.NoError(t, replayed[0].Err)
-	want := Explain(l, Question{Manifests: specs}).Subjects[0]
-	got := Explain(Read(again), Question{Manifests: []*manifest.ScaledJob{replayed[0].ScaledJob}}).Subjects[0]
-	require.Equal(t, want.Causes[1:], got.Causes[1:])
-	require.Equal(t, want.Causes[0].Fix, got.Causes[0].Fix)
-	require.Equal(t, want.Polls, got.Polls)
-	require.Equal(t, "2.15", Read(again).First)
-}
-
-// TestBundledErrors has errors that match a pattern of a kind around a credential.
-func TestBundledErrors(t *testing.T) {
-	for _, known := range [][]plainError{readErrors, createErrors, listErrors} {
-		for _, e := range known {
-			means, _ := in(known, e.word)
-			require.Equal(t, e.means, means, e.word)
-			require.Equal(t, e.word, kindOf(known, e.word))
-		}
-	}
-	for _, text := range []string{`queue "tok-hunter2" not found`, "secret hunter2 not found", "triggerauthentication hunter2 not found", "no hunter2 given"} {
-		text = kindOf(readErrors, text)
-		require.NotContains(t, text, "hunter2")
-		require.NotEqual(t, "an error of another kind", text)
-	}
-}
-
-// TestBundleOfOne has lines and manifests of two ScaledJobs in two namespaces.
-func TestBundleOfOne(t *testing.T) {
-	lines := append(pollLines(0, "orders", 1, 0, 2), pollLines(5, "mails", 1, 0, 2)...)
-	lines = append(lines, each(pollLines(10, "orders", 7, 0, 0), func(_ int, l string) string { return strings.ReplaceAll(l, `"shop"`, `"bank"`) })...)
-	lines = append(lines, "2026-01-02T10:00:20Z\tDEBUG\tscale_handler\tScaler Metric value\t"+`{"scaledJob.Name": "orders", "isTriggerActive": true, "s0-x": 7, "targetAverageValue": 1}`,
-		"2026-01-02T10:00:21Z\tINFO\tsetup\tKEDA Version: 2.17.0", "2026-01-02T10:00:22Z\tDEBUG\tscale_handler\tScaler Metric value\t"+`{"isTriggerActive": true, "s0-x": 9}`)
-	one, other := &manifest.ScaledJob{}, &manifest.ScaledJob{}
-	one.Name, one.Namespace, other.Name, other.Namespace = "orders", "shop", "mails", "shop"
-	l := Read(strings.Join(lines, "\n"))
-	for name, q := range map[string]Question{
-		"cluster": {Name: "orders", Namespace: "shop", Live: map[string]*Live{"orders": {}}, Manifests: []*manifest.ScaledJob{one}},
-		"log":     {Name: "orders", Namespace: "shop", Manifests: []*manifest.ScaledJob{one, other}},
-		"all":     {Namespace: "shop", Live: map[string]*Live{"orders": {}}, Manifests: []*manifest.ScaledJob{one}},
-	} {
-		log, scaledJobs, err := Files(l, q)
-		require.NoError(t, err)
-		require.NotContains(t, string(log)+string(scaledJobs), "mails", name)
-		require.NotContains(t, string(log), "bank", name)
-		require.NotContains(t, string(log), ": 9", name)
-		require.Contains(t, string(log), "KEDA Version: 2.17.0", name)
-		require.Equal(t, len(pollLines(0, "orders", 1, 0, 2)), strings.Count(string(log), `"shop"`), name)
-		require.NotContains(t, string(log), "s0-metric", "a line that may be of another namespace")
-		alone, _, err := Files(Read(strings.ReplaceAll(strings.Join(lines, "\n"), "bank", "shop")), q)
-		require.NoError(t, err)
-		require.Contains(t, string(alone), `"s0-metric":7`, name)
-	}
-	log, _, err := Files(l, Question{})
-	require.NoError(t, err)
-	require.Contains(t, string(log), "bank")
-	overlapping := strings.Join(lines, "\n")
-	log, _, err = Files(Read(overlapping, overlapping), Question{Name: "orders", Namespace: "shop", Live: map[string]*Live{"orders": {}}})
-	require.NoError(t, err)
-	require.Equal(t, 2, strings.Count(string(log), anotherText+`","ts":"2026-01-02T10:00:05`), "the lines about others of each file")
-}
-
-// TestWrongBundle reads archives that no bundle is.
-func TestWrongBundle(t *testing.T) {
-	for _, name := range []string{"../x", "/etc/passwd", "other"} {
-		var b bytes.Buffer
-		zip := gzip.NewWriter(&b)
-		w := tar.NewWriter(zip)
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Size: 1, Mode: 0o600}))
-		_, err := w.Write([]byte("x"))
-		require.NoError(t, errors.Join(err, w.Close(), zip.Close()))
-		_, _, err = ReadBundle(&b)
-		require.ErrorContains(t, err, "which no bundle has")
-	}
-	_, _, err := ReadBundle(strings.NewReader("text"))
-	require.ErrorContains(t, err, "not a bundle")
 }
 
 // TestSilent has a log of a release that writes a failed trigger only at level debug.
@@ -702,9 +586,6 @@ func TestTwoOperators(t *testing.T) {
 	q := Question{Manifests: []*manifest.ScaledJob{manifest.Objects([]byte(text))[0].ScaledJob}}
 	answer := func(lines []string) string { return Explain(Read(strings.Join(lines, "\n")), q).Subjects[0].Answer }
 	require.Contains(t, answer(both), "The pods keda-operator-x and keda-operator-y poll the ScaledJob at the same time")
-	bundled, _, err := Files(Read(strings.Join(both, "\n")), q)
-	require.NoError(t, err)
-	require.Contains(t, answer([]string{string(bundled)}), "The pods keda-operator-pod-1 and keda-operator-pod-2")
 	many := each(both, func(_ int, l string) string { return strings.Replace(l, `running Jobs": 0`, `running Jobs": 900`, 1) })
 	require.NotContains(t, answer(many), "made by hand")
 	byPod := slices.Concat(by("x", 0), by("x", 30), by("y", 5), by("y", 35)) // kubectl logs prints one pod after the other

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -50,12 +51,15 @@ func (j *judge) threshold(format, otherwise string) string {
 	return otherwise
 }
 
+// countKeys are the keys of a trigger's metadata that set numbers and modes, and select no work.
+var countKeys = regexp.MustCompile(`^(?:activation[A-Za-z]*|value|targetValue|threshold|[a-zA-Z]*(?:Length|Count|Threshold|Backlog|Lag)|mode|protocol|excludeUnacknowledged|scaleOnInFlight|queueLengthStrategy|includeOngoingSessions)$`)
+
 // ifWorkWaits names the parameters that select the work, with the manifest of a single trigger.
 func (j *judge) ifWorkWaits() string {
 	selects := "the trigger names the right queue, virtual host and database"
 	if j.spec != nil && len(j.spec.Spec.Triggers) == 1 {
 		t := j.spec.Spec.Triggers[0]
-		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Metadata)), bundledKeys.MatchString) // values and modes
+		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Metadata)), countKeys.MatchString) // values and modes
 		if len(keys) > 0 {
 			selects = fmt.Sprintf("%s of the trigger %s select the work that waits", strings.Join(keys, ", "), t.Type)
 		}

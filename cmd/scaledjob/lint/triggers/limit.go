@@ -23,8 +23,8 @@ var limits = []Limit{
 
 func isOn(name string) func(map[string]string) bool {
 	return func(m map[string]string) bool {
-		on, err := strconv.ParseBool(m[name])
-		return on && err == nil
+		enabled, err := strconv.ParseBool(m[name])
+		return enabled && err == nil
 	}
 }
 
