@@ -109,15 +109,12 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	if err := d.CheckTargets(manifests); err != nil {
 		return errors.Join(problems, err)
 	}
-	var files []lint.File
-	for _, s := range d.Texts {
-		files = append(files, lint.File{Name: s.Name, Data: s.Data})
-	}
+	rejected := diff.Rejected(d.linted(manifests), d.from.Single(), d.target.Single())
 	var changed, kinds []string
 	compared, like := 0, map[string][]string{} // titles by change
 	examples := map[string]func(){}
 	for _, m := range manifests {
-		c, err := diff.Compare(&d.QueueFlags, m, filesOf(m, files), d.from.Single(), d.target.Single())
+		c, err := diff.Compare(&d.QueueFlags, m, rejected, d.from.Single(), d.target.Single())
 		if err != nil {
 			problems = errors.Join(problems, m.Titled(err))
 			continue
@@ -162,16 +159,17 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	return input.Outcome(len(changed) > 0, problems)
 }
 
-// filesOf returns the files, or the object of a ScaledJob that is in the cluster.
-func filesOf(m *input.ScaledJob, files []lint.File) []lint.File {
-	if len(files) > 0 {
-		return files
+// linted returns the files, or the objects of the cluster.
+func (d *diffCommand) linted(manifests []*input.ScaledJob) (files []lint.File) {
+	for _, s := range d.Texts {
+		files = append(files, lint.File{Name: s.Name, Data: s.Data})
 	}
-	data, err := json.Marshal(m.Spec)
-	if err != nil {
-		return nil
+	for _, m := range manifests {
+		if data, err := json.Marshal(m.Spec); err == nil && len(d.Texts) == 0 {
+			files = append(files, lint.File{Name: m.Name(), Data: data})
+		}
 	}
-	return []lint.File{{Name: m.Name(), Data: data}}
+	return files
 }
 
 // title returns the name of a ScaledJob with its namespace, and with its file if there may be several.

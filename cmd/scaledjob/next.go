@@ -215,7 +215,14 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 		return err
 	}
 	found, err := scheduled.In(s)
-	if err == nil && len(found) == 0 {
+	crons := cronJobs(s)
+	for _, c := range crons {
+		if len(crons)+len(found) > 1 && n.output.Text != "json" {
+			fmt.Fprintf(out, "%s:\n", c.Name)
+		}
+		err = errors.Join(err, n.cronJob(out, c, now))
+	}
+	if err == nil && len(found)+len(crons) == 0 {
 		err = cmp.Or(s.Rendered(), fmt.Errorf("%s: no ScheduledJob", s.Name))
 	}
 	for _, j := range found {

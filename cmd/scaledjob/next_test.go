@@ -99,3 +99,42 @@ func TestNextOfSuspended(t *testing.T) {
 	_, _, said = call(t, "next -f "+written(t, "report.yaml", strings.Replace(scheduledManifest, "{timeSpec: R/T02:30:00/P1D, timeZone: Europe/Berlin}", "'0 6 * * *'", 1)), "")
 	require.Contains(t, said, `spec.schedule: found "0 6 * * *"; use spec.schedule.cron for a cron expression`)
 }
+
+// TestNextOfCronJob reads the schedule of Kubernetes' own object.
+func TestNextOfCronJob(t *testing.T) {
+	file := written(t, "cron.yaml", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: report}\nspec: {schedule: 30 2 * * *, timeZone: Europe/Berlin, suspend: true}\n")
+	status, out, said := call(t, "next "+file+" --count 1 --from 2026-01-01T00:00:00Z", "")
+	require.Equal(t, success, status, said)
+	require.Contains(t, out, "2026-01-01 02:30:00 +01:00 CET")
+	require.Contains(t, out, "spec.suspend is true")
+}
+
+// TestEdits compares two manifests, and finds the same one equal.
+func TestEdits(t *testing.T) {
+	const text = "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec: {maxReplicaCount: MAX, jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}, triggers: [{type: redis, metadata: {address: r.a:1, listName: l, listLength: '1'}}]}\n"
+	old, edited := written(t, "old.yaml", strings.Replace(text, "MAX", "20", 1)), written(t, "new.yaml", strings.Replace(text, "MAX", "5", 1))
+	status, out, said := call(t, "diff "+old+" "+edited, "")
+	require.Equal(t, found, status, said)
+	require.Regexp(t, `spec.maxReplicaCount +20 +5`, out)
+	require.Contains(t, out, "The edit deletes the unfinished Jobs")
+	status, out, _ = call(t, "diff "+old+" "+old, "")
+	require.Equal(t, success, status)
+	require.Contains(t, out, "both manifests have the same spec")
+	status, out, _ = call(t, "test testdata/tests/fails.test.yaml -o junit", "")
+	require.Equal(t, found, status)
+	require.Contains(t, out, `<testsuite name="testdata/tests/fails.test.yaml"`)
+	require.Contains(t, out, "<failure message=")
+}
+
+// TestLintHook lints what a hook may pass: any file, and a path that does not exist.
+func TestLintHook(t *testing.T) {
+	other := written(t, "notes.txt", "hello\n")
+	status, out, said := call(t, "lint --config= "+other, "")
+	require.Equal(t, success, status, said)
+	require.Empty(t, out)
+	require.Contains(t, said, "no ScaledJob in")
+	status, _, _ = call(t, "lint --config= --require "+other, "")
+	require.Equal(t, found, status)
+	status, _, _ = call(t, "lint --config= nope.yaml", "")
+	require.Equal(t, trouble, status)
+}

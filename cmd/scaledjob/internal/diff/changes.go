@@ -118,24 +118,31 @@ func (c *comparison) notes(m *input.ScaledJob) {
 	}
 }
 
-// rejected adds what lint finds for the second release alone: a parameter that it rejects or no longer reads.
-func (c *comparison) rejected(m *input.ScaledJob, files []lint.File) {
-	if c.From.Profile == nil || c.After.Profile == nil {
-		return
+// Rejected returns what lint finds in files for the second of two releases alone: parameters that it rejects or no longer reads.
+func Rejected(files []lint.File, before, after input.Release) (findings []lint.Finding) {
+	if before.Profile == nil || after.Profile == nil {
+		return nil
 	}
-	type key struct{ rule, path, found string }
-	before := map[key]bool{}
-	for _, f := range lint.Check(files, *c.From.Profile).Findings {
-		before[key{f.Rule, f.Path, f.Found}] = true
+	type key struct{ file, rule, path, found, object string }
+	keyOf := func(f lint.Finding) key { return key{f.File, f.Rule, f.Path, f.Found, f.Object} }
+	old := map[key]bool{}
+	for _, f := range lint.Check(files, *before.Profile).Findings {
+		old[keyOf(f)] = true
 	}
-	for _, f := range lint.Check(files, *c.After.Profile).Findings {
-		_, name, hasNamespace := strings.Cut(f.Object, "/")
-		if !hasNamespace {
-			name = f.Object
+	for _, f := range lint.Check(files, *after.Profile).Findings {
+		if f.Severity >= lint.Warning && breaks(f.Rule) && !old[keyOf(f)] {
+			findings = append(findings, f)
 		}
-		matches := name == m.Name() || f.Object == ""
+	}
+	return findings
+}
+
+// rejected adds the findings about a ScaledJob, and about objects that it may use, unless the comparison has them already.
+func (c *comparison) rejected(m *input.ScaledJob, findings []lint.Finding) {
+	for _, f := range findings {
+		name := f.Object[strings.LastIndex(f.Object, "/")+1:]
 		listed := slices.ContainsFunc(c.Refused, func(text string) bool { return strings.Contains(text, f.Path+":") })
-		if matches && !listed && f.Severity >= lint.Warning && breaks(f.Rule) && !before[key{f.Rule, f.Path, f.Found}] {
+		if (name == m.Name() || name == "") && !listed {
 			c.Refused = append(c.Refused, fmt.Sprintf("with %s: %s [%s]", c.After, f.Message(), f.Rule))
 		}
 	}

@@ -82,7 +82,7 @@ func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger)
 }
 
 // Of compares two releases for a ScaledJob.
-func Compare(flags *input.QueueFlags, m *input.ScaledJob, files []lint.File, before, after input.Release) (comparison, error) {
+func Compare(flags *input.QueueFlags, m *input.ScaledJob, rejected []lint.Finding, before, after input.Release) (comparison, error) {
 	c := comparison{Name: m.Name(), From: before, After: after, Differences: []difference{}}
 	if before.Paused(m) && after.Paused(m) {
 		m = unpaused(m)
@@ -113,7 +113,7 @@ func Compare(flags *input.QueueFlags, m *input.ScaledJob, files []lint.File, bef
 		}
 	}
 	c.notes(m)
-	c.rejected(m, files)
+	c.rejected(m, rejected)
 	c.metrics(m)
 	c.brought(m)
 	if before.Profile != nil && after.Profile != nil {
