@@ -62,7 +62,7 @@ func TestWhyCluster(t *testing.T) {
 	require.NotContains(t, out, "hunter2secret")
 	status, out, said = call(t, "explain orders"+cluster, "")
 	require.Equal(t, success, status, said)
-	require.Contains(t, out, "orders: KEDA 2.17")
+	require.Contains(t, out, "orders: one poll of KEDA 2.17")
 	require.Contains(t, out, "create    5 Jobs: KEDA can read no trigger of this ScaledJob, whose status is not ready: Triggers defined")
 	require.Contains(t, said, "queue length 12,3 of the operator's metrics")
 	require.Contains(t, said, "not read: the metrics of b")
