@@ -15,7 +15,7 @@
 // For each owner there is a ScaledObject and a [Kind] object, which stands for a workload with 0 replicas and the
 // environment of the owner's pods. The annotation paused-scale-out keeps it at 0, so that the HPA that KEDA makes
 // rests. Both are controlled by the owner and have one name with a hash of everything that KEDA needs: an edit makes new
-// ones, and the old ones go. The kind's CRD is in the folder crd, and in [CRD].
+// ones, and the old ones go. The kind's CRD is in the folder crd, and in [Files].
 //
 // # Readings
 //
@@ -24,7 +24,8 @@
 //  2. A reading is complete when every metric that can be read has a value of a new poll of KEDA. A new poll is
 //     recognised by its timestamp, which is never compared with this process's clock. A metric whose read failed is unreadable in
 //     this poll. If none can be read, or there are only cron triggers, a reading is complete once an interval.
-//  3. A reading is decided on once, and again only if KEDA's verdict becomes active meanwhile.
+//  3. A reading is decided on once, and again only if KEDA's verdict becomes active meanwhile. A reading that was there when this
+//     process began may have been decided on by another, and is left alone.
 //  4. The next read comes an interval after the last new value was seen. A metric is read at most once a second, and
 //     after an error once an interval.
 //  5. A value that keeps its timestamp for three intervals, and at least two minutes, is unreadable.
@@ -45,11 +46,12 @@
 //	Claim                                              Test
 //	when to read, and which readings are new           TestPace, TestPaceProperty
 //	activity after the value, stale values, cron       TestActivity, TestStale, TestCron
-//	names, immutability, objects of others             TestObjects, TestEdits, TestConflict
+//	names, immutability, objects of others             TestObjects, TestEdits, TestNotBuilt, TestConflict
 //	a reading end to end, on a fake of the APIs        TestReading
-//	every fault of the APIs                            TestFaults, TestProbe, TestRecovery
+//	every fault of the APIs                            TestFaults, TestValues, TestProbe, TestRecovery
 //	owners that are away delay no other                TestIsolation
-//	deletion with and without KEDA                     TestUntrack, TestOrphans, TestFinalizer
+//	deletion with and without KEDA                     TestUntrack, TestFinalizer
+//	a restart                                          TestRestart
 //	no KEDA                                            TestConfigMap
 package kedametrics
 
@@ -112,7 +114,7 @@ func (r Reading) Warning() string {
 	if r.Slow == 0 {
 		return ""
 	}
-	return fmt.Sprintf("KEDA polls every %s, less often than asked; raise --kube-api-qps of its operator", r.Slow)
+	return fmt.Sprintf("KEDA polls about every %s, less often than asked; raise --kube-api-qps of its operator", r.Slow)
 }
 
 // A Problem is why a metric, or all of them, could not be read.

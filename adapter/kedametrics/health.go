@@ -28,9 +28,9 @@ func (h *health) note(now time.Time, r Reason) (probe bool) {
 	return h.failures >= suspicious && now.Sub(h.probed) >= betweenProbes
 }
 
-// result takes over the outcome of a probe, and reports whether KEDA can be asked again.
-func (h *health) result(now time.Time, r Reason) (recovered bool) {
-	recovered = h.reason != "" && r == ""
+// result takes over the outcome of a probe, and reports whether it is another than before.
+func (h *health) result(now time.Time, r Reason) (changed bool) {
+	changed = h.reason != r
 	h.reason, h.failures, h.probed = r, 0, now
-	return recovered
+	return changed
 }

@@ -2,7 +2,7 @@ package kedametrics
 
 import (
 	"crypto/sha256"
-	_ "embed" // of the CRD
+	"embed"
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
@@ -28,10 +28,10 @@ const (
 	Plural = "readingtargets"
 )
 
-// CRD is the definition of [Kind], as YAML.
+// Files holds the definition of [Kind], as YAML.
 //
 //go:embed crd/readingtargets.yaml
-var CRD []byte
+var Files embed.FS
 
 // LabelReader is the label of the objects of a [Reader]. Its value is Options.Name.
 const LabelReader = "scaledjob.github.io/reader"

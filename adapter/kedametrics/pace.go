@@ -47,6 +47,8 @@ type pace struct {
 	seen     time.Time       // when a new timestamp was seen last; at first, when reading began
 	decided  time.Time       // when a reading was complete last
 	active   map[string]bool // KEDA's verdicts at that time
+	// known says that the first poll that is seen may have been decided on by another process.
+	known bool
 }
 
 // A round is one attempt to complete a reading.
@@ -115,7 +117,8 @@ func (p *pace) advance(s *series, now time.Time) {
 	} else {
 		s.late++
 	}
-	s.poll, s.changed, s.fresh, s.failed = s.stamp, now, true, false
+	s.fresh, s.failed = !s.poll.IsZero() || !p.known, false
+	s.poll, s.changed = s.stamp, now
 	p.seen = now
 }
 

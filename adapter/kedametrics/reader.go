@@ -97,6 +97,7 @@ type tracked struct {
 	fault  Reason // of the owner itself
 	pace   *pace  // nil until KEDA has made an HPA
 	since  time.Time
+	made   bool // the ScaledObject is this term's
 
 	hurry bool // guarded by the reader's lock, as the two below
 	ready *Reading
@@ -116,6 +117,7 @@ func New(o Options) *Reader {
 	for _, resource := range []schema.GroupVersionResource{scaledObjects, readingTargets, hpas} {
 		informer := dynamicinformer.NewFilteredDynamicInformer(o.Watches, resource, o.Namespace, 0, cache.Indexers{}, selector).Informer()
 		_ = informer.SetTransform(trim) // it has not started
+		_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}) // the probe says what is missing
 		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: r.changed, UpdateFunc: func(_, object any) { r.changed(object) }, DeleteFunc: r.changed,
 		})
@@ -319,7 +321,7 @@ func (t *tracked) prepare(ctx context.Context, interval time.Duration) Problem {
 		if !polled && time.Since(t.since) < interval {
 			return Problem{Reason: Waiting}
 		}
-		t.pace = &pace{interval: interval, seen: time.Now()}
+		t.pace = &pace{interval: interval, seen: time.Now(), known: !t.made}
 	}
 	t.pace.adopt(all)
 	return Problem{}
@@ -410,7 +412,7 @@ func (t *tracked) hpa(owner *unstructured.Unstructured) *autoscalingv2.Horizonta
 
 // reading returns the pace's present reading.
 func (t *tracked) reading() Reading {
-	reading := Reading{Metrics: t.pace.metrics(), Slow: t.pace.slow(), Object: t.name}
+	reading := Reading{Metrics: t.pace.metrics(), Slow: t.pace.slow().Round(t.pace.interval), Object: t.name}
 	for _, s := range t.pace.all {
 		if s.reason != "" {
 			reading.Problems = append(reading.Problems, Problem{s.trigger, s.reason})

@@ -401,7 +401,11 @@ func TestRestart(t *testing.T) {
 		c.reader.Complete()
 		wait(time.Minute)
 		require.Equal(t, before, c.list(scaledObjects)[0].GetUID())
-		require.Equal(t, 12., c.reading("orders").Metrics[0].Value)
+		_, found := c.reader.Take(keyOf("orders"))
+		require.False(t, found, "it may have been decided on")
+		c.poll("13")
+		wait(30 * time.Second)
+		require.Equal(t, 13., c.reading("orders").Metrics[0].Value)
 	})
 }
 

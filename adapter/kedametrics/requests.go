@@ -52,6 +52,7 @@ func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reaso
 			if reason := t.created(ctx, part.resource, err); reason != "" {
 				return nil, reason
 			}
+			t.made = t.made || err == nil
 		case !t.controls(object):
 			return nil, Conflict
 		case object.GetDeletionTimestamp() != nil:
@@ -154,23 +155,23 @@ func (r *Reader) probe(ctx context.Context) {
 			return
 		}
 		r.mu.Lock()
-		recovered := r.health.result(time.Now(), reason)
+		changed := r.health.result(time.Now(), reason)
 		if reason != "" {
 			timer.Reset(betweenProbes)
 		} else {
 			r.lastRead = time.Now()
 		}
 		r.mu.Unlock()
-		if recovered && !cache.WaitForCacheSync(ctx.Done(), r.synced) {
+		if reason == "" && !cache.WaitForCacheSync(ctx.Done(), r.synced) {
 			return
 		}
-		if recovered {
+		if changed {
 			r.resume()
 		}
 	}
 }
 
-// resume reads all owners, spread over some time.
+// resume gives all owners a round, spread over some time.
 func (r *Reader) resume() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,9 +55,10 @@ type PollResult struct {
 	Decision scaling.Decision // ignored if Invalid is set
 	Holds    []slots.Hold     // of the plan, such as creates without an answer
 	Result   adapter.Result
-	Invalid  error // the error of Config
-	Unread   error // why metrics could not be read
-	Applied  error // the error of Apply; an [adapter.ErrOutdated] is no failure
+	Invalid  error  // the error of Config
+	Unread   error  // why metrics could not be read
+	Warning  string // of a ScaledJob that is ready
+	Applied  error  // the error of Apply; an [adapter.ErrOutdated] is no failure
 }
 
 // Conditions returns the conditions before with new values of all types above. Each has the generation
@@ -115,8 +116,11 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 			}
 		}
 	}
-	if len(messages) > 0 {
+	switch {
+	case len(messages) > 0:
 		c.Message = strings.Join(messages, "\n")
+	case p.Warning != "":
+		c.Message += "; " + p.Warning
 	}
 	return c
 }

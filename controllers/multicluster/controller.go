@@ -178,11 +178,12 @@ func (k *kind) watch(ctx context.Context) (remove func() error, err error) {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
 	}
-	return poll.Handle(ctx, k.watched, cache.ResourceEventHandlerDetailedFuncs{
+	_, remove, err = poll.Handle(ctx, k.watched, cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
 		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
 		DeleteFunc: k.deleted,
 	})
+	return remove, err
 }
 
 // changed hands a changed object to its poller.

@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -113,7 +114,7 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{Options: process.Options{Name: name, Guide: guide, Install: manifests.CRDs}}
+	return &options{Options: process.Options{Name: name, Guide: guide, Install: []fs.FS{manifests.CRDs}}}
 }
 
 // Flags adds the flags.

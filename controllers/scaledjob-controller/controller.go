@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
-	"github.com/scaledjob/scaledjob/controllers/internal/reading"
 )
 
 // A controller watches the ScaledJobs, and acts on them while it leads.
@@ -21,7 +21,6 @@ type controller struct {
 	*options
 	clients
 	log     *slog.Logger
-	reader  reading.Reader
 	watched cache.SharedIndexInformer // of ScaledJobs
 	term    atomic.Pointer[term]      // nil while another controller leads
 	totals  *totals
@@ -32,11 +31,15 @@ type controller struct {
 // clients are clients of the API server. The lease is renewed whether or not requests wait.
 type clients struct {
 	cluster.Clients
-	lease kube.Lease
+	lease   kube.Lease
+	sources kedametrics.Clients
 }
 
 func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
 	if c.lease, err = o.Lease(config, log); err != nil {
+		return c, err
+	}
+	if c.sources, err = kedametrics.Connect(config, 0); err != nil {
 		return c, err
 	}
 	c.Clients, err = cluster.Connect(config, o.requestTimeout, o.maxRequests)

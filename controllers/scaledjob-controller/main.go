@@ -1,27 +1,27 @@
 // Controller creates Jobs for queued work as the ScaledJobs of a cluster describe,
 // deletes finished Jobs, and rolls out changes. It acts in place of KEDA's operator for
-// ScaledJobs. KEDA's scalers read the queues in a worker, scaledjob decides, and its adapter acts.
+// ScaledJobs. KEDA reads the queues, scaledjob decides, and its adapter acts.
 //
 //	make cluster                               # in another terminal, if you have no cluster
-//	make worker.out                            # KEDA's scalers: worker.out
 //	export KUBECONFIG=$PWD/kubeconfig
-//	go run ./controllers/scaledjob-controller -install -trigger-worker worker.out
+//	go run ./controllers/scaledjob-controller -install
 package main
 
 import (
 	"context"
 	"embed"
 	"flag"
+	"io/fs"
 	"log/slog"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
-	"github.com/scaledjob/scaledjob/controllers/internal/reading"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -30,7 +30,7 @@ const name = "scaledjob-controller"
 
 var scaledJobs = manifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
 
-//go:embed manifests/crds/scaledjobs.yaml manifests/crds/*triggerauthentications.yaml manifests/cluster/flowschema.yaml
+//go:embed manifests/crds/scaledjobs.yaml manifests/cluster/flowschema.yaml
 var installed embed.FS
 
 func main() { process.Main(newOptions(), klog.SetSlogLogger) }
@@ -38,7 +38,6 @@ func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 type options struct {
 	process.Options
 	transition
-	triggers       reading.Options
 	requestTimeout time.Duration
 	maxRequests    int
 	watchPods      bool
@@ -46,15 +45,13 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{Options: process.Options{Name: name, Guide: cluster.Guide("./controllers/scaledjob-controller"), Install: installed}}
+	return &options{Options: process.Options{Name: name, Guide: cluster.Guide("./controllers/scaledjob-controller"), Install: []fs.FS{installed, kedametrics.Files}}}
 }
 
 // Flags adds the flags.
 func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
-	o.triggers.Flags(flags)
 	o.transition.flags(flags)
-	flags.StringVar(&o.triggers.ClusterNamespace, "cluster-object-namespace", "keda", "`namespace` of the objects that ClusterTriggerAuthentications refer to")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
 	flags.BoolVar(&o.aggregate, "aggregate-metrics", false, "serve the sums of all ScaledJobs, and of each ScaledJob only its faults; for thousands of ScaledJobs")
 	flags.DurationVar(&o.requestTimeout, "request-timeout", adapter.DefaultTimeout, "`time` within which the API server must answer; finished Jobs are first deleted after twice that")
@@ -65,7 +62,6 @@ func (o *options) Flags(flags *flag.FlagSet) {
 func (o *options) Check() error {
 	var problems field.Errors
 	problems.Join("", o.Options.Check())
-	problems.Join("", o.triggers.Check())
 	o.transition.check(&problems)
 	problems.Check(o.requestTimeout >= time.Second, "-request-timeout", o.requestTimeout, "1s or more")
 	problems.AtLeast("-max-requests", int64(o.maxRequests), 1)
@@ -74,9 +70,6 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	if o.triggers.Listen != "" {
-		return o.triggers.Serve(ctx)
-	}
 	config, err := o.Connect(ctx, log)
 	if err != nil {
 		return err
@@ -92,12 +85,6 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	reader, err := o.triggers.Reader(clients.Requests, clients.Dynamic, c.wake)
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	c.reader = reader
 	stop, err := o.Serve(c.watched.HasSynced, c.metrics(), log)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // again is the time after which a poll is repeated that may not act yet.
 const again = time.Second
 
-// poll reads the queues of a ScaledJob and decides. done reports what was done.
+// poll decides on the reading of a ScaledJob's queues. done reports what was done.
 func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, done loop.Done) {
 	e := t.entry(turn.Key)
 	if e == nil {
@@ -35,13 +35,14 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 	result := scaledjob.PollResult{Invalid: spec.invalid}
 	var metrics []scaling.Metric
 	if spec.invalid == nil {
-		metrics, result.Unread = t.reader.Read(ctx, spec.owner)
-		if ctx.Err() != nil {
-			return plan, nil // and unread for that reason only
+		reading, found := t.reader.Take(turn.Key)
+		if !found {
+			return plan, nil // the reader asks for a poll
 		}
+		metrics, result.Unread, result.Warning = reading.Metrics, reading.Err(), reading.Warning()
 		var current bool
 		if plan, current = e.plan(t, spec, metrics); !current {
-			return plan, nil // the edit has scheduled the next poll
+			return plan, nil // the next reading is decided on
 		}
 		t.transition.decide(&plan, spec.keda, metrics)
 		result.Decision, result.Holds = plan.Decision, plan.Holds
@@ -56,7 +57,10 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 		}
 		e.tell(t, result)
 		e.done(t, spec, result, metrics, time.Since(turn.Due))
-		return spec.interval
+		if spec.invalid != nil {
+			return unreadable
+		}
+		return 0 // the next reading asks for a poll
 	}
 }
 

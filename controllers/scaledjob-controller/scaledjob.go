@@ -15,7 +15,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -86,9 +85,7 @@ func (s *stored) read() (*manifest.ScaledJob, error) {
 // A spec is as much of a ScaledJob's as a poll needs. The tracker has the rest.
 type spec struct {
 	generation int64
-	invalid    error // then the fields below are not set
-	interval   time.Duration
-	owner      triggers.Owner
+	invalid    error           // then the fields below are not set
 	keda       *keda.ScaledJob // with -as-keda
 	status                     // the parts that follow from the spec
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,9 +13,10 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/adapter/triggers"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 )
 
@@ -31,7 +35,7 @@ type term struct {
 	tracker *adapter.Tracker
 	polls   *loop.Loop
 	reports *loop.Keys
-	spread  poll.Spread // only the informer's goroutine uses it
+	reader  *kedametrics.Reader
 
 	mu      sync.Mutex
 	entries map[cache.ObjectName]*entry
@@ -58,21 +62,22 @@ func (c *controller) newTerm(ctx context.Context) (*term, error) {
 		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Holder,
 	})
 	t.polls = loop.New(loop.Options{Tracker: t.tracker, Client: c.Requests, Requests: c.Queue})
+	t.reader = kedametrics.New(kedametrics.Options{Clients: c.sources, Name: c.identity(), Namespace: c.Namespace, Decide: t.polls.Now})
 	return t, err
 }
 
 // run polls until the context ends. Then it ends the polls, and their reports.
 func (t *term) run() error {
-	var watching, polling, reporting sync.WaitGroup
+	var watching, reading, polling, reporting sync.WaitGroup
 	defer watching.Wait()
 	watching.Go(func() { t.tracker.Run(t.ctx) })
 	if !cache.WaitForCacheSync(t.ctx.Done(), t.tracker.HasSynced) {
 		return nil
 	}
 	t.log.Info("acting", "namespace", t.Namespace, "watchPods", t.watchPods)
-	remove, err := poll.Handle(t.ctx, t.watched, cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, initial bool) { t.changed(object.(*stored), initial) },
-		UpdateFunc: func(_, object any) { t.changed(object.(*stored), false) },
+	handled, remove, err := poll.Handle(t.ctx, t.watched, cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, _ bool) { t.changed(object.(*stored)) },
+		UpdateFunc: func(_, object any) { t.changed(object.(*stored)) },
 		DeleteFunc: t.deleted,
 	})
 	if err != nil {
@@ -80,7 +85,11 @@ func (t *term) run() error {
 	}
 	last, end := context.WithCancel(context.WithoutCancel(t.ctx))
 	defer end()
+	reading.Go(func() { t.reader.Run(t.ctx) })
 	polling.Go(func() { t.polls.Run(t.ctx, t.poll) })
+	if cache.WaitForCacheSync(t.ctx.Done(), handled) {
+		t.reader.Complete()
+	}
 	reporting.Go(func() {
 		t.reports.Run(last, func(ctx context.Context, turn loop.Turn, ended func()) {
 			defer ended()
@@ -93,9 +102,7 @@ func (t *term) run() error {
 	time.AfterFunc(lastReports, end)
 	t.reports.Stop()
 	reporting.Wait()
-	for _, e := range t.all() {
-		t.reader.Forget(e.uid)
-	}
+	reading.Wait()
 	t.log.Info("stopped")
 	return err
 }
@@ -115,9 +122,8 @@ func (t *term) all() (all []*entry) {
 	return all
 }
 
-// changed records a changed ScaledJob. An edit stops the plan that is being applied, and
-// starts a poll.
-func (t *term) changed(s *stored, initial bool) {
+// changed records a changed ScaledJob. An edit stops the plan that is being applied.
+func (t *term) changed(s *stored) {
 	key := cache.MetaObjectToName(s)
 	e := t.entry(key)
 	if e != nil && (e.uid != s.UID || s.DeletionTimestamp != nil) {
@@ -133,7 +139,7 @@ func (t *term) changed(s *stored, initial bool) {
 		t.mu.Lock()
 		t.entries[key] = e
 		t.mu.Unlock()
-		t.polls.After(key, max(t.spread.Delay(initial), time.Until(e.begins)))
+		t.polls.Now(key)
 	case e.edit(t, s):
 		t.polls.Now(key)
 	}
@@ -154,7 +160,7 @@ func (t *term) remove(key cache.ObjectName) {
 	if e != nil {
 		t.begin.Delete(e.uid)
 		t.tracker.Untrack(e.uid)
-		go t.reader.Forget(e.uid) // a worker may be slow
+		t.reader.Untrack(e.uid)
 	}
 }
 
@@ -170,9 +176,9 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	var config scaledjob.Config
 	job, err := s.read()
 	if err == nil {
-		config, err = scaledjob.Configure(job, nil)
+		config, err = scaledjob.Configure(job, targets(job.Spec.Triggers))
 	}
-	is := &spec{generation: s.Generation, invalid: err, interval: unreadable}
+	is := &spec{generation: s.Generation, invalid: err}
 	if config.Target.Revision.TemplateHash = s.templateHash; err == nil {
 		is.keda = t.transition.as(job, &config.Target)
 	}
@@ -181,12 +187,16 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	if is.invalid == nil {
 		is.invalid = t.tracker.Track(config.Target)
 	}
+	if is.invalid == nil {
+		is.invalid = t.reader.Track(kedametrics.Owner{
+			Owner: config.Target.Owner, Triggers: job.Spec.Triggers, Interval: config.PollingInterval,
+			Container: job.Spec.EnvSourceContainerName, Pod: job.Spec.JobTargetRef.Template.Spec,
+		})
+	}
 	if is.invalid != nil {
 		t.tracker.Untrack(e.uid)
+		t.reader.Untrack(e.uid)
 	} else {
-		is.interval = config.PollingInterval
-		is.owner = triggers.OwnerOf(job)
-		is.owner.Generation = s.Generation
 		for _, w := range config.Warnings { // valid fields that may surprise
 			t.log.Warn(w.Error(), "namespace", e.name.Namespace, "scaledjob", e.name.Name)
 		}
@@ -194,22 +204,28 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	if job != nil {
 		is.describe(job.Spec.Triggers)
 	}
-	if e.spec != nil {
-		go t.reader.Forget(e.uid) // of triggers that it has no more
-	}
 	e.spec = is
 	return true
 }
 
-// wake polls the owner of a push scaler that became active.
-func (c *controller) wake(uid types.UID) {
-	t := c.term.Load()
-	if t == nil {
-		return
-	}
-	for _, e := range t.all() {
-		if e.uid == uid {
-			t.polls.Now(e.name)
+// targets returns a target for each type of KEDA whose own is not in the manifest: the HPA has it.
+func targets(triggers []manifest.ScaleTrigger) map[string]float64 {
+	all := map[string]float64{}
+	for _, t := range triggers {
+		inManifest := slices.Contains(manifest.TriggerTypes(), t.Type)
+		if noQueue := t.Type == "cpu" || t.Type == "memory"; !inManifest && !noQueue {
+			all[t.Type] = 1
 		}
 	}
+	return all
+}
+
+// identity tells the objects of this controller from those of another with another label.
+func (o *options) identity() string {
+	if o.label == "" {
+		return name
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(o.label))
+	return fmt.Sprintf("%s.%x", name, hash.Sum32())
 }

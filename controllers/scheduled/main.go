@@ -11,6 +11,7 @@ import (
 	"context"
 	"embed"
 	"flag"
+	"io/fs"
 	"log/slog"
 	"time"
 	_ "time/tzdata" // the image has no time zones
@@ -44,7 +45,7 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{Options: process.Options{Name: name, Guide: cluster.Guide("./controllers/scheduled"), Install: crds}}
+	return &options{Options: process.Options{Name: name, Guide: cluster.Guide("./controllers/scheduled"), Install: []fs.FS{crds}}}
 }
 
 // Flags adds the flags.

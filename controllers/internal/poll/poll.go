@@ -45,10 +45,10 @@ func (s *Spread) Delay(initial bool) time.Duration {
 	return time.Duration(s.initial) * 10 * time.Millisecond % (30 * time.Second)
 }
 
-// Handle calls h with the informer's events until the context ends. The function that it
-// returns is called after that: it removes h, and returns when no call of it is under way,
-// so that what a call has started can be waited for.
-func Handle(ctx context.Context, informer cache.SharedInformer, h cache.ResourceEventHandlerDetailedFuncs) (remove func() error, err error) {
+// Handle calls h with the informer's events until the context ends. handled reports whether h
+// got every object that was there already. remove is called after the end: it removes h, and returns
+// when no call of it is under way, so that what a call has started can be waited for.
+func Handle(ctx context.Context, informer cache.SharedInformer, h cache.ResourceEventHandlerDetailedFuncs) (handled func() bool, remove func() error, err error) {
 	handling := make(chan struct{}, 1)
 	unlessEnded := func(call func()) {
 		handling <- struct{}{}
@@ -62,7 +62,8 @@ func Handle(ctx context.Context, informer cache.SharedInformer, h cache.Resource
 		UpdateFunc: func(old, object any) { unlessEnded(func() { h.OnUpdate(old, object) }) },
 		DeleteFunc: func(object any) { unlessEnded(func() { h.OnDelete(object) }) },
 	})
-	return func() error {
+	handled = func() bool { return err == nil && registration.HasSynced() }
+	return handled, func() error {
 		err := informer.RemoveEventHandler(registration)
 		handling <- struct{}{}
 		<-handling // what comes late still finds out that the context has ended

@@ -54,7 +54,7 @@ func TestHandle(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		var started sync.WaitGroup
 		var seen []string
-		remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{
+		_, remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, _ bool) {
 				time.Sleep(time.Second)
 				seen = append(seen, "added "+object.(*corev1.ConfigMap).Name)
@@ -98,7 +98,7 @@ func TestHandleEnds(t *testing.T) {
 		ended.Go(func() { informer.RunWithContext(running) })
 		ctx, end := context.WithCancel(t.Context())
 		first := make(chan struct{}, 100)
-		remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any, bool) { first <- struct{}{} }})
+		_, remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any, bool) { first <- struct{}{} }})
 		require.NoError(t, err)
 		<-first
 		end()

@@ -23,9 +23,9 @@ import (
 // Options are the flags that all controllers have. A controller sets the first fields;
 // Flags sets the others.
 type Options struct {
-	Name    string // in messages, requests and events, and the name of the lease
-	Guide   string // how to get a cluster, for users without any; "" prints nothing
-	Install fs.FS  // custom resources, which -install installs; nil has no such flag
+	Name    string  // in messages, requests and events, and the name of the lease
+	Guide   string  // how to get a cluster, for users without any; "" prints nothing
+	Install []fs.FS // custom resources, which -install installs; nil has no such flag
 	// NoMetrics leaves out -metrics-bind-address.
 	NoMetrics bool
 
@@ -82,7 +82,12 @@ func (o *Options) Connect(ctx context.Context, log *slog.Logger) (*rest.Config, 
 	if err != nil {
 		return nil, err
 	}
-	return config, cluster.Install(ctx, custom, o.Install, log)
+	for _, files := range o.Install {
+		if err := cluster.Install(ctx, custom, files, log); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
 }
 
 // Serve serves the probes of [Probes], and the metrics at /metrics unless the handler is

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -80,7 +81,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, said, "number to count to (default 7)")
 	require.NotContains(t, said, "-install", "there is nothing to install")
 	require.False(t, p.ran)
-	p.Install = fstest.MapFS{}
+	p.Install = []fs.FS{fstest.MapFS{}}
 	_, said = run(t, p, "-help")
 	require.Contains(t, said, "-install")
 
@@ -164,7 +165,7 @@ func TestConnect(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
 		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
 	p := newProgram()
-	p.Install = fstest.MapFS{"a.yaml": {Data: []byte("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: a}")}}
+	p.Install = []fs.FS{fstest.MapFS{"a.yaml": {Data: []byte("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: a}")}}}
 	require.NoError(t, process.Parse(p, []string{"-kubeconfig", file}, io.Discard))
 	config, err := p.Connect(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
