@@ -11,22 +11,19 @@ import (
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-lease-duration", "1s"}:    "-lease-duration: found 1s; use 2s or more",
-		{"-source-timeout", "0s"}:    "-source-timeout: found 0s; use a time above 0",
-		{"-request-timeout", "1ms"}:  "-request-timeout: found 1ms; use 1s or more",
-		{"-max-requests", "0"}:       "-max-requests: found 0; use 1 or more",
-		{"-max-workers", "0"}:        "-max-workers: found 0; use 1 or more",
-		{"-label", "a b"}:            "-label: found \"a b\"; use the key of a label",
-		{"-as-keda", "1.5"}:          "1.5",
-		{"-trigger-worker", "/none"}: "-trigger-worker: found \"/none\"; use the program that make worker.out builds",
+		{"-lease-duration", "1s"}:   "-lease-duration: found 1s; use 2s or more",
+		{"-request-timeout", "1ms"}: "-request-timeout: found 1ms; use 1s or more",
+		{"-max-requests", "0"}:      "-max-requests: found 0; use 1 or more",
+		{"-label", "a b"}:           "-label: found \"a b\"; use the key of a label",
+		{"-as-keda", "1.5"}:         "1.5",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 	}
-	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-source-timeout=-1s")
+	_, said := processtest.Run(t, newOptions(), "-log-format=xml", "-request-timeout=-1s")
 	require.Contains(t, said, "-log-format")
-	require.Contains(t, said, "-source-timeout", "all at once")
+	require.Contains(t, said, "-request-timeout", "all at once")
 }
 
 // A user without a cluster reads how to get one.

@@ -20,11 +20,11 @@ func TestMonitoring(t *testing.T) {
 		require.NoError(t, err)
 		return string(data)
 	}
-	code, readme, operations := read("metrics.go"), read("README.md"), read("operations.md")
+	code, readme, operations := read("metrics.go"), read("README.md"), read("../../docs/operations.md")
 	cases := read("manifests/monitoring/alerts_test.yaml")
 	metric := regexp.MustCompile(`scaledjob_[a-z_]+`)
 	named := map[string]bool{}
-	for _, file := range []string{"manifests/monitoring/alerts.yaml", "manifests/monitoring/dashboard.json", "operations.md", "README.md"} {
+	for _, file := range []string{"manifests/monitoring/alerts.yaml", "manifests/monitoring/dashboard.json", "../../docs/operations.md", "README.md"} {
 		for _, name := range metric.FindAllString(read(file), -1) {
 			named[name] = true
 			require.Contains(t, readme, "`"+name, "%s: %s", file, name)
