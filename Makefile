@@ -29,17 +29,17 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest check race fuzz examples worker worker.out bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
+.PHONY: ci test oldest check race fuzz examples bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
-ci: test oldest check race fuzz examples worker bench conformance e2e release-check compare licenses image-check
+ci: test oldest check race fuzz examples bench conformance e2e release-check compare licenses image-check
 
 test:
 	go test ./... ./adapter/...
 
 # The library with the oldest versions of its requirements: the workspace selects the newest.
 oldest:
-	@set -e; for m in . ./adapter ./adapter/triggers; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
+	@set -e; for m in . ./adapter; do (cd $$m && GOWORK=off go test -short -timeout 30m ./...); done
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
@@ -71,13 +71,6 @@ fuzz:
 examples:
 	go run ./examples/quickstart
 	go test -count=1 -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out . ./adapter,$(PURE))) | grep -v /e2e$$)
-
-# The program with KEDA's scalers: 10 CPU minutes cold.
-worker.out:
-	cd adapter/triggers/worker && GOWORK=off go build -ldflags '-s -w' -o $(CURDIR)/worker.out .
-
-worker: worker.out
-	cd adapter/triggers/worker && GOWORK=off go vet . && GOWORK=off go test -count=1 -v -timeout 20m .
 
 bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGED)

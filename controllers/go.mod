@@ -14,7 +14,6 @@ require (
 	github.com/scaledjob/scaledjob v0.0.0
 	github.com/scaledjob/scaledjob/adapter v0.0.0
 	github.com/scaledjob/scaledjob/adapter/controllerruntime v0.0.0
-	github.com/scaledjob/scaledjob/adapter/triggers v0.0.0
 	github.com/scaledjob/scaledjob/test/e2e v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -84,6 +83,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
+	k8s.io/metrics v0.35.0 // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
@@ -95,7 +95,5 @@ replace github.com/scaledjob/scaledjob => ..
 replace github.com/scaledjob/scaledjob/adapter => ../adapter
 
 replace github.com/scaledjob/scaledjob/adapter/controllerruntime => ../adapter/controllerruntime
-
-replace github.com/scaledjob/scaledjob/adapter/triggers => ../adapter/triggers
 
 replace github.com/scaledjob/scaledjob/test/e2e => ../test/e2e

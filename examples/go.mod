@@ -68,6 +68,4 @@ replace github.com/scaledjob/scaledjob/adapter => ../adapter
 
 replace github.com/scaledjob/scaledjob/adapter/controllerruntime => ../adapter/controllerruntime
 
-replace github.com/scaledjob/scaledjob/adapter/triggers => ../adapter/triggers
-
 replace github.com/scaledjob/scaledjob/test/e2e => ../test/e2e

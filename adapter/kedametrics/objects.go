@@ -42,7 +42,6 @@ const (
 	labelObject  = "scaledobject.keda.sh/name"
 	hpaPrefix    = "keda-hpa-"
 	longestName  = 63 - len(hpaPrefix) // KEDA names the HPA, and puts the name in a label
-	clusterKind  = "ClusterTriggerAuthentication"
 	cronType     = "cron"
 	longestSpec  = 512 << 10 // bytes of triggers and environment
 	annotationOf = "autoscaling.keda.sh/"

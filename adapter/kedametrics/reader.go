@@ -3,7 +3,6 @@ package kedametrics
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,9 +63,6 @@ type Options struct {
 	Namespace string
 	// Decide is called with an owner's namespace and name when there is a reading to take. It must not block.
 	Decide func(owner cache.ObjectName)
-	// RefuseClusterAuthentication makes owners unreadable that name a ClusterTriggerAuthentication: KEDA lets
-	// each namespace use each of them towards any host.
-	RefuseClusterAuthentication bool
 }
 
 // A Reader reads the triggers of owners, all of one kind. Its methods may be called from several goroutines.
@@ -94,7 +90,6 @@ type tracked struct {
 	owner  Owner
 	form   form
 	name   string // of the objects
-	fault  Reason // of the owner itself
 	pace   *pace  // nil until KEDA has made an HPA
 	since  time.Time
 	made   bool // the ScaledObject is this term's
@@ -116,7 +111,7 @@ func New(o Options) *Reader {
 	selector := func(l *metav1.ListOptions) { l.LabelSelector = labels.Set{LabelReader: o.Name}.String() }
 	for _, resource := range []schema.GroupVersionResource{scaledObjects, readingTargets, hpas} {
 		informer := dynamicinformer.NewFilteredDynamicInformer(o.Watches, resource, o.Namespace, 0, cache.Indexers{}, selector).Informer()
-		_ = informer.SetTransform(trim) // it has not started
+		_ = informer.SetTransform(trim)                                                                 // it has not started
 		_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}) // the probe says what is missing
 		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: r.changed, UpdateFunc: func(_, object any) { r.changed(object) }, DeleteFunc: r.changed,
@@ -166,9 +161,6 @@ func (r *Reader) Track(o Owner) error {
 	var err error
 	if t.name, err = t.form.name(o.Name); err != nil {
 		return err
-	}
-	if r.RefuseClusterAuthentication && slices.ContainsFunc(o.Triggers, usesCluster) {
-		t.fault = ClusterAuthentication
 	}
 	key := cache.NewObjectName(o.Namespace, o.Name)
 	r.mu.Lock()
@@ -268,8 +260,6 @@ func (r *Reader) round(ctx context.Context, key cache.ObjectName) time.Duration 
 	r.mu.Unlock()
 	interval := time.Duration(t.form.Interval) * time.Second
 	switch {
-	case t.fault != "":
-		return t.unreadable(Problem{Reason: t.fault}, interval)
 	case health == KEDAMissing, health == DefinitionMissing:
 		return t.withoutKEDA(ctx, health, interval)
 	case health != "":

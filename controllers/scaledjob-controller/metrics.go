@@ -38,6 +38,7 @@ var (
 	requests      = description("requests", "Requests to the API server that are in flight, or wait.", "state")
 	congestedJobs = description("congested_scaledjobs", "ScaledJobs whose requests were refused or hang, and share a quarter of the slots.")
 	synced        = description("cache_synced", "1 if the Jobs are known.")
+	kedaAway      = description("keda_unavailable", "1 while KEDA cannot be asked, for a reason.", "reason")
 	cacheAge      = description("cache_age_seconds", "Time since the watch of Jobs delivered an event or a bookmark, which comes about every minute.")
 )
 
@@ -50,6 +51,7 @@ var (
 	deleted     = each("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
 	failures    = each("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
 	failing     = each("failing_since_timestamp_seconds", "When an operation began to fail, if it has failed in each poll since.", "operation")
+	kedaPeriod  = each("keda_poll_seconds", "Time between KEDA's polls, if KEDA polls less often than asked.")
 	isCongested = each("congested", "1 while requests of the ScaledJob are refused or hang.")
 )
 
@@ -147,6 +149,7 @@ type tally struct {
 	counts                    scaling.JobCounts
 	max                       int64
 	created, rollout, history int64
+	slow                      time.Duration // between KEDA's polls
 	errors                    [operations]int64
 	failing                   [operations]time.Time // since when; zero if the last was no failure
 }
@@ -232,6 +235,7 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 		send(jobs, prometheus.GaugeValue, float64(t.counts.InFlight), "in_flight")
 		send(maximum, prometheus.GaugeValue, float64(t.max))
 	}
+	send(kedaPeriod, prometheus.GaugeValue, t.slow.Seconds())
 	send(created, prometheus.CounterValue, float64(t.created))
 	send(deleted, prometheus.CounterValue, float64(t.rollout), "rollout")
 	send(deleted, prometheus.CounterValue, float64(t.history), "history")
@@ -290,6 +294,9 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		known = 1
 	}
 	gauge(synced, known)
+	if reason := t.reader.Available(); reason != "" {
+		gauge(kedaAway, 1, string(reason))
+	}
 	if heard := t.tracker.Heard(); !heard.IsZero() {
 		gauge(cacheAge, time.Since(heard).Seconds())
 	}

@@ -51,7 +51,7 @@ func TestMonitoring(t *testing.T) {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
 	require.NoError(t, json.Unmarshal([]byte(read("manifests/monitoring/dashboard.json")), &dashboard))
-	require.Len(t, dashboard.Panels, 13)
+	require.Len(t, dashboard.Panels, 15)
 }
 
 // onlyExpressions returns the rules with only their names and expressions.

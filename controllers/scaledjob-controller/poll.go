@@ -40,6 +40,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 			return plan, nil // the reader asks for a poll
 		}
 		metrics, result.Unread, result.Warning = reading.Metrics, reading.Err(), reading.Warning()
+		e.slow(reading.Slow)
 		var current bool
 		if plan, current = e.plan(t, spec, metrics); !current {
 			return plan, nil // the next reading is decided on

@@ -53,6 +53,13 @@ func (r *report) tell(all ...scaledjob.Event) {
 	}
 }
 
+// slow notes that KEDA polls less often than asked.
+func (e *entry) slow(period time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tally.slow = period
+}
+
 // done takes a poll's result over into metrics, status and events. They are written
 // later, and by few at once: creating Jobs goes first. When the ScaledJob was last active
 // is written along with the rest only, so that a queue which is never empty does not cost

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
 	"github.com/scaledjob/scaledjob/test/e2e/operator"
@@ -84,12 +85,17 @@ func TestBesideSameJobs(t *testing.T) {
 	t.Setenv("KEDA_SCALEDJOB_CTRL_MAX_RECONCILES", "20")
 	theirs := run("theirs", func() { o = operator.Start(t, c, "--kube-api-qps=1000", "--kube-api-burst=1000") },
 		func() map[string][]decided { return decidedByKEDA(o.Log(t)) })
-	o.Stop()
+	t.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
+	o.Restart(t)
+	o.ServeMetrics(t)
+	definition, err := kedametrics.Files.ReadFile("crd/readingtargets.yaml")
+	require.NoError(t, err)
+	manifest.Apply(t, c.Config(), manifest.Objects(t, string(definition))...)
 	var p *process.Process
 	ours := run("ours", func() {
 		p = process.Start(t, exec.Command(process.Build(t, process.Dir(t, "controllers/scaledjob-controller")), "-kubeconfig", c.Kubeconfig(), "-namespace", "ours", "-leader-elect=false",
 			"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-log-format", "json", "-log-level", "debug",
-			"-as-keda", operator.Release(t), "-trigger-worker", process.BuildAlone(t, "../../adapter/triggers/worker"), "-allow-local-addresses"))
+			"-as-keda", operator.Release(t)))
 	}, func() map[string][]decided { return decidedByController(p.Output()) })
 	p.Stop()
 

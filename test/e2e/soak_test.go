@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	kedamanifest "github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -103,19 +104,18 @@ func (s *soakTest) controller(url string) {
 		text = strings.ReplaceAll(text, "namespace: tenant", "namespace: scaledjob")
 		manifest.Apply(s, s.cluster.Config(), manifest.DropKinds(manifest.Objects(s, text), "Deployment")...)
 	}
+	definition, err := kedametrics.Files.ReadFile("crd/readingtargets.yaml")
+	require.NoError(s, err)
+	manifest.Apply(s, s.cluster.Config(), manifest.Objects(s, string(definition))...)
+	s.T.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
+	operator.Start(s, s.cluster, "--zap-log-level=info", "--kube-api-qps=200", "--kube-api-burst=400").ServeMetrics(s)
 	s.create(url)
-	secrets := manifest.Read(s, filepath.Join(dir, "manifests/secrets.yaml"))
-	for i := range 10 {
-		text := strings.NewReplacer("scaledjob-tenant", "scaledjob", "namespace: tenant", fmt.Sprint("namespace: soak-", i), "[brokers]", "[broker]").Replace(secrets)
-		manifest.Apply(s, s.cluster.Config(), manifest.Objects(s, text)...)
-	}
 	go s.watch()
 	if *controller == "" {
 		*controller = process.Build(s, dir)
 	}
 	s.pid = process.Start(s, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(s, serviceAccount),
-		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob",
-		"-trigger-worker", process.BuildAlone(s, "../../adapter/triggers/worker"), "-allow-local-addresses")).Command.Process.Pid
+		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob")).Command.Process.Pid
 }
 
 // ServeHTTP answers with the length of a queue.

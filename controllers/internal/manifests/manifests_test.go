@@ -32,7 +32,7 @@ type shipped struct {
 var all = map[string]shipped{
 	"scaledjob":      {"scaledjob-controller/manifests/tenant/controller.yaml", "scaledjob-controller/manifests/cluster", nil},
 	"scheduledjob":   {"scheduled/manifests/tenant/controller.yaml", "scheduled/manifests/cluster", nil},
-	"multicluster":   {"multicluster/manifests/tenant/controller.yaml", "multicluster/manifests/cluster", []string{"get keda.sh/clustertriggerauthentications", "get /namespaces kube-system"}},
+	"multicluster":   {"multicluster/manifests/tenant/controller.yaml", "multicluster/manifests/cluster", []string{"get /namespaces kube-system"}},
 	"redis-operator": {"redis-operator/config/tenant/operator.yaml", "redis-operator/config/cluster", nil},
 }
 

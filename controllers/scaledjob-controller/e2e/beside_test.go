@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/test/e2e/operator"
 )
 
 var beside = flag.Bool("beside", false, "run TestBesideKEDA, with KEDA's operator, for three minutes")
@@ -32,7 +31,7 @@ func TestBesideKEDA(t *testing.T) {
 	}
 	s := newStand(t)
 	t.Setenv("WATCH_LABEL_SELECTOR", "!"+ours)
-	operator.Start(t, s.cluster)
+	s.keda.Restart(t)
 	spec := func(namespace string) *queue {
 		list := namespace + "-beside"
 		require.NoError(t, s.workers.redis.Del(t.Context(), list).Err())

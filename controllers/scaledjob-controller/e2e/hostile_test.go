@@ -394,9 +394,9 @@ func besideVictim(t *testing.T) (*cluster.Cluster, []*process.Process) {
 		return process.Start(t, exec.Command(process.Build(t, dir), flags...))
 	}
 	all := []*process.Process{
-		start("..", "-request-timeout=2s", "-trigger-worker=/bin/false"), start("../../scheduled", "-request-timeout=2s"),
+		start("..", "-request-timeout=2s"), start("../../scheduled", "-request-timeout=2s"),
 		start("../../redis-operator", "-poll=1s", "-retry=1s"),
-		start("../../multicluster", "-dsj", "-dso", "-sync-period=1s", "-probe-interval=1s", "-trigger-worker=/bin/false"),
+		start("../../multicluster", "-dsj", "-dso", "-sync-period=1s", "-probe-interval=1s"),
 	}
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		now := victimHas(t, c)

@@ -175,7 +175,7 @@ func lawRun(t *testing.T, binary string, f fault, k int) time.Duration {
 	}
 	create(bad)
 	run := process.Start(t, exec.Command(binary, "-kubeconfig", a.proxy.kubeconfig, "-leader-elect=false", "-metrics-bind-address", "",
-		"-health-probe-bind-address", "127.0.0.1:0", "-trigger-worker=/bin/false", "-max-requests=64"))
+		"-health-probe-bind-address", "127.0.0.1:0", "-max-requests=64"))
 	run.Said("acting")
 	if deletes {
 		a.have(t, "bad-", 20*k)

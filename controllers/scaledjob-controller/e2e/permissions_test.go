@@ -48,7 +48,7 @@ func TestWithoutPermission(t *testing.T) {
 	binary := process.Build(t, "..")
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
-		Not:       []string{"get configmaps", "get triggerauthentications"}, // asked for by a worker, which this test does without: see TestPolicy in adapter/triggers
+		Not:       []string{"get scaledobjects", "patch scaledobjects", "create scaledobjects", "delete scaledobjects", "watch scaledobjects", "create readingtargets", "delete readingtargets", "get readingtargets", "watch readingtargets", "list readingtargets", "watch horizontalpodautoscalers", "list horizontalpodautoscalers", "list *"}, // of KEDA, which this test does without: TestFaults of kedametrics
 		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1"},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			prepare(t, c, namespace)
@@ -81,11 +81,10 @@ func prepare(t *testing.T, c *cluster.Cluster, namespace string) {
 	require.NoError(t, scaledJobsOf(t, c, namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
 }
 
-// startIn starts the controller for a namespace, without a worker.
+// startIn starts the controller for a namespace.
 func startIn(t *testing.T, binary, kubeconfig, namespace, leases string) *process.Process {
 	return process.Start(t, exec.Command(binary, "-kubeconfig", kubeconfig, "-namespace", namespace, "-lease-namespace", leases,
-		"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-lease-duration=5s",
-		"-trigger-worker=/bin/false"))
+		"-metrics-bind-address", "", "-health-probe-bind-address", "127.0.0.1:0", "-request-timeout=1s", "-lease-duration=5s"))
 }
 
 func scaledJobsOf(t require.TestingT, c *cluster.Cluster, namespace string) dynamic.ResourceInterface {

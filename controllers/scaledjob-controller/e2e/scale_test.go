@@ -52,7 +52,6 @@ func TestScale(t *testing.T) {
 	}
 	binary := process.Build(t, "..")
 	p := process.Start(t, exec.Command(binary, "-kubeconfig", api.Start(t, objects), "-lease-namespace", "scaledjob",
-		"-trigger-worker", process.BuildAlone(t, "../../../adapter/triggers/worker"), "-allow-local-addresses",
 		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0"))
 	eventually := func(what string, holds func() bool) {
 		t.Helper()

@@ -22,10 +22,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	kedamanifest "github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
+	"github.com/scaledjob/scaledjob/test/e2e/operator"
 	"github.com/scaledjob/scaledjob/test/e2e/process"
 )
 
@@ -42,38 +44,28 @@ type stand struct {
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
 	binary     string
-	worker     string // reads the triggers
+	keda       *operator.Operator
+	metrics    *operator.MetricsServer
 	kubeconfig string
 	workers    *workers
 }
 
 func newStand(t *testing.T) *stand {
 	w := newWorkers(t)
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.WithAutoscaler())
+	t.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
+	keda := operator.Start(t, c, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), worker: process.BuildAlone(t, "../../../adapter/triggers/worker"), workers: w}
+	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), keda: keda, metrics: keda.ServeMetrics(t), workers: w}
 	c.Kubelet(t, s.workers.run)
 	s.apply(t, installed(t))
-	s.apply(t, secrets)
 	s.kubeconfig = c.UserKubeconfig(t, account)
 	return s
 }
 
 // installed are the namespace and the permissions of manifests/cluster.
 func installed(t *testing.T) string { return processtest.Permissions(t, "../manifests/cluster") }
-
-// secrets lets the controller read all Secrets, which manifests/secrets.yaml does by name.
-const secrets = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: secrets}
-rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: secrets}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: secrets}
-subjects: [{kind: Group, name: "system:serviceaccounts:scaledjob"}]`
 
 func (s *stand) apply(t *testing.T, documents string) {
 	t.Helper()
@@ -83,7 +75,7 @@ func (s *stand) apply(t *testing.T, documents string) {
 func (s *stand) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0",
-		"-request-timeout", requestTimeout.String(), "-trigger-worker", s.worker, "-allow-local-addresses"}, args...)
+		"-request-timeout", requestTimeout.String()}, args...)
 	return process.Start(t, exec.Command(s.binary, args...))
 }
 

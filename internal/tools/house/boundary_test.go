@@ -40,9 +40,6 @@ func TestBoundaries(t *testing.T) {
 			imported, _ := strconv.Unquote(i.Path.Value) // the parser has checked it
 			if owner, _, ok := strings.Cut(imported+"/", "/internal/"); ok && strings.HasPrefix(owner+"/", root+"/") {
 				dir := "." + strings.TrimPrefix(imported, root)
-				if module == "adapter/triggers/worker" && owner == root+"/adapter/triggers" {
-					continue // the protocol of the reader and its worker, which are released together
-				}
 				assert.Equal(t, module, moduleOf(dir), "%s imports %s of another module", name, imported)
 			}
 		}
@@ -53,8 +50,7 @@ func TestBoundaries(t *testing.T) {
 			for _, file := range above(n) {
 				target := path.Join(path.Dir(name), file)
 				_, err := os.Stat(target)
-				built := target == "adapter/triggers/worker" // a program, which runs with the tested one
-				assert.False(t, err == nil && !built && moduleOf(target) != module, "%s reads %s of another module", name, target)
+				assert.False(t, err == nil && moduleOf(target) != module, "%s reads %s of another module", name, target)
 			}
 			return true
 		})
