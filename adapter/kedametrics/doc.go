@@ -135,41 +135,43 @@ func (p Problem) String() string {
 type Reason string
 
 const (
-	Starting             Reason = "Starting"             // the caches are not filled yet
-	Waiting              Reason = "Waiting"              // KEDA has not read the triggers yet
-	TriggerNotBuilt      Reason = "TriggerNotBuilt"      // KEDA cannot use the trigger; it then reads none of the owner
-	TriggerFailed        Reason = "TriggerFailed"        // KEDA could not read the queue
-	NoValue              Reason = "NoValue"              // KEDA has no single value
-	Stale                Reason = "Stale"                // KEDA has not polled for long
-	KEDAMissing          Reason = "KEDAMissing"          // ScaledObjects are not served
-	KEDAUnavailable      Reason = "KEDAUnavailable"      // the operator or the metrics server does not answer
-	MetricsServerMissing Reason = "MetricsServerMissing" // external.metrics.k8s.io is not served
-	OtherMetricsServer   Reason = "OtherMetricsServer"   // external.metrics.k8s.io is another server's
-	DefinitionMissing    Reason = "DefinitionMissing"    // the CRD of this package is not installed
-	Forbidden            Reason = "Forbidden"            // RBAC, a policy or a quota does not allow the objects or the reads
-	Conflict             Reason = "Conflict"             // an object of the name is somebody else's
-	Refused              Reason = "Refused"              // the API server rejects the objects
-	Unanswered           Reason = "Unanswered"           // the API server does not answer
-	ConfigMapUnreadable  Reason = "ConfigMapUnreadable"  // without KEDA only
+	Starting              Reason = "Starting"              // the caches are not filled yet
+	Waiting               Reason = "Waiting"               // KEDA has not read the triggers yet
+	TriggerNotBuilt       Reason = "TriggerNotBuilt"       // KEDA cannot use the trigger; it then reads none of the owner
+	TriggerFailed         Reason = "TriggerFailed"         // KEDA could not read the queue
+	NoValue               Reason = "NoValue"               // KEDA has no single value
+	Stale                 Reason = "Stale"                 // KEDA has not polled for long
+	KEDAMissing           Reason = "KEDAMissing"           // ScaledObjects are not served
+	KEDAUnavailable       Reason = "KEDAUnavailable"       // the operator or the metrics server does not answer
+	MetricsServerMissing  Reason = "MetricsServerMissing"  // external.metrics.k8s.io is not served
+	OtherMetricsServer    Reason = "OtherMetricsServer"    // external.metrics.k8s.io is another server's
+	DefinitionMissing     Reason = "DefinitionMissing"     // the CRD of this package is not installed
+	Forbidden             Reason = "Forbidden"             // RBAC, a policy or a quota does not allow the objects or the reads
+	Conflict              Reason = "Conflict"              // an object of the name is somebody else's
+	Refused               Reason = "Refused"               // the API server rejects the objects
+	Unanswered            Reason = "Unanswered"            // the API server does not answer
+	ClusterAuthentication Reason = "ClusterAuthentication" // not allowed for this kind of owner
+	ConfigMapUnreadable   Reason = "ConfigMapUnreadable"   // without KEDA only
 )
 
 var texts = map[Reason]string{
-	Starting:             "starting",
-	Waiting:              "KEDA has not read the triggers yet",
-	TriggerNotBuilt:      "KEDA cannot use a trigger, and reads none of them",
-	TriggerFailed:        "KEDA could not read it",
-	NoValue:              "KEDA has no single value for it",
-	Stale:                "KEDA has not polled it for long",
-	KEDAMissing:          "KEDA is not installed: scaledobjects.keda.sh is not served",
-	KEDAUnavailable:      "KEDA's operator or metrics server does not answer",
-	MetricsServerMissing: "KEDA's metrics server is not installed: external.metrics.k8s.io is not served",
-	OtherMetricsServer:   "external.metrics.k8s.io belongs to another metrics server than KEDA's; see kubectl get apiservice v1beta1.external.metrics.k8s.io",
-	DefinitionMissing:    "the custom resource " + Plural + "." + Group + " is not installed",
-	Forbidden:            "access to ScaledObjects, " + Plural + ", HPAs or external metrics is forbidden; see the rights in the README",
-	Conflict:             "an object with the name of the ScaledObject belongs to somebody else; delete it",
-	Refused:              "the API server rejects the ScaledObject of the triggers",
-	Unanswered:           "the API server did not answer",
-	ConfigMapUnreadable:  "the number in the ConfigMap could not be read",
+	Starting:              "starting",
+	Waiting:               "KEDA has not read the triggers yet",
+	TriggerNotBuilt:       "KEDA cannot use a trigger, and reads none of them",
+	TriggerFailed:         "KEDA could not read it",
+	NoValue:               "KEDA has no single value for it",
+	Stale:                 "KEDA has not polled it for long",
+	KEDAMissing:           "KEDA is not installed: scaledobjects.keda.sh is not served",
+	KEDAUnavailable:       "KEDA's operator or metrics server does not answer",
+	MetricsServerMissing:  "KEDA's metrics server is not installed: external.metrics.k8s.io is not served",
+	OtherMetricsServer:    "external.metrics.k8s.io belongs to another metrics server than KEDA's; see kubectl get apiservice v1beta1.external.metrics.k8s.io",
+	DefinitionMissing:     "the custom resource " + Plural + "." + Group + " is not installed",
+	Forbidden:             "access to ScaledObjects, " + Plural + ", HPAs or external metrics is forbidden; see the rights in the README",
+	Conflict:              "an object with the name of the ScaledObject belongs to somebody else; delete it",
+	Refused:               "the API server rejects the ScaledObject of the triggers",
+	Unanswered:            "the API server did not answer",
+	ClusterAuthentication: "a ClusterTriggerAuthentication needs the administrator's flag -allow-cluster-authentication",
+	ConfigMapUnreadable:   "the number in the ConfigMap could not be read",
 }
 
 // String returns the reason in words.

@@ -69,15 +69,19 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 }
 
 // start runs a reader. Its label is "test".
-func (c *cluster) start() {
-	c.reader = New(Options{
+func (c *cluster) start(change ...func(*Options)) {
+	o := Options{
 		Clients: Clients{Requests: c.dynamic, Watches: c.dynamic, Values: externalmetrics.New(c, externalmetrics.Options{})},
 		Name:    "test", Decide: func(key cache.ObjectName) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.decided = append(c.decided, key)
 		},
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	c.reader = New(o)
 	ctx, stop := context.WithCancel(c.t.Context())
 	ended := make(chan struct{})
 	c.ended = ended

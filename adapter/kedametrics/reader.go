@@ -3,6 +3,7 @@ package kedametrics
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,6 +64,9 @@ type Options struct {
 	Namespace string
 	// Decide is called with an owner's namespace and name when there is a reading to take. It must not block.
 	Decide func(owner cache.ObjectName)
+	// RefuseClusterAuthentication makes owners unreadable that name a ClusterTriggerAuthentication: KEDA lets
+	// each namespace use each of them towards any host.
+	RefuseClusterAuthentication bool
 }
 
 // A Reader reads the triggers of owners, all of one kind. Its methods may be called from several goroutines.
@@ -90,6 +94,7 @@ type tracked struct {
 	owner  Owner
 	form   form
 	name   string // of the objects
+	fault  Reason // of the owner itself
 	pace   *pace  // nil until KEDA has made an HPA
 	since  time.Time
 	made   bool // the ScaledObject is this term's
@@ -161,6 +166,9 @@ func (r *Reader) Track(o Owner) error {
 	var err error
 	if t.name, err = t.form.name(o.Name); err != nil {
 		return err
+	}
+	if r.RefuseClusterAuthentication && slices.ContainsFunc(o.Triggers, usesCluster) {
+		t.fault = ClusterAuthentication
 	}
 	key := cache.NewObjectName(o.Namespace, o.Name)
 	r.mu.Lock()
@@ -260,6 +268,8 @@ func (r *Reader) round(ctx context.Context, key cache.ObjectName) time.Duration 
 	r.mu.Unlock()
 	interval := time.Duration(t.form.Interval) * time.Second
 	switch {
+	case t.fault != "":
+		return t.unreadable(Problem{Reason: t.fault}, interval)
 	case health == KEDAMissing, health == DefinitionMissing:
 		return t.withoutKEDA(ctx, health, interval)
 	case health != "":

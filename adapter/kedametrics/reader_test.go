@@ -508,3 +508,17 @@ func TestConfigMap(t *testing.T) {
 		require.True(t, both.Metrics[1].Failed)
 	})
 }
+
+// A ClusterTriggerAuthentication reaches any host with an administrator's credentials.
+func TestClusterAuthentication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start(func(o *Options) { o.RefuseClusterAuthentication = true })
+		defer c.stop()
+		require.NoError(t, c.reader.Track(owner("a", manifest.ScaleTrigger{Type: "redis", AuthenticationRef: &manifest.AuthenticationRef{Name: "x", Kind: "ClusterTriggerAuthentication"}})))
+		require.NoError(t, c.reader.Track(owner("b", manifest.ScaleTrigger{Type: "redis", AuthenticationRef: &manifest.AuthenticationRef{Name: "x"}})))
+		wait(time.Second)
+		require.Equal(t, []Problem{{Reason: ClusterAuthentication}}, c.reading("a").Problems)
+		require.Len(t, c.list(scaledObjects), 1)
+	})
+}

@@ -30,6 +30,10 @@ const (
 	spread = 5 * time.Second
 )
 
+func usesCluster(t manifest.ScaleTrigger) bool {
+	return t.AuthenticationRef != nil && t.AuthenticationRef.Kind == "ClusterTriggerAuthentication"
+}
+
 // ensure returns the owner's ScaledObject. If it is not there, it is created, and the reason says so.
 func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reason) {
 	var object *unstructured.Unstructured
