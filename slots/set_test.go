@@ -122,6 +122,17 @@ func TestDeletePause(t *testing.T) {
 	require.Len(t, f.poll(slots.Demand{Delete: []string{"b"}}), 1)
 }
 
+// Without L, nothing waits: not after a delete without an answer either.
+func TestNoLifetime(t *testing.T) {
+	s := slots.New(slots.Options{Start: noon})
+	s.Replace([]slots.Object{ended(1, "a")}, noon)
+	f := &fixture{t, s, noon}
+	prune := slots.Demand{Delete: []string{"a"}}
+	f.expect(prune, slots.Delete, slots.Unanswered, "")
+	f.expect(slots.Demand{}, slots.Read, slots.Done, "a")
+	f.expect(prune, slots.Delete, slots.Done, "")
+}
+
 // A delete that is refused is tried again later, and holds nothing up.
 func TestRefusedDelete(t *testing.T) {
 	f := newFixture(t, ended(1, "a"), ended(2, "b"))
