@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A member that claims to have kinds without end is asked about the group and version of a workload only.
@@ -44,7 +44,7 @@ func TestEndlessKinds(t *testing.T) {
 	}})
 	t.Cleanup(api.Close)
 	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Interval: 50 * time.Millisecond})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	var all Clusters
@@ -80,7 +80,7 @@ func TestKindsChange(t *testing.T) {
 	}})
 	t.Cleanup(api.Close)
 	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Interval: 50 * time.Millisecond})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	var all Clusters

@@ -28,7 +28,7 @@
 // Owners are spread over several workers: each is filled to 500 triggers before another is started,
 // up to [Options].Workers. An owner stays with its worker. At most 128 triggers are read at the same
 // time. Namespaces and owners have turns, and owners whose triggers need more than 2 s share a quarter,
-// as package fair describes. Owners that are read alone have turns of their own.
+// as package requests describes. Owners that are read alone have turns of their own.
 //
 // # Access
 //

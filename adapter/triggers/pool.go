@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/redact"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 )
@@ -36,10 +36,10 @@ type pool struct {
 	most    int // shared workers of a class
 	wake    func(key string)
 	blame   blame
-	done    chan struct{} // closed at the end
-	end     func()        // closes it, once
-	slots   *fair.Queue   // of reads
-	alone   *fair.Queue   // of owners that are read alone
+	done    chan struct{}   // closed at the end
+	end     func()          // closes it, once
+	slots   *requests.Queue // of reads
+	alone   *requests.Queue // of owners that are read alone
 
 	mu      sync.Mutex
 	classes map[string]*class
@@ -48,7 +48,7 @@ type pool struct {
 
 func newPool(o *Options) *pool {
 	p := &pool{
-		start: o.Start, timeout: o.Timeout, most: o.Workers, done: make(chan struct{}), slots: fair.New(inAll), alone: fair.New(inAlone),
+		start: o.Start, timeout: o.Timeout, most: o.Workers, done: make(chan struct{}), slots: requests.NewQueue(inAll), alone: requests.NewQueue(inAlone),
 		classes: map[string]*class{},
 	}
 	p.end = sync.OnceFunc(func() { close(p.done) })
@@ -113,16 +113,16 @@ func (p *pool) read(ctx context.Context, w *workerConn, read wire.Read, s *strea
 }
 
 // turn calls do in a slot of the owner, whose slow calls of a kind leave most slots to others.
-func turn(ctx context.Context, q *fair.Queue, owner, kind string, do func() error) error {
+func turn(ctx context.Context, q *requests.Queue, owner, kind string, do func() error) error {
 	namespace, name, _ := strings.Cut(owner, "/")
-	slot, free, err := q.Wait(fair.With(ctx, fair.Owner{Namespace: namespace, Name: name}))
+	slot, free, err := q.Wait(requests.WithOwner(ctx, requests.Owner{Namespace: namespace, Name: name}))
 	if err != nil {
 		return err
 	}
 	defer free()
 	slot.Sends(kind)
 	if err = do(); err == nil {
-		slot.Answered(fair.Success, 0)
+		slot.Answered(requests.Success, 0)
 	}
 	return err
 }

@@ -31,8 +31,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/triggers/internal/wire"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -152,7 +152,7 @@ func TestSlowOwnersDelayNoOther(t *testing.T) {
 				assert.NoError(t, err)
 				longest = max(longest, time.Since(begin))
 			}
-			assert.LessOrEqual(t, longest, fair.Patience, "%d read alone", alone)
+			assert.LessOrEqual(t, longest, requests.Patience, "%d read alone", alone)
 			reads.Wait()
 		})
 	}

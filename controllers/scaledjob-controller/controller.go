@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/reading"
 )
@@ -32,7 +32,7 @@ type controller struct {
 // clients are clients of the API server. The lease is renewed whether or not requests wait.
 type clients struct {
 	cluster.Clients
-	lease kube.Lease
+	lease loop.Lease
 }
 
 func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
