@@ -44,9 +44,9 @@ func (s *stand) reconciler(t *testing.T, queues queue.Reader) reconcile.Reconcil
 	require.NoError(t, err)
 	jobs, err := controllerruntime.New(alone{}, clients, adapter.Options{Terms: requests.Alone()})
 	require.NoError(t, err)
-	requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-	t.Cleanup(requests.ShutDown)
-	require.NoError(t, jobs.Start(t.Context(), requests))
+	pending := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	t.Cleanup(pending.ShutDown)
+	require.NoError(t, jobs.Start(t.Context(), pending))
 	require.NoError(t, jobs.WaitForSync(t.Context()))
 	c := s.as(t, config)
 	r := &controller.Reconciler{
