@@ -31,7 +31,7 @@ type wire struct {
 	fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 	late  time.Duration // by which watch events come
 	cut   chan struct{} // closed to cut all watches
-	limit *loop.Limit // of requests; nil is none
+	limit *loop.Limit   // of requests; nil is none
 	sent  atomic.Int64
 }
 
