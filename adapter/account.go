@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -37,7 +37,7 @@ func (e *CreateError) Unwrap() error { return e.Err }
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or
 	// untracked, the Jobs are not known yet, its age is above Options.MaxAge, or its
-	// term has ended, which is also a [term.ErrEnded]. Decide anew.
+	// term has ended, which is also a [requests.ErrEnded]. Decide anew.
 	ErrOutdated = errors.New("the plan is outdated")
 	// ErrNotSent is the error of a request that was never sent. A client that limits
 	// requests may return it, wrapped, so that the request is known to have no effect.
@@ -111,7 +111,7 @@ func (a *account) count(c call, r request.Reply) {
 			a.problems.Add("read a Job that was created or deleted before", r.Err)
 		}
 	case c.Verb == slots.Mark:
-		if r.Err != nil && !errors.Is(r.Err, term.ErrNoMark) {
+		if r.Err != nil && !errors.Is(r.Err, requests.ErrNoMark) {
 			a.problems.Add("mark the lease, so that a number whose Job is refused is passed over", r.Err)
 		}
 	case errors.Is(r.Err, ErrOutdated):

@@ -10,15 +10,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/slots"
 )
 
 // Apply carries a plan out with a client whose timeout is Options.Timeout. Each request has
-// that deadline in any case, but only a client of adapter/client tells it the API server. Apply reads the
+// that deadline in any case, but only a client of adapter/loop tells it the API server. Apply reads the
 // Jobs of earlier requests that were not answered for twice the timeout, or not shown by the
 // cache for eight times the timeout. Then it deletes unfinished Jobs, creates Jobs, and
 // deletes finished Jobs, in batches that double from 1 to 64. Apply a plan once: a second
@@ -45,7 +45,7 @@ func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Resu
 // refused because of its own load is sent again in its slot until the plan is outdated. The
 // lease, the Target and the age of the plan are checked again when the slot comes. Start calls done once, at the end,
 // in a goroutine that still has a slot: done should not wait. A nil queue does not limit.
-func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *fair.Queue, done func(Result, error)) {
+func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *requests.Queue, done func(Result, error)) {
 	a := t.newApplication(&p, client)
 	a.step(ctx, queue, done)
 }
@@ -76,7 +76,7 @@ func (t *Tracker) newApplication(p *Plan, client Client) *application {
 }
 
 // step sends the next batch, and the following ones when all its replies are there.
-func (a *application) step(ctx context.Context, queue *fair.Queue, done func(Result, error)) {
+func (a *application) step(ctx context.Context, queue *requests.Queue, done func(Result, error)) {
 	batch := a.next(ctx)
 	if len(batch) == 0 {
 		done(a.finish())
@@ -95,9 +95,9 @@ func (a *application) step(ctx context.Context, queue *fair.Queue, done func(Res
 }
 
 // owner returns whose turn a request of the plan takes.
-func (p *Plan) owner() (owner fair.Owner) {
+func (p *Plan) owner() (owner requests.Owner) {
 	if p.target != nil {
-		owner = fair.Owner{Namespace: p.target.Owner.Namespace, Name: p.target.Owner.Name}
+		owner = requests.Owner{Namespace: p.target.Owner.Namespace, Name: p.target.Owner.Name}
 	}
 	return owner
 }
@@ -161,7 +161,7 @@ func (a *application) outdatedBy() error {
 	case leads != nil:
 		return fmt.Errorf("%w: %w", ErrOutdated, leads)
 	case p.term != t.term:
-		return fmt.Errorf("%w: %w; another has begun", ErrOutdated, term.ErrEnded)
+		return fmt.Errorf("%w: %w; another has begun", ErrOutdated, requests.ErrEnded)
 	case age > t.options.MaxAge:
 		return fmt.Errorf("%w: it is %s old", ErrOutdated, age.Round(time.Millisecond))
 	case o == nil || o.target == nil:

@@ -19,7 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -471,7 +471,7 @@ func TestDeadline(t *testing.T) {
 		s, began := newServer(), time.Now()
 		w := newWriter(t, s, newTarget(), Options{Timeout: 7 * time.Second})
 		result, err := w.Apply(t.Context(), silent{s}, w.Plan(ownerUID, items(1), noon))
-		require.ErrorIs(t, err, term.ErrNoAnswer)
+		require.ErrorIs(t, err, requests.ErrNoAnswer)
 		require.Zero(t, result)
 		require.Equal(t, 7*time.Second, time.Since(began))
 		counts, _ := w.Counts(ownerUID, noon)

@@ -7,7 +7,7 @@
 //
 // A controller makes a [Tracker], calls [Tracker.Track] for each owner and again after
 // each edit, and for each poll [Tracker.Plan] and [Tracker.Apply]. Package
-// adapter/scaledjob makes a [Target] of KEDA's ScaledJob, adapter/client makes the
+// adapter/scaledjob makes a [Target] of KEDA's ScaledJob, adapter/loop makes the
 // clients, and adapter/member does the same on several clusters.
 //
 // # Ownership

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -38,7 +38,7 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone()})
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone()})
 	if err != nil {
 		fmt.Println(err)
 		return

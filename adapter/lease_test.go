@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A testLease is a lease that a test takes, marks and loses.
 type testLease struct {
-	*term.Holder
+	*requests.Holder
 	lost  atomic.Bool
 	fails error
 	marks int
@@ -17,7 +17,7 @@ type testLease struct {
 
 // newLease returns a lease that is held or not.
 func newLease(held bool) *testLease {
-	l := &testLease{Holder: &term.Holder{}}
+	l := &testLease{Holder: &requests.Holder{}}
 	if held {
 		l.take(false)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -35,7 +35,7 @@ type Plan struct {
 
 	target *Target   // the plan is outdated if the owner has another target; nil means the target at Apply
 	made   time.Time // the zero time is when Apply is called
-	term   *term.Term
+	term   *requests.Term
 }
 
 // A Deletion names a Job to delete, and why.

@@ -8,10 +8,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -57,14 +57,14 @@ func (a *application) prepare(q slots.Request) call {
 // send sends a request in a slot of the queue, again while the API server refuses it because of its load.
 func (a *application) send(slot context.Context, c call) request.Reply {
 	r := a.attempt(slot, c)
-	for r.Err != nil && fair.Rest(slot) {
+	for r.Err != nil && requests.Retry(slot) {
 		r = a.attempt(slot, c)
 	}
 	return r
 }
 
 func (a *application) attempt(ctx context.Context, c call) request.Reply {
-	ctx, cancel := term.Timeout(term.With(ctx, a.plan.term), a.tracker.options.Timeout)
+	ctx, cancel := requests.Timeout(requests.WithTerm(ctx, a.plan.term), a.tracker.options.Timeout)
 	defer cancel()
 	jobs := a.client.BatchV1().Jobs(c.namespace())
 	if c.Verb == slots.Read {

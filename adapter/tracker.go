@@ -20,7 +20,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/pods"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -44,7 +44,7 @@ type Options struct {
 	// Pods makes pending exact: by the pods instead of the Job's status, which
 	// counts ready pods. It needs every pod of the Jobs in memory.
 	Pods bool
-	// Timeout is the request timeout of the client that Apply gets, as adapter/client sets
+	// Timeout is the request timeout of the client that Apply gets, as adapter/loop sets
 	// it; 0 means DefaultTimeout. With a client that waits longer, a create may arrive
 	// later than the rules expect, and the maximum may be exceeded.
 	Timeout time.Duration
@@ -52,8 +52,8 @@ type Options struct {
 	// Terms decide whether this process may act, such as those of its lease; NewTracker needs
 	// them. Plan and Apply ask, Apply before each batch and request. When a term begins, the
 	// Jobs are read anew before one is created or a finished one is deleted, and plans of
-	// before stop. For List and Observe, nil is [term.Alone].
-	Terms *term.Holder
+	// before stop. For List and Observe, nil is [requests.Alone].
+	Terms *requests.Holder
 	// Changed, if set, is called after the number of a tracked owner's unfinished or
 	// terminating Jobs has changed in the cache, and when creating may go on after a prune, also
 	// one that was not answered, or begin in a term. It may be called from several goroutines at
@@ -77,8 +77,8 @@ type Tracker struct {
 	jobFeeds, podFeeds feed.Group // none if nothing is watched
 
 	mu     sync.Mutex
-	term   *term.Term // when it was last asked for; nil is none
-	swept  time.Time  // when owners without anything were last forgotten
+	term   *requests.Term // when it was last asked for; nil is none
+	swept  time.Time      // when owners without anything were last forgotten
 	owners map[types.UID]*owned
 	jobs   map[types.UID]*job
 	// unfinished counts Jobs by the names of owners in their controller references.
@@ -113,7 +113,7 @@ func newTracker(o Options) (*Tracker, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
 	if o.Terms == nil {
-		o.Terms = term.Alone()
+		o.Terms = requests.Alone()
 	}
 	t := &Tracker{
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -120,7 +120,7 @@ func TestMistaken(t *testing.T) {
 func propForger(t *rapid.T) {
 	target := newTarget()
 	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.DefaultPolicy()
-	o := Options{Terms: term.Alone(), Pods: true}
+	o := Options{Terms: requests.Alone(), Pods: true}
 	a, b := newWriter(t, newServer(), target, o), newWriter(t, newServer(), target, o)
 	if rapid.Bool().Draw(t, "tracked after the Jobs are listed") {
 		for _, w := range []*writer{a, b} {

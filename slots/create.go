@@ -199,10 +199,7 @@ func (s *Set) count(q Request, r Result, now time.Time) {
 	switch {
 	case worked:
 		s.countSuccess(r == Done)
-	case r == Refused:
-		if f := s.failed[q.Number]; f != nil && p.created {
-			f.skipped = true
-		}
+	case r == Refused: // which says nothing about other numbers
 	case p.worked, p.stopped, s.skipped(q.Number):
 	default:
 		p.failures++

@@ -197,7 +197,7 @@ func (s *Set) drains(now time.Time) bool {
 	if s.historyWaits.IsZero() || now.Before(s.past()) || now.Before(s.deletePause.until) {
 		return false
 	}
-	return now.Sub(s.historyWaits) >= s.options.RequestLifetime && len(s.poll.queues[pruning]) > 0
+	return now.Sub(s.historyWaits) >= s.options.RequestLifetime
 }
 
 // due returns the reads that are due, and what the term needs, in a fixed order.

@@ -122,12 +122,24 @@ func TestDeletePause(t *testing.T) {
 	require.Len(t, f.poll(slots.Demand{Delete: []string{"b"}}), 1)
 }
 
+// Without L, nothing waits: not after a delete without an answer either.
+func TestNoLifetime(t *testing.T) {
+	s := slots.New(slots.Options{Start: noon})
+	s.Replace([]slots.Object{ended(1, "a")}, noon)
+	f := &fixture{t, s, noon}
+	prune := slots.Demand{Delete: []string{"a"}}
+	f.expect(prune, slots.Delete, slots.Unanswered, "")
+	f.expect(slots.Demand{}, slots.Read, slots.Done, "a")
+	f.expect(prune, slots.Delete, slots.Done, "")
+}
+
 // A delete that is refused is tried again later, and holds nothing up.
 func TestRefusedDelete(t *testing.T) {
 	f := newFixture(t, ended(1, "a"), ended(2, "b"))
 	f.wait(time.Minute)
 	f.expect(slots.Demand{Delete: []string{"a"}}, slots.Delete, slots.Refused, "")
 	require.Empty(t, f.poll(slots.Demand{Delete: []string{"a"}}))
+	require.Equal(t, []slots.Hold{{Reason: slots.DeletesRefused, Text: "1 delete is refused", Count: 1}}, f.set.Holds(f.now))
 	require.Equal(t, []string{"b"}, f.finish(f.poll(slots.Demand{Delete: []string{"a", "b"}})))
 	f.wait(time.Second)
 	f.set.Observe(slots.Object{UID: "b", Gone: true})
@@ -267,6 +279,22 @@ func TestHistoryWaits(t *testing.T) {
 	require.Equal(t, slots.HistoryWaiting, f.set.Holds(f.now)[0].Reason)
 	f.set.Answer(first, slots.Done, "b", f.now)
 	require.Equal(t, []string{"a"}, f.finish(f.poll(both)))
+}
+
+// Stop tells whether it dropped anything. A create that was then not sent is no failure of its number.
+func TestStop(t *testing.T) {
+	f := newFixture(t, slots.Object{Number: 9, UID: "x"})
+	require.False(t, f.set.Stop())
+	f.poll(slots.Demand{})
+	require.False(t, f.set.Stop())
+	for name, d := range map[string]slots.Demand{"creates": {Create: 2, Max: 9}, "deletes": {Delete: []string{"x", "x"}}} {
+		batch := f.poll(d)
+		require.Len(t, batch, 1)
+		require.True(t, f.set.Stop(), name)
+		require.Empty(t, f.set.Next(f.now))
+		f.set.Answer(batch[0], slots.NoEffect, "", f.now)
+		require.Empty(t, f.set.Holds(f.now))
+	}
 }
 
 // A set may be dropped when nothing is left, and no create may still make an object.

@@ -12,16 +12,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // add adds a controller of queues, which are ConfigMaps, to a manager.
-func add(manager ctrl.Manager, clients client.Clients, terms *term.Holder) error {
+func add(manager ctrl.Manager, clients loop.Clients, terms *requests.Holder) error {
 	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Terms: terms, Namespace: "default"})
 	if err != nil {
 		return err
@@ -58,13 +58,13 @@ func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, controller
 // The controller of the README, on controller-runtime.
 func Example() {
 	config := ctrl.GetConfigOrDie()
-	lease, err := kube.Connect(config, "default", "queues", 0)
+	lease, err := loop.NewLease(config, "default", "queues", 0)
 	exitOn(err)
 	options := ctrl.Options{}
 	controllerruntime.Elect(&options, lease)
 	manager, err := ctrl.NewManager(config, options)
 	exitOn(err)
-	clients, err := client.Connect(config, 0, client.NewLimit(64))
+	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
 	exitOn(err)
 	exitOn(add(manager, clients, lease.Holder))
 	exitOn(manager.Start(ctrl.SetupSignalHandler()))

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // Done takes over the result of a plan. It returns the time until the next poll; if that is 0 or
@@ -59,7 +59,7 @@ func Reconciler[T any, O interface {
 		j.plans[req] = false
 		j.mu.Unlock()
 		log := ctrl.LoggerFrom(ctx)
-		j.reads.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
+		j.reads.Do(j.ctx, requests.Owner(req.NamespacedName), func(ctx context.Context) {
 			plan, done, err := polled(ctrl.LoggerInto(ctx, log), owner, poll)
 			switch latest := O(new(T)); {
 			case err != nil:
@@ -88,12 +88,12 @@ func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (
 		return plan, nil, nil
 	}
 	var of Done
-	if err = fair.Guard(func() { plan, of = poll(ctx, owner) }); err != nil || of == nil {
+	if err = requests.Guard(func() { plan, of = poll(ctx, owner) }); err != nil || of == nil {
 		return plan, nil, err
 	}
 	log := ctrl.LoggerFrom(ctx)
 	return plan, func(ctx context.Context, result adapter.Result, err error) (next time.Duration) {
-		if p := fair.Guard(func() { next = of(ctx, result, err) }); p != nil {
+		if p := requests.Guard(func() { next = of(ctx, result, err) }); p != nil {
 			log.Error(p, "the poll of an owner ended")
 			next = time.Minute
 		}
@@ -116,7 +116,7 @@ func (j *Jobs) again(req ctrl.Request) bool {
 // start carries a plan out. The next reconcile follows then.
 func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done Done) {
 	over := func(result adapter.Result, err error) {
-		j.clients.Queue.Do(j.ctx, fair.Owner(req.NamespacedName), func(ctx context.Context) {
+		j.clients.Queue.Do(j.ctx, requests.Owner(req.NamespacedName), func(ctx context.Context) {
 			j.over(req, plan, err, done(ctx, result, err))
 		})
 	}

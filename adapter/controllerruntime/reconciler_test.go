@@ -32,9 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // owners are ConfigMaps of any name, except absent. Of an invalid one there is no target.
@@ -91,10 +90,10 @@ func TestEnd(t *testing.T) {
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil },
 	})
 	require.NoError(t, err)
-	clients, err := client.Connect(config, 0, client.NewLimit(1))
+	clients, err := loop.Connect(config, 0, loop.NewLimit(1))
 	require.NoError(t, err)
 	clients.Watches = fake.NewClientset()
-	j, err := New(manager, clients, adapter.Options{Terms: term.Alone()})
+	j, err := New(manager, clients, adapter.Options{Terms: requests.Alone()})
 	require.NoError(t, err)
 	var told error
 	r := Reconciler(j, owners{}, func(owner *corev1.ConfigMap) (adapter.Target, error) {
@@ -139,7 +138,7 @@ func TestReconcilerEdited(t *testing.T) {
 			q := newQueue()
 			defer q.ShutDown()
 			ctx, stop := context.WithCancel(t.Context())
-			j, err := New(ends{}, client.Clients{Requests: fake.NewClientset(), Watches: fake.NewClientset()}, adapter.Options{Terms: term.Alone()})
+			j, err := New(ends{}, loop.Clients{Requests: fake.NewClientset(), Watches: fake.NewClientset()}, adapter.Options{Terms: requests.Alone()})
 			require.NoError(t, err)
 			require.NoError(t, j.Start(ctx, q))
 			require.NoError(t, j.WaitForSync(ctx))
@@ -198,10 +197,10 @@ func TestReconciler(t *testing.T) {
 		s, q := &server{}, newQueue()
 		defer q.ShutDown()
 		ctx, stop := context.WithCancel(t.Context())
-		clients, err := client.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, client.NewLimit(slots))
+		clients, err := loop.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, loop.NewLimit(slots))
 		require.NoError(t, err)
 		clients.Watches = fake.NewClientset()
-		j, err := New(ends{}, clients, adapter.Options{Terms: term.Alone()})
+		j, err := New(ends{}, clients, adapter.Options{Terms: requests.Alone()})
 		require.NoError(t, err)
 		require.NoError(t, j.Start(ctx, q))
 		require.NoError(t, j.WaitForSync(ctx))
@@ -213,7 +212,7 @@ func TestReconciler(t *testing.T) {
 			}
 			return of, nil
 		}, func(ctx context.Context, owner *corev1.ConfigMap) (adapter.Plan, Done) {
-			require.NoError(t, term.Check(ctx))
+			require.NoError(t, requests.CheckTerm(ctx))
 			plan := j.Plan(owner.UID, items, time.Now())
 			switch {
 			case owner.Name == "idle":
@@ -239,7 +238,7 @@ func TestReconciler(t *testing.T) {
 		require.Equal(t, begin, time.Now(), "the worker waits for nothing")
 		_, err = r.Reconcile(t.Context(), of("bad-0")) // an event
 		require.NoError(t, err)
-		time.Sleep(fair.Patience + time.Second)
+		time.Sleep(requests.Patience + time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 3, s.created.Load())
 		require.LessOrEqual(t, runtime.NumGoroutine()-before, 2*slots, "one for each request")

@@ -24,7 +24,7 @@
 //
 // A term begins when the manager is elected, which is also when a source begins to watch. It
 // ends by the renewals of the lease: a process that was stopped for a minute sends nothing,
-// although the manager's Elected channel stays closed. Without Elect, use [term.Alone].
+// although the manager's Elected channel stays closed. Without Elect, use [requests.Alone].
 //
 // # A watch of its own
 //
@@ -62,15 +62,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // Elect lets the manager's election hold the lease.
-func Elect(o *ctrl.Options, l kube.Lease) {
+func Elect(o *ctrl.Options, l loop.Lease) {
 	deadline, retry := l.RenewDeadline(), l.RetryPeriod()
 	o.LeaderElection, o.LeaderElectionReleaseOnCancel = true, true
 	o.LeaderElectionID, o.LeaderElectionNamespace = l.Name, l.Namespace
@@ -83,11 +80,11 @@ func Elect(o *ctrl.Options, l kube.Lease) {
 // unfinished Jobs has changed.
 type Jobs struct {
 	*adapter.Tracker
-	clients client.Clients
-	terms   *term.Holder
+	clients loop.Clients
+	terms   *requests.Holder
 	ctx     context.Context // of the source
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
-	reads   *fair.Queue // of polls
+	reads   *requests.Queue // of polls
 
 	backoff loop.Backoff
 	mu      sync.Mutex
@@ -97,8 +94,8 @@ type Jobs struct {
 
 // New returns Jobs that have not begun to watch. The manager, to which the controller is added
 // too, ends after the plans of [Reconciler]. New replaces o.Changed.
-func New(to interface{ Add(manager.Runnable) error }, clients client.Clients, o adapter.Options) (*Jobs, error) {
-	j := &Jobs{clients: clients, terms: o.Terms, reads: fair.New(2048), plans: map[ctrl.Request]bool{}}
+func New(to interface{ Add(manager.Runnable) error }, clients loop.Clients, o adapter.Options) (*Jobs, error) {
+	j := &Jobs{clients: clients, terms: o.Terms, reads: requests.NewQueue(2048), plans: map[ctrl.Request]bool{}}
 	j.ended.L = &j.mu
 	o.Changed = func(owner adapter.Owner) {
 		req := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}}
@@ -115,7 +112,7 @@ func New(to interface{ Add(manager.Runnable) error }, clients client.Clients, o 
 
 // Start watches until the context ends. The controller calls it.
 func (j *Jobs) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
-	j.ctx, j.queue = term.With(ctx, j.terms), queue
+	j.ctx, j.queue = requests.WithTerm(ctx, j.terms), queue
 	go j.Run(ctx)
 	return nil
 }

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -54,10 +54,10 @@ var (
 // reconcile creates Jobs, and none after the term.
 func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, terms, q := fake.NewClientset(), &term.Holder{}, newQueue()
+		api, terms, q := fake.NewClientset(), &requests.Holder{}, newQueue()
 		created := 0
 		defer q.ShutDown()
-		j, err := New(ends{}, client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: terms})
+		j, err := New(ends{}, loop.Clients{Requests: api, Watches: api}, adapter.Options{Terms: terms})
 		require.NoError(t, err)
 		require.NoError(t, j.Start(t.Context(), q))
 		require.NoError(t, j.WaitForSync(t.Context()))
@@ -69,7 +69,7 @@ func TestSource(t *testing.T) {
 			return result.Created
 		}
 		require.Zero(t, poll(), "it is not elected")
-		lock := kube.Lease{Holder: terms, Client: api.CoordinationV1(), Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}.Lock()
+		lock := loop.Lease{Holder: terms, Client: api.CoordinationV1(), Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}.Lock()
 		require.NoError(t, lock.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}))
 		for range 10 {
 			poll()
@@ -83,14 +83,14 @@ func TestSource(t *testing.T) {
 		time.Sleep(70 * time.Second)
 		require.Zero(t, poll())
 		_, err = j.Apply(t.Context(), adapter.Plan{Owner: "u", Create: 1})
-		require.ErrorIs(t, err, term.ErrEnded)
+		require.ErrorIs(t, err, requests.ErrEnded)
 	})
 }
 
 // An edit and a deletion stop plans, and bring a reconcile. A new status does neither.
 func TestEdits(t *testing.T) {
 	api := fake.NewClientset()
-	j, err := New(ends{}, client.Clients{Requests: api, Watches: api}, adapter.Options{Terms: term.Alone()})
+	j, err := New(ends{}, loop.Clients{Requests: api, Watches: api}, adapter.Options{Terms: requests.Alone()})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		what          string
@@ -147,7 +147,7 @@ func TestNext(t *testing.T) {
 
 // The manager competes for the lease, with its times.
 func TestElect(t *testing.T) {
-	l := kube.Lease{Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}
+	l := loop.Lease{Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}
 	var o ctrl.Options
 	Elect(&o, l)
 	require.True(t, o.LeaderElection && o.LeaderElectionReleaseOnCancel)

@@ -34,7 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/metrics/pkg/client/external_metrics"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -99,7 +99,7 @@ type Reader struct {
 
 // Connect returns a reader with connections of its own, so that reads delay no other request.
 func Connect(config *rest.Config, o Options) (*Reader, error) {
-	c, err := external_metrics.NewForConfig(client.Separate(config, cmp.Or(o.Timeout, 5*time.Second)))
+	c, err := external_metrics.NewForConfig(loop.SeparateConfig(config, cmp.Or(o.Timeout, 5*time.Second)))
 	if err != nil {
 		return nil, err
 	}

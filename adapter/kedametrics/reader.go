@@ -19,10 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/externalmetrics"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -45,7 +45,7 @@ type Clients struct {
 // 0 means 5 s.
 func Connect(config *rest.Config, timeout time.Duration) (c Clients, err error) {
 	timeout = cmp.Or(timeout, 5*time.Second)
-	if c.Requests, err = dynamic.NewForConfig(client.Separate(config, timeout)); err != nil {
+	if c.Requests, err = dynamic.NewForConfig(loop.SeparateConfig(config, timeout)); err != nil {
 		return c, err
 	}
 	if c.Watches, err = dynamic.NewForConfig(config); err != nil {
@@ -73,7 +73,7 @@ type Options struct {
 type Reader struct {
 	Options
 	keys      *loop.Keys
-	slots     *fair.Queue
+	slots     *requests.Queue
 	objects   map[schema.GroupVersionResource]cache.SharedIndexInformer
 	probing   chan struct{}
 	sweeping  chan struct{}
@@ -107,7 +107,7 @@ type tracked struct {
 // New returns a reader that tracks nobody.
 func New(o Options) *Reader {
 	r := &Reader{
-		Options: o, slots: fair.New(slots), objects: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		Options: o, slots: requests.NewQueue(slots), objects: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
 		probing: make(chan struct{}, 1), sweeping: make(chan struct{}, 1), probeName: newProbeName(),
 		owners: map[cache.ObjectName]*tracked{}, byObject: map[cache.ObjectName]cache.ObjectName{}, leaving: map[types.UID]time.Time{},
 		health: health{reason: Starting},
@@ -356,7 +356,7 @@ func (t *tracked) read(ctx context.Context, s *series) sample {
 	})
 	reason := reasonOf(v.Reason)
 	if reason != KEDAUnavailable {
-		slot.Answered(fair.Success, 0)
+		slot.Answered(requests.Success, 0)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

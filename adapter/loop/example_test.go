@@ -12,7 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -21,7 +21,7 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone()})
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone()})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // Keys calls a function for each key at its time. Calls of a key never overlap. Each begins
-// in a slot of a [fair.Queue], for the owner with the key's name. A waiting key has no
+// in a slot of a [requests.Queue], for the owner with the key's name. A waiting key has no
 // goroutine.
 type Keys struct {
-	slots *fair.Queue
+	slots *requests.Queue
 	queue workqueue.TypedDelayingInterface[cache.ObjectName]
 	calls sync.WaitGroup
 
@@ -27,7 +27,7 @@ type Keys struct {
 }
 
 // NewKeys returns keys whose calls begin in the slots.
-func NewKeys(slots *fair.Queue) *Keys {
+func NewKeys(slots *requests.Queue) *Keys {
 	return &Keys{
 		slots: slots, due: map[cache.ObjectName]time.Time{}, last: time.Now(),
 		queue: workqueue.NewTypedDelayingQueue[cache.ObjectName](),
@@ -62,7 +62,7 @@ func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, 
 		k.due[key] = turn.Due
 		k.mu.Unlock()
 		k.calls.Add(1)
-		k.slots.Do(ctx, fair.Owner(key), func(ctx context.Context) {
+		k.slots.Do(ctx, requests.Owner(key), func(ctx context.Context) {
 			k.mu.Lock()
 			delete(k.due, key)
 			k.busy++
@@ -77,7 +77,7 @@ func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, 
 
 // guard calls f, and reports whether it returned.
 func (k *Keys) guard(key cache.ObjectName, f func()) bool {
-	err := fair.Guard(f)
+	err := requests.Guard(f)
 	if err != nil {
 		slog.Error("the call of an owner ended", "owner", key.String(), "err", err)
 		k.After(key, time.Minute)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 func key(i int) cache.ObjectName { return cache.NewObjectName("n", strconv.Itoa(i)) }
@@ -21,7 +21,7 @@ func key(i int) cache.ObjectName { return cache.NewObjectName("n", strconv.Itoa(
 // calling runs do with keys whose calls are call, and stops them then.
 func calling(t *testing.T, slots int, call func(ctx context.Context, turn loop.Turn, ended func()), do func(k *loop.Keys)) {
 	synctest.Test(t, func(t *testing.T) {
-		k := loop.NewKeys(fair.New(slots))
+		k := loop.NewKeys(requests.NewQueue(slots))
 		var running sync.WaitGroup
 		running.Go(func() { k.Run(t.Context(), call) })
 		do(k)
@@ -99,7 +99,7 @@ func TestHangingReads(t *testing.T) {
 		require.Equal(t, time.Second, k.Stats().Lag)
 		time.Sleep(time.Minute)
 	})
-	require.LessOrEqual(t, called.Sub(due), fair.Patience)
+	require.LessOrEqual(t, called.Sub(due), requests.Patience)
 }
 
 // A key is polled again after a minute if its poll panics for ever, or its end. The others lose nothing,

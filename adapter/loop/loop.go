@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // again is the first wait after an error, and the wait after a plan was outdated.
@@ -21,9 +21,9 @@ const again = time.Second
 // Options configure a [Loop]. Tracker and Client are needed.
 type Options struct {
 	Tracker  *adapter.Tracker
-	Client   adapter.Client // sends the requests of a plan
-	Requests *fair.Queue    // of the client's limit; nil does not limit
-	Reads    int            // polls that may read at the same time; 0 means 2048
+	Client   adapter.Client  // sends the requests of a plan
+	Requests *requests.Queue // of the client's limit; nil does not limit
+	Reads    int             // polls that may read at the same time; 0 means 2048
 }
 
 // A Loop polls keys. Its methods may be called from several goroutines.
@@ -36,7 +36,7 @@ type Loop struct {
 
 // New returns a loop that has no keys.
 func New(o Options) *Loop {
-	return &Loop{Keys: NewKeys(fair.New(cmp.Or(o.Reads, 2048))), options: o}
+	return &Loop{Keys: NewKeys(requests.NewQueue(cmp.Or(o.Reads, 2048))), options: o}
 }
 
 // Done takes over the result of a plan. It returns the time from the beginning of this poll
@@ -97,7 +97,7 @@ func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), f
 		}
 		var is adapter.Target
 		var err error
-		if err = cmp.Or(fair.Guard(func() { is, err = target(owner) }), err); err == nil {
+		if err = cmp.Or(requests.Guard(func() { is, err = target(owner) }), err); err == nil {
 			err = tracker.Track(is)
 		}
 		if err != nil {

@@ -28,10 +28,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -79,7 +78,7 @@ type server struct {
 	mu     sync.Mutex
 	faults map[string]fault // by owner
 	jobs   map[string]int   // by owner
-	limit  *client.Limit
+	limit  *loop.Limit
 	exist  map[string]*batchv1.Job
 	calls  map[string][]time.Time
 
@@ -238,13 +237,13 @@ func (p *play) targets(t *testing.T, s *server, cluster *fake.Clientset, from in
 func (p *play) run(t *testing.T, from int, do func(s *server, polls *loop.Loop)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{faults: map[string]fault{}, jobs: map[string]int{}, exist: map[string]*batchv1.Job{}, calls: map[string][]time.Time{}, service: serviceTime}
-		limit := client.NewLimit(p.slots)
+		limit := loop.NewLimit(p.slots)
 		s.limit = limit
-		clients, err := client.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, limit)
+		clients, err := loop.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, limit)
 		require.NoError(t, err)
 		cluster := fake.NewClientset()
 		targets := p.targets(t, s, cluster, from)
-		tracker, err := adapter.NewTracker(cluster, adapter.Options{Terms: term.Alone()})
+		tracker, err := adapter.NewTracker(cluster, adapter.Options{Terms: requests.Alone()})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -333,7 +332,7 @@ func TestLawOfMixtures(t *testing.T) {
 		alone := p.took(t, p.k)
 		require.LessOrEqual(t, p.took(t, 0), 2*alone+serviceTime, "seed %d: %+v", seed, p)
 		if p.jump = 0; p.k <= 2*p.slots {
-			require.LessOrEqual(t, p.took(t, 0), 2*(alone+fair.Patience), "seed %d, from the start: %+v", seed, p)
+			require.LessOrEqual(t, p.took(t, 0), 2*(alone+requests.Patience), "seed %d, from the start: %+v", seed, p)
 		}
 	}
 }

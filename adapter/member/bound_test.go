@@ -28,7 +28,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -81,7 +81,7 @@ func TestEndlessList(t *testing.T) {
 			w := newWorld(t, slow, "b")
 			var pages atomic.Int64
 			w.sites["a"] = newSite("a", w.sites["b"].uids)
-			c, err := member.New("a", both(endless{w.sites["a"], &pages, items}), member.Options{Terms: term.Alone(), Home: home, Interval: time.Second, MaxJobs: 1000})
+			c, err := member.New("a", both(endless{w.sites["a"], &pages, items}), member.Options{Terms: requests.Alone(), Home: home, Interval: time.Second, MaxJobs: 1000})
 			require.NoError(t, err)
 			require.NoError(t, w.all.Add(t.Context(), c))
 			time.Sleep(30 * time.Second)
@@ -185,7 +185,7 @@ func TestEndlessPods(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	c, err := member.New("a", member.Clients{Requests: clients, Watches: fake.NewClientset(), Scales: &deployment{replicas: 1, selector: "app=nginx"}, Mapper: mapper},
-		member.Options{Terms: term.Alone(), Home: home, Pods: true, QPS: -1})
+		member.Options{Terms: requests.Alone(), Home: home, Pods: true, QPS: -1})
 	require.NoError(t, err)
 	var all member.Clusters
 	require.NoError(t, c.Probe(t.Context()))
@@ -253,7 +253,7 @@ func TestClosedConnection(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Terms: term.Alone(), Home: home})
+	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Terms: requests.Alone(), Home: home})
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Probe(t.Context()), "the member closed the connection without an answer")
 }
@@ -293,7 +293,7 @@ func TestPods(t *testing.T) {
 
 // Dialing makes no request, and a member that is away is not reachable.
 func TestDial(t *testing.T) {
-	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Terms: term.Alone(), Home: home, Timeout: time.Second})
+	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Terms: requests.Alone(), Home: home, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, "a", c.Name())
 	var all member.Clusters
@@ -302,6 +302,6 @@ func TestDial(t *testing.T) {
 	require.Equal(t, []jobs.Cluster{{Name: "a"}}, all.Observe(owner).Clusters)
 	_, errs := all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{})
 	require.Error(t, errs["a"])
-	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Terms: term.Alone(), Home: home})
+	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Terms: requests.Alone(), Home: home})
 	require.ErrorContains(t, err, "member a: ")
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -103,11 +103,11 @@ func TestOverrideIsEdited(t *testing.T) {
 
 // A process that may not act sends nothing.
 func TestMayAct(t *testing.T) {
-	terms := &term.Holder{}
+	terms := &requests.Holder{}
 	w := newWorld(t, member.Options{Terms: terms}, "a").ready()
 	w.demand = 1
 	reports := w.poll()
-	require.ErrorIs(t, reports[0].Err, term.ErrEnded)
+	require.ErrorIs(t, reports[0].Err, requests.ErrEnded)
 	require.Empty(t, reports[0].Failures)
 	require.Error(t, w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0].Err)
 	require.Empty(t, w.jobs("a"))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -25,7 +25,7 @@ func Example() {
 	var all member.Clusters
 	for _, name := range []string{"member-cluster-1", "member-cluster-2"} {
 		api := newSite(name, &uids) // use member.Dial with the config of a kubeconfig
-		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Terms: term.Alone(), Home: "hub"})
+		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Terms: requests.Alone(), Home: "hub"})
 		if err != nil {
 			fmt.Println(err)
 			return

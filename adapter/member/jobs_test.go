@@ -19,7 +19,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
@@ -572,6 +572,6 @@ func TestRegistration(t *testing.T) {
 		_, err := member.New("a", both(w.sites["a"]), o)
 		require.ErrorContains(t, err, "member a: Options.Home: found ")
 	}
-	_, err := member.New("", both(w.sites["a"]), member.Options{Terms: term.Alone(), Home: home})
+	_, err := member.New("", both(w.sites["a"]), member.Options{Terms: requests.Alone(), Home: home})
 	require.Error(t, err)
 }

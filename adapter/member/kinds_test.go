@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A member that claims to have kinds without end is asked about the group and version of a workload only.
 func TestEndlessKinds(t *testing.T) {
 	const groups = 300
-	var requests atomic.Int64
+	var calls atomic.Int64
 	api := httptest.NewServer(server{func(w http.ResponseWriter, r *http.Request) bool {
 		kinds := large(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"deployments","kind":"Deployment","namespaced":true},{"name":"deployments/scale","kind":"Scale","group":"autoscaling","version":"v1","namespaced":true},`, `{"name":"a"}`, "]}", 10_000)
 		switch {
@@ -39,12 +39,12 @@ func TestEndlessKinds(t *testing.T) {
 		default:
 			return false
 		}
-		requests.Add(1)
+		calls.Add(1)
 		return true
 	}})
 	t.Cleanup(api.Close)
 	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Interval: 50 * time.Millisecond})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	var all Clusters
@@ -54,7 +54,7 @@ func TestEndlessKinds(t *testing.T) {
 		require.Empty(t, problems)
 		require.EqualValues(t, 3, seen[0].Replicas)
 	}
-	require.LessOrEqual(t, requests.Load(), int64(2+3), "two about the kind, and each scale")
+	require.LessOrEqual(t, calls.Load(), int64(2+3), "two about the kind, and each scale")
 	_, problems := all.ObserveReplicas(t.Context(), Workload{Kind: appsv1.SchemeGroupVersion.WithKind("Deployments"), Namespace: "shop", Name: "web"}, ReplicasPoll{})
 	require.ErrorContains(t, problems["a"], `no matches for kind "Deployments" in version "apps/v1"`)
 }
@@ -80,7 +80,7 @@ func TestKindsChange(t *testing.T) {
 	}})
 	t.Cleanup(api.Close)
 	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Interval: 50 * time.Millisecond})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Interval: 50 * time.Millisecond})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	var all Clusters

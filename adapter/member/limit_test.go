@@ -31,8 +31,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -233,7 +233,7 @@ func TestLargeAnswers(t *testing.T) {
 				api := httptest.NewServer(s)
 				t.Cleanup(api.Close)
 				t.Cleanup(api.CloseClientConnections)
-				c, err := Dial(name, &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", MaxBytes: 4 << 20, Interval: 50 * time.Millisecond})
+				c, err := Dial(name, &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", MaxBytes: 4 << 20, Interval: 50 * time.Millisecond})
 				require.NoError(t, err)
 				require.NoError(t, all.Add(ctx, c))
 			}
@@ -264,7 +264,7 @@ func TestLargestAnswers(t *testing.T) {
 		}
 		api := httptest.NewServer(server{func(w http.ResponseWriter, _ *http.Request) bool { say(w, 200, text); return true }})
 		t.Cleanup(api.Close)
-		c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
+		c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home"})
 		require.NoError(t, err)
 		most := heapWhile(func() { _, err = c.clients.Requests.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{}) })
 		require.NotErrorIs(t, err, errTooLarge, name)
@@ -300,7 +300,7 @@ func TestManyLargeAnswers(t *testing.T) {
 	for i := range 6 {
 		namespaces = append(namespaces, fmt.Sprint("n", i))
 	}
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Namespaces: namespaces, Pods: true, Timeout: time.Minute})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Namespaces: namespaces, Pods: true, Timeout: time.Minute})
 	require.NoError(t, err)
 	most := heapWhile(func() {
 		var group sync.WaitGroup
@@ -345,7 +345,7 @@ func TestManyLargeJobs(t *testing.T) {
 		return true
 	}})
 	t.Cleanup(api.Close)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", QPS: -1})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", QPS: -1})
 	require.NoError(t, err)
 	s := c.sender(t.Context(), time.Now())
 	begin := time.Now()
@@ -370,7 +370,7 @@ func TestListWithoutLimit(t *testing.T) {
 		return true
 	}})
 	t.Cleanup(api.Close)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home"})
 	require.NoError(t, err)
 	for _, limit := range []int64{0, 50, 500} {
 		list, err := c.sender(t.Context(), time.Now()).client().BatchV1().Jobs("shop").List(t.Context(), metav1.ListOptions{Limit: limit})
@@ -394,7 +394,7 @@ func TestLongEvent(t *testing.T) {
 	}})
 	t.Cleanup(api.Close)
 	t.Cleanup(api.CloseClientConnections)
-	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home"})
+	c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home"})
 	require.NoError(t, err)
 	var e watch.Event
 	most := heapWhile(func() {
@@ -430,7 +430,7 @@ func TestLargeObjectOfATenant(t *testing.T) {
 		var all Clusters
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: term.Alone(), Home: "home", Namespaces: []string{"mail", "shop"}, Interval: 50 * time.Millisecond})
+		c, err := Dial("a", &rest.Config{Host: api.URL}, Options{Terms: requests.Alone(), Home: "home", Namespaces: []string{"mail", "shop"}, Interval: 50 * time.Millisecond})
 		require.NoError(t, err)
 		require.NoError(t, all.Add(ctx, c))
 		track(t, &all, "mail")
@@ -503,7 +503,7 @@ func BenchmarkPage(b *testing.B) {
 	}))
 	defer api.Close()
 	config := &rest.Config{Host: api.URL}
-	before, err := client.Connect(config, time.Minute, nil)
+	before, err := loop.Connect(config, time.Minute, nil)
 	require.NoError(b, err)
 	after, err := dial(config, Options{MaxBytes: maxBytes, Timeout: time.Minute})
 	require.NoError(b, err)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/scale"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -66,7 +66,7 @@ type Options struct {
 	MaxBytes int64
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
-	Terms *term.Holder
+	Terms *requests.Holder
 }
 
 func (o Options) withDefaults() Options {
@@ -121,7 +121,7 @@ func dial(config *rest.Config, o Options) (c Clients, err error) {
 	config.ContentType, config.AcceptContentTypes = jsonType, jsonType
 	slot := make(chan struct{}, 1)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{closed{next}, o.MaxBytes, slot} })
-	connected, err := client.Connect(config, o.Timeout, nil)
+	connected, err := loop.Connect(config, o.Timeout, nil)
 	if err != nil {
 		return c, err
 	}

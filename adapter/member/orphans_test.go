@@ -21,7 +21,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // Jobs of an owner that does not exist any more are orphans: they are counted, listed, and
@@ -177,7 +177,7 @@ func TestSlowCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slow)
 		w.sites["a"] = newSite("a", new(atomic.Int64))
-		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: term.Alone(), Home: home, Timeout: time.Minute})
+		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: requests.Alone(), Home: home, Timeout: time.Minute})
 		require.NoError(t, err)
 		require.NoError(t, w.all.Add(t.Context(), c))
 		w.ready()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
@@ -124,7 +124,7 @@ func (s *sender) check(ctx context.Context) error {
 	case s.unanswered:
 		return errors.New("the previous request was not answered")
 	case !o.Terms.MayAct():
-		return fmt.Errorf("%w: %w", adapter.ErrOutdated, term.ErrEnded)
+		return fmt.Errorf("%w: %w", adapter.ErrOutdated, requests.ErrEnded)
 	}
 	return ctx.Err()
 }

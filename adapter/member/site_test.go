@@ -29,7 +29,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -268,7 +268,7 @@ func (w *world) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	o.Home = home
 	if o.Terms == nil {
-		o.Terms = term.Alone()
+		o.Terms = requests.Alone()
 	}
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond

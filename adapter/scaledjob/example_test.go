@@ -8,8 +8,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -62,7 +62,7 @@ func Example_tracker() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := newCluster()
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone(), Selector: scaledjob.Selector})
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone(), Selector: scaledjob.Selector})
 	if err != nil {
 		fmt.Println(err)
 		return

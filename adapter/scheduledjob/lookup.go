@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -34,7 +34,7 @@ type Observation struct {
 	// because Kubernetes keeps the deleted pods of a Job that cannot replace them.
 	Ending bool
 
-	term *term.Term // of its making
+	term *requests.Term // of its making
 }
 
 // Observe returns the observation of Jobs from a cache with a resource version; 0 is not known.

@@ -20,7 +20,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -42,11 +42,11 @@ type Tracker struct {
 	// twice adapter.DefaultTimeout.
 	Late time.Duration
 	// Terms decide whether this process may act; needed. Nothing is sent outside of a term.
-	Terms *term.Holder
+	Terms *requests.Holder
 	Now   func() time.Time // needed
 
 	mutex    sync.Mutex
-	term     *term.Term                         // that began at started
+	term     *requests.Term                     // that began at started
 	started  time.Time                          // a process before may have sent a create until then
 	until    map[types.NamespacedName]time.Time // when a create that was not answered can no longer arrive
 	rejected map[types.UID][]schedule.Rejection // since the last decision that was stored
@@ -116,7 +116,7 @@ func (t *Tracker) Carry(ctx context.Context, o Order) error {
 // A sender sends what was decided in a term, and nothing after its end.
 type sender struct {
 	tracker *Tracker
-	decided *term.Term // nil before the first
+	decided *requests.Term // nil before the first
 }
 
 // start creates the Job of a run, and notes what is known if that fails.

@@ -18,7 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -35,7 +35,7 @@ func newFixture() *fixture {
 	st := &fixture{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
 	st.s.Namespace, st.s.Name, st.s.UID = "n", "job", "u"
 	st.config = Config{Namespace: "n", Name: "job", TTL: new(int32(7))}
-	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: term.Alone(), Now: func() time.Time { return st.at }}
+	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: requests.Alone(), Now: func() time.Time { return st.at }}
 	return st
 }
 
@@ -306,14 +306,14 @@ func TestRestarts(t *testing.T) {
 // What was decided before the first term is not sent in it.
 func TestDecidedBeforeTheFirstTerm(t *testing.T) {
 	st := newFixture()
-	st.Terms = &term.Holder{}
+	st.Terms = &requests.Holder{}
 	seen, err := st.Observe(t.Context(), st.s, nil, 0)
 	require.NoError(t, err)
-	st.Terms = term.Alone() // as after Begin
+	st.Terms = requests.Alone() // as after Begin
 	st.client.ClearActions()
 	err = st.Carry(t.Context(), Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Store: func(context.Context) error { return nil },
 		Decision: schedule.Decision{Start: []schedule.Run{{Tag: "r", Attempts: 1}}}})
-	require.ErrorIs(t, err, term.ErrEnded)
+	require.ErrorIs(t, err, requests.ErrEnded)
 	require.Empty(t, st.client.Actions())
 }
 
@@ -332,7 +332,7 @@ func TestAnotherTerm(t *testing.T) {
 		Start: []schedule.Run{{Tag: "r", Attempts: 1}, {Tag: "q", Attempts: 1}}, Delete: []string{"old"}}}
 	order.Store = func(context.Context) error {
 		st.Terms.End()
-		st.Terms = term.Alone() // as after Begin
+		st.Terms = requests.Alone() // as after Begin
 		st.at = st.at.Add(time.Hour)
 		return nil
 	}

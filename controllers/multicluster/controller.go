@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -52,7 +52,7 @@ type clients struct {
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
 	keda           kedametrics.Clients
-	lease          kube.Lease
+	lease          loop.Lease
 }
 
 // startTime is a time within which the triggers of every object are known. Objects of triggers that nobody has are deleted
@@ -119,7 +119,7 @@ func (c *controller) run(ctx context.Context) error {
 	for _, k := range c.kinds {
 		go k.watched.RunWithContext(ctx)
 	}
-	if err := c.events.StartRecordingToSinkWithContext(term.With(ctx, c.lease.Holder)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Holder)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()

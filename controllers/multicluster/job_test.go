@@ -27,7 +27,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -91,7 +91,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	c.dynamic = b.home
 	c.members = &members{controller: c}
 	for _, name := range names {
-		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: term.Alone(), Home: "home"})
+		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: requests.Alone(), Home: "home"})
 		require.NoError(t, err)
 		require.NoError(t, c.members.Add(t.Context(), m))
 	}

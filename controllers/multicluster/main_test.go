@@ -27,10 +27,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
 	"github.com/scaledjob/scaledjob/controllers/internal/apiserver"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -122,7 +122,7 @@ func TestChangesNeedTheLease(t *testing.T) {
 		require.NoError(t, err)
 		c, err := o.connect(config, log)
 		require.NoError(t, err)
-		ctx := term.With(t.Context(), c.lease.Holder) // as the lease gives it
+		ctx := requests.WithTerm(t.Context(), c.lease.Holder) // as the lease gives it
 		_, err = c.client.CoreV1().ConfigMaps("n").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 		require.ErrorIs(t, err, want)
 		_, err = c.dynamic.Resource(api.Jobs).Namespace("n").Patch(ctx, "none", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{}, "status")
@@ -287,7 +287,7 @@ func TestEvents(t *testing.T) {
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
 // or goes on as before. Only one that is not in the registry is none.
 func TestRegister(t *testing.T) {
-	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: kube.Lease{Holder: term.Alone()}}}, kubeconfigs: map[string]string{}}
+	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: loop.Lease{Holder: requests.Alone()}}}, kubeconfigs: map[string]string{}}
 	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
 	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
 	m.register(t.Context(), []registry.Member{bad})

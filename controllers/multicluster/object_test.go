@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -96,7 +96,7 @@ spec:
 		for _, name := range []string{"a", "b"} {
 			f.on[name] = &workload{}
 			client := kube.NewClientset()
-			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home", Terms: term.Alone()})
+			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home", Terms: requests.Alone()})
 			require.NoError(t, err)
 			require.NoError(t, c.members.Add(t.Context(), m))
 		}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 )
 
@@ -179,7 +179,7 @@ func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error
 		case m.Err != nil:
 			return nil, fmt.Errorf("member %s: %w", m.Name, m.Err)
 		default:
-			return member.Dial(m.Name, m.Config, member.Options{Terms: term.Alone(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxJobs: m.MaxJobs, MaxBytes: m.MaxBytes, Key: m.Proof})
+			return member.Dial(m.Name, m.Config, member.Options{Terms: requests.Alone(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxJobs: m.MaxJobs, MaxBytes: m.MaxBytes, Key: m.Proof})
 		}
 	}
 	return nil, fmt.Errorf("there is no member %q", c.member)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 )
@@ -92,7 +92,7 @@ func (p *poller) run(ctx context.Context, delay time.Duration) {
 
 // guard calls f. A panic is logged: an object must not end the process that others share.
 func (p *poller) guard(f func()) {
-	if err := fair.Guard(f); err != nil {
+	if err := requests.Guard(f); err != nil {
 		p.log.Error("the poll ended", "err", err)
 	}
 }

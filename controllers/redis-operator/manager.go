@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
@@ -46,7 +46,7 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	limit := client.NewLimit(maxInFlight)
+	limit := loop.NewLimit(maxInFlight)
 	manager, err := o.manager(config, lease, limit, log)
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // add adds the reconciler and the checks to a manager.
-func (o *options) add(manager ctrl.Manager, lease kube.Lease, limit *client.Limit) error {
-	clients, err := client.Connect(manager.GetConfig(), 0, limit)
+func (o *options) add(manager ctrl.Manager, lease loop.Lease, limit *loop.Limit) error {
+	clients, err := loop.Connect(manager.GetConfig(), 0, limit)
 	if err != nil {
 		return err
 	}
@@ -87,14 +87,14 @@ func (o *options) add(manager ctrl.Manager, lease kube.Lease, limit *client.Limi
 }
 
 // manager returns a manager whose client shares the limit, so that statuses wait for their turns too.
-func (o *options) manager(config *rest.Config, lease kube.Lease, limit *client.Limit, log *slog.Logger) (ctrl.Manager, error) {
+func (o *options) manager(config *rest.Config, lease loop.Lease, limit *loop.Limit, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(errors.Join(clientgo.AddToScheme(scheme), v1.AddToScheme(scheme)))
 	options := o.managed()
 	options.Scheme, options.Logger = scheme, logr.FromSlogHandler(log.Handler())
 	options.NewClient = func(config *rest.Config, o ctrlclient.Options) (ctrlclient.Client, error) {
 		o.HTTPClient = nil // without the limit
-		return ctrlclient.New(client.Limited(config, 0, limit), o)
+		return ctrlclient.New(loop.LimitedConfig(config, 0, limit), o)
 	}
 	if o.LeaderElect {
 		controllerruntime.Elect(&options, lease)

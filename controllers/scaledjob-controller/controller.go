@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 )
 
@@ -31,7 +31,7 @@ type controller struct {
 // clients are clients of the API server. The lease is renewed whether or not requests wait.
 type clients struct {
 	cluster.Clients
-	lease   kube.Lease
+	lease   loop.Lease
 	sources kedametrics.Clients
 }
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -35,7 +35,7 @@ var (
 	lag           = description("scheduler_lag_seconds", "Time for which the poll has waited that is due the longest and has not begun.")
 	polls         = description("polls", "Polls that are due or under way.", "state")
 	slots         = description("request_slots", "Requests that may be in flight.")
-	requests      = description("requests", "Requests to the API server that are in flight, or wait.", "state")
+	openRequests  = description("requests", "Requests to the API server that are in flight, or wait.", "state")
 	congestedJobs = description("congested_scaledjobs", "ScaledJobs whose requests were refused or hang, and share a quarter of the slots.")
 	synced        = description("cache_synced", "1 if the Jobs are known.")
 	kedaAway      = description("keda_unavailable", "1 while KEDA cannot be asked, for a reason.", "reason")
@@ -107,12 +107,12 @@ func stop(err error) string {
 }
 
 // observe counts an answer, and logs that the API server is overloaded, once in a while.
-func (c *controller) observe(a client.Answer) {
+func (c *controller) observe(a loop.Answer) {
 	verb, resource, _ := strings.Cut(a.Kind, " ")
-	overloaded := a.Answer == fair.Overloaded
+	overloaded := a.Answer == requests.Overloaded
 	c.totals.answers.WithLabelValues(verb, resource, strconv.Itoa(a.Code), strconv.FormatBool(overloaded)).Inc()
 	now := time.Now().Unix()
-	if a.Answer == fair.Success || a.Answer == fair.Neutral || now-c.warned.Load() < 10 {
+	if a.Answer == requests.Success || a.Answer == requests.Neutral || now-c.warned.Load() < 10 {
 		return
 	}
 	switch s := c.Queue.Stats(); {
@@ -274,7 +274,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	gauge(slots, float64(s.Slots))
 	gauge(congestedJobs, float64(s.Owners))
 	for state, n := range map[string]int{"in_flight": s.InFlight, "congested": s.Congested, "hanging": s.Hanging, "waiting": s.Waiting, "held": s.Held} {
-		gauge(requests, float64(n), state)
+		gauge(openRequests, float64(n), state)
 	}
 	t := c.term.Load()
 	if t == nil {

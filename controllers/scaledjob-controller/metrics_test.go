@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -56,14 +56,14 @@ func TestLabels(t *testing.T) {
 func TestObserve(t *testing.T) {
 	benched(t, false, func(b *bench) {
 		for range 5 {
-			b.observe(client.Answer{Kind: "POST jobs", Code: 429, Answer: fair.Overloaded, RetryAfter: time.Second})
+			b.observe(loop.Answer{Kind: "POST jobs", Code: 429, Answer: requests.Overloaded, RetryAfter: time.Second})
 		}
-		b.observe(client.Answer{Kind: "DELETE jobs", Code: 403, Answer: fair.Refused})
+		b.observe(loop.Answer{Kind: "DELETE jobs", Code: 403, Answer: requests.Refused})
 		require.Equal(t, 5., testutil.ToFloat64(b.totals.answers.With(prometheus.Labels{"verb": "POST", "resource": "jobs", "code": "429", "overload": "true"})))
 		require.Equal(t, 1., testutil.ToFloat64(b.totals.answers.With(prometheus.Labels{"verb": "DELETE", "resource": "jobs", "code": "403", "overload": "false"})))
 		require.Equal(t, 1, strings.Count(b.said(), "the API server is overloaded"))
 		time.Sleep(time.Minute)
-		b.observe(client.Answer{Kind: "POST jobs", Code: 429, Answer: fair.Overloaded, RetryAfter: time.Second})
+		b.observe(loop.Answer{Kind: "POST jobs", Code: 429, Answer: requests.Overloaded, RetryAfter: time.Second})
 		require.Equal(t, 2, strings.Count(b.said(), "the API server is overloaded"))
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -89,7 +89,7 @@ func (e *entry) tell(t *term, p scaledjob.PollResult) {
 		e.problems.Warn("failed", failed)
 	}
 	var slow error
-	if t.Queue.IsCongested(fair.Owner(e.name)) {
+	if t.Queue.IsCongested(requests.Owner(e.name)) {
 		slow = errors.New("requests of this ScaledJob were refused or hang; with others such it shares a quarter of -max-requests")
 	}
 	e.problems.Warn("congested", slow)

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 )
@@ -56,7 +56,7 @@ type entry struct {
 }
 
 func (c *controller) newTerm(ctx context.Context) (*term, error) {
-	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(fair.New(reporters)), entries: map[cache.ObjectName]*entry{}}
+	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(requests.NewQueue(reporters)), entries: map[cache.ObjectName]*entry{}}
 	var err error
 	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
 		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Holder,

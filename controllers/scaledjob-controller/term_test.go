@@ -33,11 +33,9 @@ import (
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
-	terms "github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
@@ -137,13 +135,13 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
 		log := slog.New(slog.NewTextHandler(b, nil))
-		lease := kube.Lease{Holder: terms.Alone(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
+		lease := loop.Lease{Holder: requests.Alone(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
 		if elect {
-			lease.Holder, lease.Client = &terms.Holder{}, b.leases.CoordinationV1()
+			lease.Holder, lease.Client = &requests.Holder{}, b.leases.CoordinationV1()
 		}
 		var err error
 		b.controller, err = newController(o, clients{cluster.Clients{
-			Clients: client.Clients{Queue: fair.New(128), Requests: slow, Watches: b.kube}, Dynamic: b.dynamic, DynamicWatches: b.dynamic,
+			Clients: loop.Clients{Queue: requests.NewQueue(128), Requests: slow, Watches: b.kube}, Dynamic: b.dynamic, DynamicWatches: b.dynamic,
 		}, lease, kedametrics.Clients{Requests: b.dynamic, Watches: b.dynamic}}, log)
 		require.NoError(t, err)
 		var ctx context.Context

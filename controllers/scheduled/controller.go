@@ -24,10 +24,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+
+	"github.com/scaledjob/scaledjob/adapter/loop"
 )
 
 // A controller reconciles a ScheduledJob after each change, when a run is due, and after
@@ -60,8 +60,8 @@ type clients struct {
 	dynamic        dynamic.Interface
 	watches        kubernetes.Interface // of informers
 	dynamicWatches dynamic.Interface    // of informers
-	lease          kube.Lease
-	slots          *fair.Queue // of the requests; nil has a slot for each reconciliation
+	lease          loop.Lease
+	slots          *requests.Queue // of the requests; nil has a slot for each reconciliation
 }
 
 // Indexes of the caches
@@ -231,7 +231,7 @@ func (c *controller) hasSynced() bool {
 // run watches until the context ends, and acts while it leads. It returns an error if it
 // loses the lease.
 func (c *controller) run(ctx context.Context) error {
-	if err := c.events.StartRecordingToSinkWithContext(term.With(ctx, c.lease.Holder)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Holder)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()
@@ -251,7 +251,7 @@ func (c *controller) sync(ctx context.Context) bool {
 }
 
 // act reconciles until the context ends. A ScheduledJob whose requests hang or fail delays no other,
-// as package fair describes.
+// as package requests describes.
 func (c *controller) act(ctx context.Context) error {
 	c.tracker.Start()
 	c.log.Info("acting", "namespace", c.Namespace, "resync", c.resync)
@@ -264,7 +264,7 @@ func (c *controller) act(ctx context.Context) error {
 			break
 		}
 		working.Add(1)
-		c.slots.Do(ctx, fair.Owner{Namespace: key.Namespace, Name: key.Name}, func(ctx context.Context) {
+		c.slots.Do(ctx, requests.Owner{Namespace: key.Namespace, Name: key.Name}, func(ctx context.Context) {
 			defer working.Done()
 			c.next(ctx, key)
 		})
@@ -278,7 +278,7 @@ func (c *controller) act(ctx context.Context) error {
 func (c *controller) next(ctx context.Context, key cache.ObjectName) {
 	defer c.queue.Done(key)
 	wait, err := time.Duration(-1), error(nil)
-	if panicked := fair.Guard(func() { wait, err = c.reconcile(ctx, key) }); panicked != nil {
+	if panicked := requests.Guard(func() { wait, err = c.reconcile(ctx, key) }); panicked != nil {
 		err = panicked
 	}
 	switch {

@@ -24,10 +24,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/schedule"
 )
@@ -113,7 +113,7 @@ func TestNext(t *testing.T) {
 	require.Contains(t, log.String(), `scheduledJob=n/job err="panic: runtime error: invalid memory address`)
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
 	w.tracker = tracker
-	w.leads(kube.Lease{Holder: term.Alone()})
+	w.leads(loop.Lease{Holder: requests.Alone()})
 	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
 	w.resync = time.Millisecond
@@ -219,7 +219,7 @@ func TestSlowDelaysNoOther(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // the slow ones have the slots
 	for _, namespace := range []string{"fast", "mixed"} {
 		add(namespace, "job")
-		late := time.After(3 * fair.Patience)
+		late := time.After(3 * requests.Patience)
 		for path := ""; !strings.Contains(path, "/namespaces/"+namespace+"/"); {
 			select {
 			case path = <-created:

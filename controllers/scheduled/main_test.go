@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/apiserver"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
@@ -129,7 +129,7 @@ func TestChangesNeedTheLease(t *testing.T) {
 		require.NoError(t, err)
 		c, err := o.connect(config, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
-		ctx := term.With(t.Context(), c.lease.Holder) // as the lease gives it
+		ctx := requests.WithTerm(t.Context(), c.lease.Holder) // as the lease gives it
 		_, err = c.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		_, err = c.client.BatchV1().Jobs("n").Create(ctx, job, metav1.CreateOptions{})

@@ -21,16 +21,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+
+	"github.com/scaledjob/scaledjob/adapter/requests"
+
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // run is a term: it polls each queue every second, until the lease or the program ends.
-func run(ctx context.Context, clients client.Clients, terms *term.Holder) {
+func run(ctx context.Context, clients loop.Clients, terms *requests.Holder) {
 	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: "default"})
 	exitOn(err)
 	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "default", 0, nil,
@@ -77,9 +77,9 @@ func main() {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loader.ClientConfig()
 	exitOn(err)
-	clients, err := client.Connect(config, 0, client.NewLimit(64))
+	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
 	exitOn(err)
-	lease, err := kube.Connect(config, "default", "own-controller", 0)
+	lease, err := loop.NewLease(config, "default", "own-controller", 0)
 	exitOn(err)
 	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
 		run(ctx, clients, lease.Holder)

@@ -21,8 +21,8 @@ import (
 	ktesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A bench runs the controller on a fake API server, in virtual time.
@@ -47,7 +47,7 @@ func onBench(t *testing.T, test func(b bench)) {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { run(ctx, client.Clients{Requests: c, Watches: c}, term.Alone()) })
+		running.Go(func() { run(ctx, loop.Clients{Requests: c, Watches: c}, requests.Alone()) })
 		test(bench{t, c})
 		stop()
 		running.Wait()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/adapter/term"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -316,7 +316,7 @@ func testPending(t *testing.T, client kubernetes.Interface) {
 			{true, []string{"Ready"}, tt.phases},
 			{true, []string{"Ready", "example.com/Consumed"}, tt.conditions},
 		} {
-			tracker, err := adapter.NewTracker(client, adapter.Options{Terms: term.Alone(), Namespace: tt.namespace, Pods: way.pods})
+			tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone(), Namespace: tt.namespace, Pods: way.pods})
 			require.NoError(t, err)
 			f.target.PendingPodConditions = way.conditions
 			require.NoError(t, tracker.Track(f.target))

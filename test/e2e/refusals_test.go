@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	objects "github.com/scaledjob/scaledjob/test/e2e/manifest"
 )
@@ -27,7 +27,7 @@ import (
 // A refusal is told at once, so that it holds nobody up. The limit sends nothing more for
 // the owner before the time that the server has named.
 func testRetryAfter(t *testing.T, c *cluster.Cluster, f *fleet) {
-	w := newWriter(f, c, &wire{limit: client.NewLimit(8)}).synced()
+	w := newWriter(f, c, &wire{limit: loop.NewLimit(8)}).synced()
 	const after = 2 * time.Second // longer than a create that failed waits by itself
 	var mu sync.Mutex
 	var sent []time.Time
@@ -152,11 +152,11 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 	objects.Apply(t, c.Config(), objects.Objects(t, crowded)...)
 	var mu sync.Mutex
 	var headers []http.Header
-	var answers []client.Answer
-	create := func(config *rest.Config) *client.Limit {
+	var answers []loop.Answer
+	create := func(config *rest.Config) *loop.Limit {
 		headers, answers = nil, nil
-		limit := client.NewLimit(16)
-		limit.Observe = func(a client.Answer) {
+		limit := loop.NewLimit(16)
+		limit.Observe = func(a loop.Answer) {
 			mu.Lock()
 			defer mu.Unlock()
 			if a.Code == http.StatusTooManyRequests {
@@ -174,7 +174,7 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 				return response, err
 			})
 		})
-		clients, err := client.Connect(config, timeout, limit)
+		clients, err := loop.Connect(config, timeout, limit)
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		for range 16 {
@@ -185,7 +185,7 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 		all.Wait()
 		return limit
 	}
-	var limit *client.Limit
+	var limit *loop.Limit
 	f.eventually("the API server refuses", func() bool {
 		limit = create(c.User("crowded"))
 		return len(answers) > 0
@@ -193,7 +193,7 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 	for i, h := range headers {
 		require.NotEmpty(t, h.Get("X-Kubernetes-PF-FlowSchema-UID"))
 		require.Contains(t, h.Get("Content-Type"), "text/plain")
-		require.Equal(t, fair.Overloaded, answers[i].Answer)
+		require.Equal(t, requests.Overloaded, answers[i].Answer)
 	}
 	require.NotZero(t, limit.Stats().Held)
 	t.Logf("the API server: %v", headers[0])
@@ -204,7 +204,7 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 	for i, h := range headers {
 		require.NotEmpty(t, h.Get("X-Kubernetes-PF-FlowSchema-UID"))
 		require.NotContains(t, h.Get("Content-Type"), "text/plain")
-		require.Equal(t, fair.Refused, answers[i].Answer)
+		require.Equal(t, requests.Refused, answers[i].Answer)
 		require.Equal(t, 3*time.Second, answers[i].RetryAfter)
 	}
 	require.Zero(t, limit.Stats().Held)

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 )
 
@@ -31,12 +31,12 @@ type wire struct {
 	fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 	late  time.Duration // by which watch events come
 	cut   chan struct{} // closed to cut all watches
-	limit *client.Limit // of requests; nil is none
+	limit *loop.Limit   // of requests; nil is none
 	sent  atomic.Int64
 }
 
 // clients returns clients whose requests go over the wire.
-func (w *wire) clients(t *testing.T, c *cluster.Cluster) client.Clients {
+func (w *wire) clients(t *testing.T, c *cluster.Cluster) loop.Clients {
 	t.Helper()
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -45,7 +45,7 @@ func (w *wire) clients(t *testing.T, c *cluster.Cluster) client.Clients {
 		w.next = next
 		return w
 	})
-	clients, err := client.Connect(config, timeout, w.limit)
+	clients, err := loop.Connect(config, timeout, w.limit)
 	require.NoError(t, err)
 	w.cut = make(chan struct{})
 	return clients
@@ -166,7 +166,7 @@ func newWriter(f *fleet, c *cluster.Cluster, w *wire) *writer {
 	f.t.Helper()
 	clients := w.clients(f.t, c)
 	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{
-		Terms: term.Alone(), Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
+		Terms: requests.Alone(), Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
 	})
 	require.NoError(f.t, err)
 	own := *f

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 )
 
 // An Access is how a program gets to a cluster.
@@ -58,19 +58,19 @@ const MaxInFlight = 64
 // informers, and have neither timeout nor limit: the list of all objects may take longer than a
 // request, and takes no place among the requests.
 type Clients struct {
-	client.Clients
+	loop.Clients
 	Dynamic        dynamic.Interface
 	DynamicWatches dynamic.Interface
-	Limit          *client.Limit // of Requests and Dynamic
+	Limit          *loop.Limit // of Requests and Dynamic
 }
 
 // Connect returns the clients, with n requests in flight at most. Each request has the timeout; 0
 // means 15 s.
 func Connect(config *rest.Config, timeout time.Duration, n int) (c Clients, err error) {
-	c.Limit = client.NewLimit(n)
+	c.Limit = loop.NewLimit(n)
 	var problems [3]error
-	c.Clients, problems[0] = client.Connect(config, timeout, c.Limit)
-	c.Dynamic, problems[1] = dynamic.NewForConfig(client.Limited(config, timeout, c.Limit))
+	c.Clients, problems[0] = loop.Connect(config, timeout, c.Limit)
+	c.Dynamic, problems[1] = dynamic.NewForConfig(loop.LimitedConfig(config, timeout, c.Limit))
 	c.DynamicWatches, problems[2] = dynamic.NewForConfig(config)
 	return c, errors.Join(problems[:]...)
 }

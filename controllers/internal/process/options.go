@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/field"
 )
@@ -121,12 +121,12 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 }
 
 // Lease returns the lease of the controller. Without -leader-elect it has no Client, and
-// [kube.Lease.Keep] acts at once.
-func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l kube.Lease, err error) {
+// [loop.Lease.Keep] acts at once.
+func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l loop.Lease, err error) {
 	if !o.LeaderElect {
-		return kube.Lease{Holder: term.Alone(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
+		return loop.Lease{Holder: requests.Alone(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}
-	l, err = kube.Connect(config, o.OwnNamespace(), o.Name, o.LeaseDuration)
+	l, err = loop.NewLease(config, o.OwnNamespace(), o.Name, o.LeaseDuration)
 	l.Log = log
 	return l, err
 }

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	adapterclient "github.com/scaledjob/scaledjob/adapter/client"
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
@@ -40,13 +40,13 @@ func (alone) Add(manager.Runnable) error { return nil }
 func (s *stand) reconciler(t *testing.T, queues queue.Reader) reconcile.Reconciler {
 	t.Helper()
 	config := s.cluster.User(account, "system:serviceaccounts", "system:authenticated")
-	clients, err := adapterclient.Connect(config, 0, nil)
+	clients, err := loop.Connect(config, 0, nil)
 	require.NoError(t, err)
-	jobs, err := controllerruntime.New(alone{}, clients, adapter.Options{Terms: term.Alone()})
+	jobs, err := controllerruntime.New(alone{}, clients, adapter.Options{Terms: requests.Alone()})
 	require.NoError(t, err)
-	requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-	t.Cleanup(requests.ShutDown)
-	require.NoError(t, jobs.Start(t.Context(), requests))
+	pending := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	t.Cleanup(pending.ShutDown)
+	require.NoError(t, jobs.Start(t.Context(), pending))
 	require.NoError(t, jobs.WaitForSync(t.Context()))
 	c := s.as(t, config)
 	r := &controller.Reconciler{

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -33,6 +34,7 @@ func TestController(t *testing.T) {
 		{"rabbitmq", (*stand).usesRabbitMQ},
 		{"pause, resume", (*stand).pauses},
 		{"rollout", (*stand).rollsOut},
+		{"edits of other things than the Job", (*stand).keepsJobs},
 		{"a queue that is not there", (*stand).tellsFailures},
 		{"a spec that is wrong", (*stand).tellsInvalid},
 		{"goes and comes back", (*stand).replaced},
@@ -214,6 +216,47 @@ func (s *stand) rollsOut(t *testing.T) {
 	})
 	q.apply(job(map[string]string{works: "1h"}) + "  rollout: {strategy: gradual}\n" + s.redisTrigger(list, 1))
 	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []string{two, two, two}, images(t)) })
+}
+
+// An edit that leaves the Job as it is deletes no running Job, whenever the controller is killed: before it
+// sees the edit, right after, and when it has polled.
+func (s *stand) keepsJobs(t *testing.T) {
+	list := s.workers.list(t)
+	s.workers.send(t, list, 0, 3)
+	spec := func(more string) string { return job(map[string]string{works: "1h"}) + more + s.redisTrigger(list, 1) }
+	q, p := s.scaled(t, "edits", spec("  maxReplicaCount: 10\n"))
+	uids := func(t require.TestingT) (all []types.UID) {
+		for _, j := range q.jobs(t) {
+			all = append(all, j.UID)
+		}
+		return all
+	}
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, uids(t), 3) })
+	created := uids(t)
+	kept := func(t require.TestingT) { require.Equal(t, created, uids(t)) }
+	for i, more := range []string{
+		"  maxReplicaCount: 20\n", "  maxReplicaCount: 5\n  pollingInterval: 2\n", "  successfulJobsHistoryLimit: 3\n",
+		"  scalingStrategy: {strategy: accurate}\n", "  minReplicaCount: 0\n  maxReplicaCount: 7\n",
+	} {
+		switch i % 3 {
+		case 0: // the controller is away
+			p.Kill()
+			q.apply(spec(more))
+			p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
+		case 1: // it may have seen the edit
+			q.apply(spec(more))
+			p.Kill()
+			p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
+		case 2: // it polls with it
+			q.apply(spec(more))
+		}
+		q.stays(3*time.Second, kept)
+		q.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready")) })
+		kept(t)
+	}
+	for _, j := range q.jobs(t) {
+		require.Nil(t, j.DeletionTimestamp)
+	}
 }
 
 // What cannot be read is told, once, and min is kept.

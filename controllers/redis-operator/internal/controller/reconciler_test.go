@@ -33,9 +33,9 @@ import (
 	kube "k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	jobsclient "github.com/scaledjob/scaledjob/adapter/client"
 	jobsruntime "github.com/scaledjob/scaledjob/adapter/controllerruntime"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
@@ -55,7 +55,7 @@ type bench struct {
 	registry *prometheus.Registry
 	recorder *events.FakeRecorder
 	stop     func() // the manager
-	requests *requests
+	requests *testQueue
 	depth    int64
 	unread   error
 	reads    []queue.Server
@@ -105,7 +105,7 @@ func benchedWith(t *testing.T, blind bool, do func(b *bench), objects ...client.
 			a.(clienttesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", uid))
 			return false, nil, nil
 		})
-		b.requests = &requests{TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())}
+		b.requests = &testQueue{TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())}
 		defer b.requests.ShutDown()
 		b.Reconciler = &Reconciler{
 			Client: c, Live: c, Metrics: metrics.New(b.registry), Events: b.recorder, Poll: poll, Retry: retryAfter,
@@ -129,7 +129,7 @@ func benchedWith(t *testing.T, blind bool, do func(b *bench), objects ...client.
 		}
 		defer func() { b.stop(); time.Sleep(time.Hour) }() // the informer ends
 		var err error
-		b.Jobs, err = jobsruntime.New(alone{}, jobsclient.Clients{Requests: b.kube, Watches: watches}, adapter.Options{Terms: term.Alone()})
+		b.Jobs, err = jobsruntime.New(alone{}, loop.Clients{Requests: b.kube, Watches: watches}, adapter.Options{Terms: requests.Alone()})
 		require.NoError(t, err)
 		require.NoError(t, b.Jobs.Start(ctx, b.requests))
 		if !blind {
@@ -144,13 +144,13 @@ type alone struct{}
 
 func (alone) Add(manager.Runnable) error { return nil }
 
-// requests notes when the next reconcile follows.
-type requests struct {
+// A testQueue notes when the next reconcile follows.
+type testQueue struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
 	after time.Duration
 }
 
-func (r *requests) AddAfter(_ ctrl.Request, after time.Duration) { r.after = after }
+func (r *testQueue) AddAfter(_ ctrl.Request, after time.Duration) { r.after = after }
 
 // reconcile reconciles a ScaledJob, and returns the time until the next reconcile; 0 if an event
 // brings it.

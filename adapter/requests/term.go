@@ -1,30 +1,4 @@
-// Package term decides whether a process may act: from becoming the leader until its lease ends.
-//
-//	terms := &term.Holder{}       // one for each process
-//	terms.Begin(lease, found)     // the process has taken the lease
-//	ctx, cancel, err := terms.Request(ctx, timeout) // before each request
-//
-// Waiting requests need more: they may be sent after the end of the term. The clients of package
-// client ask the context of each change right before they send it. [Term.Request] and the
-// requests of a tracker have such a context. [With] makes one for other requests.
-//
-// The lease is an interface. Package kube has the lease of Kubernetes. A program with a world that is not
-// Kubernetes writes its own.
-//
-// # Mark
-//
-// A lease stores a mark, which tells the next term that a term before may have skipped a number whose
-// creates fail. It is written before that, and the write that releases the lease removes it if
-// [Holder.End] says so. A term with the mark waits for twice the request timeout before its first
-// create. A lease without storage returns [ErrNoMark]: a number with refused creates blocks its owner.
-//
-// # Tests
-//
-//	a term ends for good, also if the lease is taken again   TestTerms
-//	what the mark says                                       TestMark
-//	a request has a deadline of its own, and says so         TestRequest
-//	the term of a context                                    TestWith; TestMayAct in adapter/client
-package term
+package requests
 
 import (
 	"context"
@@ -179,7 +153,7 @@ func (h *Holder) Request(ctx context.Context, timeout time.Duration) (context.Co
 
 // Request returns a context for a request, which ends after the timeout, or [ErrEnded].
 func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := Timeout(With(ctx, t), timeout)
+	ctx, cancel := Timeout(WithTerm(ctx, t), timeout)
 	if err := t.Err(); err != nil {
 		cancel()
 		return ctx, func() {}, err
@@ -189,15 +163,15 @@ func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Cont
 
 type termKey struct{}
 
-// With returns a context whose requests change nothing after the end of a [Term], or while a
+// WithTerm returns a context whose requests change nothing after the end of a [Term], or while a
 // [Holder] has none.
-func With(ctx context.Context, of interface{ Err() error }) context.Context {
+func WithTerm(ctx context.Context, of interface{ Err() error }) context.Context {
 	return context.WithValue(ctx, termKey{}, of)
 }
 
-// Check returns nil if a request with this context may be sent, and else [ErrEnded]. Without
-// [With] it may.
-func Check(ctx context.Context) error {
+// CheckTerm returns nil if a request with this context may be sent, and else [ErrEnded]. Without
+// [WithTerm] it may.
+func CheckTerm(ctx context.Context) error {
 	if of, ok := ctx.Value(termKey{}).(interface{ Err() error }); ok {
 		return of.Err()
 	}

@@ -1,4 +1,4 @@
-package fair
+package requests
 
 import "container/heap"
 

@@ -1,17 +1,17 @@
-package fair_test
+package requests_test
 
 import (
 	"context"
 	"fmt"
 	"sync"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A refusal makes an owner congested, and a success ends it. No other owner waits for him.
 func ExampleQueue_Do() {
-	queue, owner := fair.New(4), fair.Owner{Namespace: "shop", Name: "orders"}
-	for _, answer := range []fair.Answer{fair.Refused, fair.Success} {
+	queue, owner := requests.NewQueue(4), requests.Owner{Namespace: "shop", Name: "orders"}
+	for _, answer := range []requests.Answer{requests.Refused, requests.Success} {
 		var done sync.WaitGroup
 		done.Add(1)
 		queue.Do(context.Background(), owner, func(ctx context.Context) {

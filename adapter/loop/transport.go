@@ -1,4 +1,4 @@
-package client
+package loop
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A transport sends requests within the limit, each with the timeout. It hides Retry-After
@@ -40,7 +39,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", adapter.ErrNotSent, err)
 	}
-	ctx, cancel := term.Timeout(r.Context(), t.timeout)
+	ctx, cancel := requests.Timeout(r.Context(), t.timeout)
 	r = r.WithContext(ctx)
 	target := *r.URL
 	query.Set("timeout", t.timeout.String())
@@ -48,7 +47,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err != nil {
 		cause := context.Cause(ctx) // a caller's timeout for the request may be shorter
-		expired := errors.Is(cause, term.ErrNoAnswer)
+		expired := errors.Is(cause, requests.ErrNoAnswer)
 		if cancel(); expired {
 			err = cause
 		}
@@ -77,7 +76,7 @@ func (t shortPause) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if longest := int(fair.LongestDelay / time.Second); retryAfter(response) > longest {
+	if longest := int(requests.LongestDelay / time.Second); retryAfter(response) > longest {
 		response.Header.Set("Retry-After", strconv.Itoa(longest))
 	}
 	return response, nil

@@ -1,4 +1,4 @@
-package fair
+package requests
 
 // Stats describe a queue at an instant.
 type Stats struct {

@@ -1,4 +1,4 @@
-package kube
+package loop
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // AnnotationMark is the lease's mark.
@@ -112,7 +112,7 @@ func (l *lock) mark(ctx context.Context, h *hold) error {
 	defer l.mu.Unlock()
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
 	if l.held != h || record.HolderIdentity != l.of.Identity {
-		return term.ErrEnded
+		return requests.ErrEnded
 	}
 	return l.store(ctx, record, true, false)
 }

@@ -1,4 +1,4 @@
-package fair_test
+package requests_test
 
 import (
 	"context"
@@ -12,10 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
-func owner(namespace, name string) fair.Owner { return fair.Owner{Namespace: namespace, Name: name} }
+func owner(namespace, name string) requests.Owner {
+	return requests.Owner{Namespace: namespace, Name: name}
+}
 
 // A log notes the owners whose requests got a slot.
 type log struct {
@@ -23,7 +25,7 @@ type log struct {
 	all []string
 }
 
-func (l *log) add(o fair.Owner) {
+func (l *log) add(o requests.Owner) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, o.Namespace+o.Name)
@@ -36,7 +38,7 @@ func (l *log) got() []string {
 }
 
 // ask sends a request of an owner that takes some time and has an answer.
-func (l *log) ask(ctx context.Context, q *fair.Queue, o fair.Owner, took time.Duration, a fair.Answer, after time.Duration) {
+func (l *log) ask(ctx context.Context, q *requests.Queue, o requests.Owner, took time.Duration, a requests.Answer, after time.Duration) {
 	q.Do(ctx, o, func(ctx context.Context) {
 		l.add(o)
 		slot, free, err := q.Wait(ctx)
@@ -53,17 +55,17 @@ func (l *log) ask(ctx context.Context, q *fair.Queue, o fair.Owner, took time.Du
 // Namespaces have turns, and the owners of a namespace have, however many requests they have.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, l := fair.New(1), &log{}
+		q, l := requests.NewQueue(1), &log{}
 		for range 4 {
-			l.ask(t.Context(), q, owner("a", "1"), time.Millisecond, fair.Success, 0)
+			l.ask(t.Context(), q, owner("a", "1"), time.Millisecond, requests.Success, 0)
 		}
-		l.ask(t.Context(), q, owner("a", "2"), time.Millisecond, fair.Success, 0)
+		l.ask(t.Context(), q, owner("a", "2"), time.Millisecond, requests.Success, 0)
 		for range 3 {
-			l.ask(t.Context(), q, owner("b", "1"), time.Millisecond, fair.Success, 0)
+			l.ask(t.Context(), q, owner("b", "1"), time.Millisecond, requests.Success, 0)
 		}
 		time.Sleep(time.Second)
 		require.Equal(t, []string{"a1", "a1", "b1", "a2", "b1", "a1", "b1", "a1"}, l.got())
-		require.Equal(t, fair.Stats{Slots: 1}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 1}, q.Stats())
 	})
 }
 
@@ -71,10 +73,10 @@ func TestTurns(t *testing.T) {
 // owner whose requests take long does not come to hold all.
 func TestFewestInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, l := fair.New(10), &log{}
+		q, l := requests.NewQueue(10), &log{}
 		for range 100 {
-			l.ask(t.Context(), q, owner("a", "long"), time.Second, fair.Success, 0)
-			l.ask(t.Context(), q, owner("a", "short"), time.Millisecond, fair.Success, 0)
+			l.ask(t.Context(), q, owner("a", "long"), time.Second, requests.Success, 0)
+			l.ask(t.Context(), q, owner("a", "short"), time.Millisecond, requests.Success, 0)
 		}
 		time.Sleep(25 * time.Millisecond)
 		short := 0
@@ -91,29 +93,29 @@ func TestFewestInFlight(t *testing.T) {
 // Congested owners have a quarter of the slots until a request succeeds.
 func TestQuarter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, l := fair.New(16), &log{}
+		q, l := requests.NewQueue(16), &log{}
 		bad, good := owner("a", "bad"), owner("a", "good")
-		l.ask(t.Context(), q, bad, time.Millisecond, fair.Refused, 0)
+		l.ask(t.Context(), q, bad, time.Millisecond, requests.Refused, 0)
 		time.Sleep(time.Second)
-		require.Equal(t, fair.Stats{Slots: 16, Owners: 1}, q.Stats())
-		require.Equal(t, []fair.Owner{bad}, q.Congested())
+		require.Equal(t, requests.Stats{Slots: 16, Owners: 1}, q.Stats())
+		require.Equal(t, []requests.Owner{bad}, q.Congested())
 		for range 50 {
-			l.ask(t.Context(), q, bad, time.Second, fair.Refused, 0)
-			l.ask(t.Context(), q, good, time.Second, fair.Success, 0)
+			l.ask(t.Context(), q, bad, time.Second, requests.Refused, 0)
+			l.ask(t.Context(), q, good, time.Second, requests.Success, 0)
 		}
 		synctest.Wait()
-		require.Equal(t, fair.Stats{Slots: 16, InFlight: 16, Congested: 4, Waiting: 84, Owners: 1}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 16, InFlight: 16, Congested: 4, Waiting: 84, Owners: 1}, q.Stats())
 		time.Sleep(time.Minute)
-		l.ask(t.Context(), q, bad, time.Millisecond, fair.Success, 0)
+		l.ask(t.Context(), q, bad, time.Millisecond, requests.Success, 0)
 		time.Sleep(time.Second)
-		require.Equal(t, fair.Stats{Slots: 16}, q.Stats())
-		l.ask(t.Context(), q, bad, time.Minute, fair.Success, 0) // hangs
+		require.Equal(t, requests.Stats{Slots: 16}, q.Stats())
+		l.ask(t.Context(), q, bad, time.Minute, requests.Success, 0) // hangs
 		time.Sleep(14 * time.Minute)
-		require.Equal(t, []fair.Owner{bad}, q.Congested())
+		require.Equal(t, []requests.Owner{bad}, q.Congested())
 		require.True(t, q.IsCongested(bad))
 		time.Sleep(3 * time.Minute)
 		require.Empty(t, q.Congested(), "idle since")
-		require.Equal(t, fair.Stats{Slots: 16}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 16}, q.Stats())
 	})
 }
 
@@ -121,48 +123,48 @@ func TestQuarter(t *testing.T) {
 // their owner.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, l := fair.New(8), &log{}
+		q, l := requests.NewQueue(8), &log{}
 		bad, good := owner("a", "bad"), owner("a", "good")
 		for range 20 {
-			l.ask(t.Context(), q, bad, 15*time.Second, fair.Success, 0)
+			l.ask(t.Context(), q, bad, 15*time.Second, requests.Success, 0)
 		}
-		l.ask(t.Context(), q, good, time.Millisecond, fair.Success, 0)
-		time.Sleep(fair.Patience - time.Millisecond)
+		l.ask(t.Context(), q, good, time.Millisecond, requests.Success, 0)
+		time.Sleep(requests.Patience - time.Millisecond)
 		require.Len(t, l.got(), 8)
 		time.Sleep(3 * time.Millisecond)
 		require.Equal(t, "agood", l.got()[8])
-		require.Equal(t, fair.Stats{Slots: 8, InFlight: 8, Congested: 8, Hanging: 8, Waiting: 12, Owners: 1}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 8, InFlight: 8, Congested: 8, Hanging: 8, Waiting: 12, Owners: 1}, q.Stats())
 		q.Do(t.Context(), bad, func(ctx context.Context) {
 			slot, _, _ := q.Wait(ctx)
 			slot.Sends("GET jobs")
-			slot.Answered(fair.Success, 0)
+			slot.Answered(requests.Success, 0)
 		})
 		time.Sleep(14 * time.Second)
 		require.Equal(t, 2, q.Stats().Congested, "a quarter, once the first have ended")
 		time.Sleep(3 * time.Minute)
-		require.Equal(t, fair.Stats{Slots: 8, Owners: 1}, q.Stats())
-		l.ask(t.Context(), q, bad, time.Second, fair.Success, 0)
+		require.Equal(t, requests.Stats{Slots: 8, Owners: 1}, q.Stats())
+		l.ask(t.Context(), q, bad, time.Second, requests.Success, 0)
 		time.Sleep(time.Minute)
-		require.Equal(t, fair.Stats{Slots: 8}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 8}, q.Stats())
 	})
 }
 
 // Retry-After delays its owner, for 30 s at most, and nobody else.
 func TestRetryAfter(t *testing.T) {
-	for after, want := range map[time.Duration]time.Duration{20 * time.Second: 20 * time.Second, time.Hour: fair.LongestDelay} {
+	for after, want := range map[time.Duration]time.Duration{20 * time.Second: 20 * time.Second, time.Hour: requests.LongestDelay} {
 		synctest.Test(t, func(t *testing.T) {
-			q, l := fair.New(4), &log{}
+			q, l := requests.NewQueue(4), &log{}
 			bad, good := owner("a", "bad"), owner("a", "good")
-			l.ask(t.Context(), q, bad, 0, fair.Refused, after)
+			l.ask(t.Context(), q, bad, 0, requests.Refused, after)
 			synctest.Wait()
-			l.ask(t.Context(), q, bad, 0, fair.Success, 0)
-			l.ask(t.Context(), q, good, 0, fair.Success, 0)
+			l.ask(t.Context(), q, bad, 0, requests.Success, 0)
+			l.ask(t.Context(), q, good, 0, requests.Success, 0)
 			time.Sleep(want - time.Millisecond)
 			require.Equal(t, []string{"abad", "agood"}, l.got())
 			require.Equal(t, 1, q.Stats().Waiting)
 			time.Sleep(2 * time.Millisecond)
 			require.Equal(t, []string{"abad", "agood", "abad"}, l.got())
-			require.Equal(t, fair.Stats{Slots: 4}, q.Stats())
+			require.Equal(t, requests.Stats{Slots: 4}, q.Stats())
 		})
 	}
 }
@@ -171,14 +173,14 @@ func TestRetryAfter(t *testing.T) {
 // Its owner is not congested, and one slot always remains.
 func TestOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, l := fair.New(4), &log{}
+		q, l := requests.NewQueue(4), &log{}
 		for i := range 3 {
-			l.ask(t.Context(), q, owner("a", fmt.Sprint(i)), 0, fair.Overloaded, 32*time.Second)
+			l.ask(t.Context(), q, owner("a", fmt.Sprint(i)), 0, requests.Overloaded, 32*time.Second)
 		}
 		synctest.Wait()
-		require.Equal(t, fair.Stats{Slots: 4, Held: 3}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 4, Held: 3}, q.Stats())
 		for range 3 {
-			l.ask(t.Context(), q, owner("a", "0"), 10*time.Second, fair.Success, 0)
+			l.ask(t.Context(), q, owner("a", "0"), 10*time.Second, requests.Success, 0)
 		}
 		synctest.Wait()
 		require.Equal(t, 1, q.Stats().InFlight)
@@ -187,7 +189,7 @@ func TestOverload(t *testing.T) {
 		require.Zero(t, q.Stats().Held)
 		time.Sleep(time.Minute)
 		for range 10 {
-			l.ask(t.Context(), q, owner("a", "0"), 0, fair.Overloaded, time.Second)
+			l.ask(t.Context(), q, owner("a", "0"), 0, requests.Overloaded, time.Second)
 		}
 		synctest.Wait()
 		require.Equal(t, 4, q.Stats().Held)
@@ -197,22 +199,22 @@ func TestOverload(t *testing.T) {
 
 // A request that was refused because of the API server's load rests in its slot, and is then sent
 // again. An end of the context ends the rest. Nothing else rests.
-func TestRest(t *testing.T) {
+func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := fair.New(2)
+		q := requests.NewQueue(2)
 		ctx, stop := context.WithCancel(t.Context())
 		var sent []time.Duration
 		begin := time.Now()
 		q.Do(ctx, owner("a", "1"), func(ctx context.Context) {
 			slot, _, _ := q.Wait(ctx)
-			for again := true; again; again = fair.Rest(ctx) {
+			for again := true; again; again = requests.Retry(ctx) {
 				sent = append(sent, time.Since(begin))
 				slot.Sends("POST jobs")
-				slot.Answered(fair.Overloaded, 32*time.Second)
+				slot.Answered(requests.Overloaded, 32*time.Second)
 			}
 		})
 		synctest.Wait()
-		require.Equal(t, fair.Stats{Slots: 2, Held: 1}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 2, Held: 1}, q.Stats())
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, len(sent), 5)
@@ -221,16 +223,16 @@ func TestRest(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
-		require.Equal(t, fair.Stats{Slots: 2}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 2}, q.Stats())
 		q.Do(t.Context(), owner("a", "1"), func(ctx context.Context) {
 			slot, _, _ := q.Wait(ctx)
-			for _, a := range []fair.Answer{fair.Success, fair.Refused, fair.Neutral} {
+			for _, a := range []requests.Answer{requests.Success, requests.Refused, requests.Neutral} {
 				slot.Sends("POST jobs")
 				slot.Answered(a, time.Second)
-				require.False(t, fair.Rest(ctx))
+				require.False(t, requests.Retry(ctx))
 			}
 		})
-		require.False(t, fair.Rest(t.Context()))
+		require.False(t, requests.Retry(t.Context()))
 	})
 }
 
@@ -241,16 +243,16 @@ func TestWidespread(t *testing.T) {
 		want          int // requests in flight of owners that are not congested
 	}{{2, 1, 30}, {3, 4, 29}, {3, 3, 19}, {6, 1, 17}} {
 		synctest.Test(t, func(t *testing.T) {
-			q, l := fair.New(32), &log{}
+			q, l := requests.NewQueue(32), &log{}
 			for i := range c.refused {
-				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), 0, fair.Refused, 0)
+				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), 0, requests.Refused, 0)
 			}
 			synctest.Wait()
 			for i := range c.refused {
-				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), time.Second, fair.Refused, 0)
+				l.ask(t.Context(), q, owner(fmt.Sprint("bad", i), ""), time.Second, requests.Refused, 0)
 			}
 			for i := range 100 * c.well {
-				l.ask(t.Context(), q, owner(fmt.Sprint("good", i%c.well), ""), 100*time.Millisecond, fair.Success, 0)
+				l.ask(t.Context(), q, owner(fmt.Sprint("good", i%c.well), ""), 100*time.Millisecond, requests.Success, 0)
 			}
 			time.Sleep(250 * time.Millisecond) // the first turns are from before
 			s := q.Stats()
@@ -267,7 +269,7 @@ func TestWidespread(t *testing.T) {
 func TestManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots, owners = 16, 5000
-		q, l := fair.New(slots), &log{}
+		q, l := requests.NewQueue(slots), &log{}
 		before := runtime.NumGoroutine()
 		ctx, stop := context.WithCancel(t.Context())
 		for i := range owners {
@@ -275,8 +277,8 @@ func TestManyWait(t *testing.T) {
 		}
 		synctest.Wait()
 		require.LessOrEqual(t, runtime.NumGoroutine()-before, slots)
-		l.ask(ctx, q, owner("b", "good"), 0, fair.Success, 0)
-		time.Sleep(fair.Patience)
+		l.ask(ctx, q, owner("b", "good"), 0, requests.Success, 0)
+		time.Sleep(requests.Patience)
 		synctest.Wait()
 		require.Equal(t, []string{"bgood"}, l.got())
 		require.LessOrEqual(t, runtime.NumGoroutine()-before, 2*slots)
@@ -290,14 +292,14 @@ func TestManyWait(t *testing.T) {
 
 // If the turn comes and the context ends at once, no slot is lost.
 func TestWaitRace(t *testing.T) {
-	q := fair.New(1)
+	q := requests.NewQueue(1)
 	taken := 0
 	for range 100 {
 		if _, free, err := q.Wait(&ending{Context: t.Context()}); err == nil {
 			taken++
 			free()
 		}
-		require.Equal(t, fair.Stats{Slots: 1}, q.Stats())
+		require.Equal(t, requests.Stats{Slots: 1}, q.Stats())
 	}
 	require.Greater(t, taken, 10)
 	require.Less(t, taken, 90)
@@ -325,7 +327,7 @@ func (e *ending) Done() <-chan struct{} {
 
 // Functions whose context has ended before are called, each once.
 func TestDoAfterTheEnd(t *testing.T) {
-	q := fair.New(2)
+	q := requests.NewQueue(2)
 	var calls sync.WaitGroup
 	for range 5000 {
 		ctx, cancel := context.WithCancel(context.Background())

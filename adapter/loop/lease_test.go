@@ -1,4 +1,4 @@
-package kube_test
+package loop_test
 
 import (
 	"context"
@@ -20,14 +20,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
-	"github.com/scaledjob/scaledjob/adapter/term/kube"
+	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 const duration = 15 * time.Second
 
-func lease(client kubernetes.Interface) kube.Lease {
-	return kube.Lease{Holder: &term.Holder{}, Client: client.CoordinationV1(), Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
+func lease(client kubernetes.Interface) loop.Lease {
+	return loop.Lease{Holder: &requests.Holder{}, Client: client.CoordinationV1(), Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
 }
 
 // A leader is one that leads in a goroutine of its own.
@@ -38,12 +38,12 @@ type leader struct {
 	led            chan error
 }
 
-func lead(t *testing.T, l kube.Lease) *leader {
+func lead(t *testing.T, l loop.Lease) *leader {
 	ctx, stop := context.WithCancel(t.Context())
 	s := &leader{stop: stop, acting: make(chan struct{}), ending: make(chan struct{}), end: make(chan error), led: make(chan error, 1)}
 	go func() {
 		s.led <- l.Lead(ctx, func(ctx context.Context) error {
-			if err := term.Check(ctx); err != nil {
+			if err := requests.CheckTerm(ctx); err != nil {
 				t.Error(err)
 			}
 			close(s.acting)
@@ -166,7 +166,7 @@ func TestLeadLost(t *testing.T) {
 		<-l.ending
 		require.Less(t, time.Since(begin), duration)
 		l.end <- nil
-		require.ErrorIs(t, <-l.led, kube.ErrLost)
+		require.ErrorIs(t, <-l.led, loop.ErrLost)
 		client.gone.Store(false)
 		again := lead(t, kept)
 		<-again.acting
@@ -199,7 +199,7 @@ func TestLostIsNotReleasedEarly(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, *held.Spec.HolderIdentity)
 		first.end <- nil
-		require.ErrorIs(t, <-first.led, kube.ErrLost)
+		require.ErrorIs(t, <-first.led, loop.ErrLost)
 		held, err = inner.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Empty(t, *held.Spec.HolderIdentity, "released")
@@ -307,7 +307,7 @@ func TestOwnLease(t *testing.T) {
 			})
 			l := lease(client)
 			if l.Identity = ""; same {
-				l.Identity = kube.NewIdentity()
+				l.Identity = loop.NewIdentity()
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			began := make(chan time.Time, 10)
@@ -337,10 +337,10 @@ func TestOwnLease(t *testing.T) {
 
 // No two identities are equal, on the same host either.
 func TestIdentity(t *testing.T) {
-	require.NotEqual(t, kube.NewIdentity(), kube.NewIdentity())
+	require.NotEqual(t, loop.NewIdentity(), loop.NewIdentity())
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	require.NotEqual(t, host, kube.NewIdentity())
+	require.NotEqual(t, host, loop.NewIdentity())
 }
 
 // A term ends for good when a renewal comes too late, also if nobody has noticed and the
@@ -358,7 +358,7 @@ func TestTakenAgain(t *testing.T) {
 		time.Sleep(l.RenewDeadline())
 		require.NoError(t, lock.Update(t.Context(), held))
 		require.NotSame(t, first, l.Holder.Term())
-		require.ErrorIs(t, first.Err(), term.ErrEnded)
+		require.ErrorIs(t, first.Err(), requests.ErrEnded)
 		require.True(t, l.MayAct())
 	})
 }
@@ -370,7 +370,7 @@ func TestMark(t *testing.T) {
 		marked := func() bool {
 			stored, err := client.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
 			require.NoError(t, err)
-			return stored.Annotations[kube.AnnotationMark] != ""
+			return stored.Annotations[loop.AnnotationMark] != ""
 		}
 		for _, run := range []struct{ settled, mark, found, remains bool }{
 			{settled: true}, {mark: true, remains: true}, {found: true, remains: true}, {settled: true, found: true}, {settled: true},

@@ -1,10 +1,10 @@
-package term_test
+package requests_test
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A file that one process at a time may lock.
@@ -12,20 +12,20 @@ type lockFile struct{ lost bool }
 
 func (l *lockFile) Valid() bool { return !l.lost }
 
-func (l *lockFile) Mark(context.Context) error { return term.ErrNoMark }
+func (l *lockFile) Mark(context.Context) error { return requests.ErrNoMark }
 
 // A process takes a lease, loses it, and takes it again: what began in the first term stays ended.
 func Example() {
-	terms, file := &term.Holder{}, &lockFile{}
+	terms, file := &requests.Holder{}, &lockFile{}
 	fmt.Println("before:", terms.Err())
-	ctx := term.With(context.Background(), terms.Begin(file, false))
-	fmt.Println("leads:", terms.MayAct(), term.Check(ctx))
+	ctx := requests.WithTerm(context.Background(), terms.Begin(file, false))
+	fmt.Println("leads:", terms.MayAct(), requests.CheckTerm(ctx))
 	file.lost = true
 	fmt.Println("lost:", terms.MayAct())
 	file.lost = false
 	terms.Begin(file, false)
 	fmt.Println("again:", terms.MayAct())
-	fmt.Println("a request of the first term:", term.Check(ctx))
+	fmt.Println("a request of the first term:", requests.CheckTerm(ctx))
 	// Output:
 	// before: this process may not act: its term has ended
 	// leads: true <nil>

@@ -1,4 +1,4 @@
-package client_test
+package loop_test
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/client"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 )
 
 // serve answers requests in the place of an API server, over TLS and HTTP/2 as one.
@@ -38,7 +38,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *rest.Config {
 	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
-func reply(w http.ResponseWriter, code int, object any) {
+func writeReply(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(object)
@@ -67,7 +67,7 @@ func TestLongPause(t *testing.T) {
 				data, _ := json.Marshal(job)
 				return &http.Response{StatusCode: 201, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: r}
 			})}
-			clients, err := client.Connect(config, time.Minute, client.NewLimit(4))
+			clients, err := loop.Connect(config, time.Minute, loop.NewLimit(4))
 			require.NoError(t, err)
 			begin := time.Now()
 			require.True(t, apierrors.IsTooManyRequests(create(t.Context(), clients.Requests)))
@@ -96,7 +96,7 @@ func (b *busy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.clients[r.RemoteAddr] = r.Proto
 		b.mu.Unlock()
-		reply(w, 200, &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})
+		writeReply(w, 200, &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})
 		return
 	}
 	b.jobs.Add(1)
@@ -104,7 +104,7 @@ func (b *busy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-b.free:
 	case <-r.Context().Done():
 	}
-	reply(w, 201, job)
+	writeReply(w, 201, job)
 }
 
 // While the limit is used up, a lease is renewed at once, over a connection of its own;
@@ -114,7 +114,7 @@ func TestSaturated(t *testing.T) {
 	b := &busy{free: make(chan struct{}), clients: map[string]string{}}
 	config := serve(t, b.ServeHTTP)
 	const n = 4
-	clients, err := client.Connect(config, time.Minute, client.NewLimit(n))
+	clients, err := loop.Connect(config, time.Minute, loop.NewLimit(n))
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 3 * n {
@@ -127,7 +127,7 @@ func TestSaturated(t *testing.T) {
 	require.ErrorIs(t, create(ctx, clients.Requests), adapter.ErrNotSent)
 	require.Equal(t, 2*n, clients.Queue.Stats().Waiting, "it does not wait any more")
 
-	leases, err := kubernetes.NewForConfig(client.Separate(config, 5*time.Second))
+	leases, err := kubernetes.NewForConfig(loop.SeparateConfig(config, 5*time.Second))
 	require.NoError(t, err)
 	begin := time.Now()
 	for range 10 {
@@ -150,12 +150,12 @@ func TestNotRepeated(t *testing.T) {
 	for _, code := range []int{429, 500, 503, 504} {
 		for _, kind := range []string{"application/json", "text/plain"} {
 			var requests atomic.Int64
-			clients, err := client.Connect(serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			clients, err := loop.Connect(serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				requests.Add(1)
 				w.Header().Set("Retry-After", "0")
 				w.Header().Set("Content-Type", kind)
 				w.WriteHeader(code)
-			}), 15*time.Second, client.NewLimit(8))
+			}), 15*time.Second, loop.NewLimit(8))
 			require.NoError(t, err)
 			_, err = clients.Requests.BatchV1().Jobs("n").Get(t.Context(), "j", metav1.GetOptions{})
 			require.Error(t, err)
@@ -180,8 +180,8 @@ func TestWatchesPass(t *testing.T) {
 		}
 	})
 	config.Timeout = time.Nanosecond // of a config that somebody else made
-	limit := client.NewLimit(1)
-	limited := client.Limited(config, 10*time.Second, limit)
+	limit := loop.NewLimit(1)
+	limited := loop.LimitedConfig(config, 10*time.Second, limit)
 	require.Equal(t, time.Nanosecond, config.Timeout, "the config was changed")
 	dynamic, err := dynamic.NewForConfig(limited)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestWatchesPass(t *testing.T) {
 	read.Go(func() { _, _ = things.Get(t.Context(), "a", metav1.GetOptions{}) })
 	require.Equal(t, "/apis/batch/v1/things/a?timeout=10s", <-seen)
 
-	clients, err := client.Connect(config, 10*time.Second, limit)
+	clients, err := loop.Connect(config, 10*time.Second, limit)
 	require.NoError(t, err)
 	for _, c := range []kubernetes.Interface{clients.Requests, clients.Watches} {
 		w, err := c.BatchV1().Jobs("n").Watch(t.Context(), metav1.ListOptions{})
@@ -206,7 +206,7 @@ func TestWatchesPass(t *testing.T) {
 func TestSeparateReconnects(t *testing.T) {
 	var silent atomic.Bool
 	config := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, 200, &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})
+		writeReply(w, 200, &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}})
 	})
 	var dials atomic.Int64
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -214,7 +214,7 @@ func TestSeparateReconnects(t *testing.T) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		return &mute{Conn: c, silent: &silent, old: dials.Load() == 1}, err
 	}
-	leases, err := kubernetes.NewForConfig(client.Separate(config, time.Second))
+	leases, err := kubernetes.NewForConfig(loop.SeparateConfig(config, time.Second))
 	require.NoError(t, err)
 	get := func() error {
 		_, err := leases.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
@@ -242,16 +242,16 @@ func (m *mute) Write(p []byte) (int, error) {
 }
 
 func TestConnectRefuses(t *testing.T) {
-	_, err := client.Connect(&rest.Config{Host: "http://127.0.0.1:1"}, -1, nil)
+	_, err := loop.Connect(&rest.Config{Host: "http://127.0.0.1:1"}, -1, nil)
 	require.EqualError(t, err, "timeout: found -1ns; use a duration of 0 or more")
-	clients, err := client.Connect(&rest.Config{Host: "http://127.0.0.1:1"}, time.Second, nil)
+	clients, err := loop.Connect(&rest.Config{Host: "http://127.0.0.1:1"}, time.Second, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, create(t.Context(), clients.Requests), "connection refused", "no limit")
 }
 
 // A timeout of 0 is the default of adapter.Options, and the API server is told.
 func TestDefaultTimeout(t *testing.T) {
-	clients, err := client.Connect(serve(t, func(w http.ResponseWriter, r *http.Request) {
+	clients, err := loop.Connect(serve(t, func(w http.ResponseWriter, r *http.Request) {
 		require.Equal(t, adapter.DefaultTimeout.String(), r.URL.Query().Get("timeout"))
 		w.WriteHeader(http.StatusNotFound)
 	}), 0, nil)

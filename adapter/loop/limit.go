@@ -1,4 +1,4 @@
-package client
+package loop
 
 import (
 	"cmp"
@@ -10,32 +10,31 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
-// A Limit is a fixed number of requests in flight. Their owners have turns as package fair
-// describes. The owner of a request comes from [fair.With], else the request's namespace.
+// A Limit is a fixed number of requests in flight. Their owners have turns as package requests
+// describes. The owner of a request comes from [requests.With], else the request's namespace.
 type Limit struct {
 	// Observe, if set, is called after each answer. Set it before the first request. It must
 	// not block, and may be called from several goroutines.
 	Observe func(Answer)
 
-	*fair.Queue
+	*requests.Queue
 }
 
 // An Answer is the API server's answer to a request.
 type Answer struct {
-	Owner fair.Owner
+	Owner requests.Owner
 	// Kind has the method and the resource of a namespace, such as "POST jobs".
 	Kind string
 	Code int // HTTP status; 0 if there was none
-	fair.Answer
+	requests.Answer
 	RetryAfter time.Duration
 }
 
 // NewLimit returns a limit of n requests in flight. If n < 1, it is 1.
-func NewLimit(n int) *Limit { return &Limit{Queue: fair.New(n)} }
+func NewLimit(n int) *Limit { return &Limit{Queue: requests.NewQueue(n)} }
 
 // admit waits until the request may be sent, or returns an error if it may not. A nil
 // limit never waits.
@@ -44,8 +43,8 @@ func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired 
 		return func(*http.Response, bool) {}, func() {}, cmp.Or(r.Context().Err(), mayAct(r))
 	}
 	ctx := r.Context()
-	if fair.OwnerOf(ctx) == (fair.Owner{}) {
-		ctx = fair.With(ctx, fair.Owner{Namespace: namespaceOf(r.URL.Path)})
+	if requests.OwnerOf(ctx) == (requests.Owner{}) {
+		ctx = requests.WithOwner(ctx, requests.Owner{Namespace: namespaceOf(r.URL.Path)})
 	}
 	slot, free, err := l.Wait(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (l *Limit) admit(r *http.Request) (answered func(r *http.Response, expired 
 		free()
 		return nil, nil, err
 	}
-	a := Answer{Owner: fair.OwnerOf(ctx), Kind: kindOf(r)}
+	a := Answer{Owner: requests.OwnerOf(ctx), Kind: kindOf(r)}
 	slot.Sends(a.Kind)
 	return func(r *http.Response, expired bool) {
 		a.Answer, a.RetryAfter = judge(r, expired)
@@ -75,7 +74,7 @@ func mayAct(r *http.Request) error {
 	if r.Method == http.MethodGet {
 		return nil
 	}
-	if err := term.Check(r.Context()); err != nil {
+	if err := requests.CheckTerm(r.Context()); err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrOutdated, err)
 	}
 	return nil
@@ -108,21 +107,21 @@ func kindOf(r *http.Request) string {
 // judge reads an answer; nil is none. The API server writes a refusal because of its own
 // load as text. A webhook's refusal is a Status, whatever its code and headers are. A name
 // that exists or does not, and a precondition that does not hold, are no refusals.
-func judge(r *http.Response, expired bool) (fair.Answer, time.Duration) {
+func judge(r *http.Response, expired bool) (requests.Answer, time.Duration) {
 	if r == nil {
-		return map[bool]fair.Answer{true: fair.Refused}[expired], 0
+		return map[bool]requests.Answer{true: requests.Refused}[expired], 0
 	}
 	after := time.Duration(max(0, retryAfter(r))) * time.Second
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch code := r.StatusCode; {
 	case code == http.StatusTooManyRequests && kind == "text/plain":
-		return fair.Overloaded, max(after, time.Second)
+		return requests.Overloaded, max(after, time.Second)
 	case code == http.StatusTooManyRequests:
-		return fair.Refused, max(after, time.Second)
+		return requests.Refused, max(after, time.Second)
 	case code == http.StatusNotFound, code == http.StatusConflict, code < 400:
-		return fair.Success, 0
+		return requests.Success, 0
 	}
-	return fair.Refused, after
+	return requests.Refused, after
 }
 
 // retryAfter returns the seconds of Retry-After, or -1.
@@ -131,5 +130,5 @@ func retryAfter(r *http.Response) int {
 	if err != nil {
 		return -1
 	}
-	return min(seconds, int(fair.LongestDelay/time.Second)+1)
+	return min(seconds, int(requests.LongestDelay/time.Second)+1)
 }

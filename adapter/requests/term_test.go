@@ -1,4 +1,4 @@
-package term_test
+package requests_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A lease may be lost, and its writes may fail.
@@ -28,57 +28,57 @@ func (l *lease) Mark(context.Context) error {
 
 // A term ends for good, also if its lease is valid again. Without a term nobody may act.
 func TestTerms(t *testing.T) {
-	var none *term.Holder
-	require.ErrorIs(t, none.Err(), term.ErrEnded)
-	h, l := &term.Holder{}, &lease{}
+	var none *requests.Holder
+	require.ErrorIs(t, none.Err(), requests.ErrEnded)
+	h, l := &requests.Holder{}, &lease{}
 	require.False(t, h.MayAct())
 	require.False(t, h.End())
 	first := h.Begin(l, false)
 	require.True(t, h.MayAct())
 	l.lost = true
-	require.ErrorIs(t, first.Err(), term.ErrEnded)
+	require.ErrorIs(t, first.Err(), requests.ErrEnded)
 	l.lost = false
-	require.ErrorIs(t, h.Err(), term.ErrEnded, "it has ended for good")
+	require.ErrorIs(t, h.Err(), requests.ErrEnded, "it has ended for good")
 	second := h.Begin(l, false)
 	require.NoError(t, h.Err())
 	h.Begin(l, false)
-	require.ErrorIs(t, second.Err(), term.ErrEnded, "another has begun")
+	require.ErrorIs(t, second.Err(), requests.ErrEnded, "another has begun")
 	h.End()
 	require.False(t, h.MayAct())
-	require.NoError(t, term.Alone().Err())
+	require.NoError(t, requests.Alone().Err())
 }
 
 // A request ends after the timeout with any client, and there is none without a term.
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := term.Alone()
+		h := requests.Alone()
 		ctx, cancel, err := h.Request(t.Context(), time.Second)
 		defer cancel()
 		require.NoError(t, err)
 		begin := time.Now()
 		<-ctx.Done()
 		require.Equal(t, time.Second, time.Since(begin))
-		require.ErrorIs(t, context.Cause(ctx), term.ErrNoAnswer)
+		require.ErrorIs(t, context.Cause(ctx), requests.ErrNoAnswer)
 		require.EqualError(t, context.Cause(ctx), "no answer within 1s: context deadline exceeded")
 		h.End()
 		_, _, err = h.Request(t.Context(), time.Second)
-		require.ErrorIs(t, err, term.ErrEnded)
+		require.ErrorIs(t, err, requests.ErrEnded)
 	})
 }
 
 // A context has the terms of a process, or a single one, which the next does not prolong.
-func TestWith(t *testing.T) {
-	h := &term.Holder{}
-	require.NoError(t, term.Check(t.Context()))
-	require.ErrorIs(t, term.Check(term.With(t.Context(), h)), term.ErrEnded)
+func TestWithTerm(t *testing.T) {
+	h := &requests.Holder{}
+	require.NoError(t, requests.CheckTerm(t.Context()))
+	require.ErrorIs(t, requests.CheckTerm(requests.WithTerm(t.Context(), h)), requests.ErrEnded)
 	h.Begin(&lease{}, false)
 	of, cancel, err := h.Request(t.Context(), time.Hour)
 	defer cancel()
 	require.NoError(t, err)
-	require.NoError(t, term.Check(of))
+	require.NoError(t, requests.CheckTerm(of))
 	h.Begin(&lease{}, false)
-	require.ErrorIs(t, term.Check(of), term.ErrEnded)
-	require.NoError(t, term.Check(term.With(t.Context(), h)))
+	require.ErrorIs(t, requests.CheckTerm(of), requests.ErrEnded)
+	require.NoError(t, requests.CheckTerm(requests.WithTerm(t.Context(), h)))
 }
 
 // The mark of numbers that are skipped is written before, and goes at an orderly end, but
@@ -93,7 +93,7 @@ func TestMark(t *testing.T) {
 		{true, true, time.Second, true}, {true, true, time.Minute, false}, {true, false, time.Minute, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, l, ctx := &term.Holder{}, &lease{fails: errors.New("no")}, t.Context()
+			h, l, ctx := &requests.Holder{}, &lease{fails: errors.New("no")}, t.Context()
 			is := h.Begin(l, c.found)
 			is.Join(time.Minute, func() bool { return c.settled })
 			if !c.found {
@@ -110,10 +110,10 @@ func TestMark(t *testing.T) {
 			}
 			time.Sleep(c.age)
 			require.Equal(t, c.want, h.End(), "%+v", c)
-			require.ErrorIs(t, is.Mark(ctx), term.ErrEnded)
+			require.ErrorIs(t, is.Mark(ctx), requests.ErrEnded)
 		})
 	}
-	h := &term.Holder{}
+	h := &requests.Holder{}
 	h.Begin(&lease{}, true)
 	require.True(t, h.End(), "no work speaks for its end")
 }

@@ -1,4 +1,4 @@
-package client
+package loop
 
 import (
 	"context"
@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // A server is an API server: it answers after a time, or never, as the answer says.
@@ -74,24 +73,24 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		code             int
 		kind, retryAfter string
-		want             fair.Answer
+		want             requests.Answer
 		after            time.Duration
 	}{
-		"created":                  {201, "application/json", "", fair.Success, 0},
-		"absent":                   {404, "application/json", "", fair.Success, 0},
-		"exists":                   {409, "application/json", "", fair.Success, 0},
-		"the API server's load":    {429, "text/plain; charset=utf-8", "1", fair.Overloaded, time.Second},
-		"its load without a time":  {429, "text/plain", "", fair.Overloaded, time.Second},
-		"a webhook's 429":          {429, "application/json", "7", fair.Refused, 7 * time.Second},
-		"a webhook's, in protobuf": {429, "application/vnd.kubernetes.protobuf", "", fair.Refused, time.Second},
-		"a time below 0":           {429, "application/json", "-1", fair.Refused, time.Second},
-		"an absurd time":           {429, "application/json", "999999999999", fair.Refused, 31 * time.Second},
-		"no type":                  {429, "", "1", fair.Refused, time.Second},
-		"unavailable":              {503, "application/json", "3", fair.Refused, 3 * time.Second},
-		"unavailable, in text":     {503, "text/plain", "3", fair.Refused, 3 * time.Second},
-		"failed":                   {500, "application/json", "", fair.Refused, 0},
-		"denied":                   {403, "application/json", "", fair.Refused, 0},
-		"invalid":                  {422, "application/json", "", fair.Refused, 0},
+		"created":                  {201, "application/json", "", requests.Success, 0},
+		"absent":                   {404, "application/json", "", requests.Success, 0},
+		"exists":                   {409, "application/json", "", requests.Success, 0},
+		"the API server's load":    {429, "text/plain; charset=utf-8", "1", requests.Overloaded, time.Second},
+		"its load without a time":  {429, "text/plain", "", requests.Overloaded, time.Second},
+		"a webhook's 429":          {429, "application/json", "7", requests.Refused, 7 * time.Second},
+		"a webhook's, in protobuf": {429, "application/vnd.kubernetes.protobuf", "", requests.Refused, time.Second},
+		"a time below 0":           {429, "application/json", "-1", requests.Refused, time.Second},
+		"an absurd time":           {429, "application/json", "999999999999", requests.Refused, 31 * time.Second},
+		"no type":                  {429, "", "1", requests.Refused, time.Second},
+		"unavailable":              {503, "application/json", "3", requests.Refused, 3 * time.Second},
+		"unavailable, in text":     {503, "text/plain", "3", requests.Refused, 3 * time.Second},
+		"failed":                   {500, "application/json", "", requests.Refused, 0},
+		"denied":                   {403, "application/json", "", requests.Refused, 0},
+		"invalid":                  {422, "application/json", "", requests.Refused, 0},
 	} {
 		r := &http.Response{StatusCode: c.code, Header: http.Header{}}
 		r.Header.Set("Content-Type", c.kind)
@@ -104,9 +103,9 @@ func TestJudge(t *testing.T) {
 		require.Equal(t, c.after, after, name)
 	}
 	got, _ := judge(nil, true)
-	require.Equal(t, fair.Refused, got, "no answer in time")
+	require.Equal(t, requests.Refused, got, "no answer in time")
 	got, _ = judge(nil, false)
-	require.Equal(t, fair.Neutral, got, "the caller has ended it")
+	require.Equal(t, requests.Neutral, got, "the caller has ended it")
 }
 
 // An until is a lease that ends then.
@@ -121,13 +120,13 @@ func TestMayAct(t *testing.T) {
 		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
 		limit := NewLimit(1)
 		begin := time.Now()
-		terms := &term.Holder{}
+		terms := &requests.Holder{}
 		terms.Begin(until(begin.Add(time.Minute)), false)
 		transport := newTransport(s, 2*time.Hour, limit)
 		var all sync.WaitGroup
 		for _, method := range []string{"POST", "POST", "DELETE", "PATCH", "GET"} {
 			all.Go(func() {
-				_, err := at(term.With(t.Context(), terms), transport, method, "/"+method)
+				_, err := at(requests.WithTerm(t.Context(), terms), transport, method, "/"+method)
 				if method == "GET" || time.Since(begin) == time.Hour && err == nil {
 					require.NoError(t, err)
 					return
@@ -140,7 +139,7 @@ func TestMayAct(t *testing.T) {
 		all.Wait()
 		require.Equal(t, []string{"/POST", "/GET"}, s.paths)
 		require.Zero(t, limit.Stats().InFlight)
-		_, err := at(term.With(t.Context(), terms), newTransport(s, time.Minute, nil), "POST", "/unlimited")
+		_, err := at(requests.WithTerm(t.Context(), terms), newTransport(s, time.Minute, nil), "POST", "/unlimited")
 		require.ErrorIs(t, err, adapter.ErrNotSent)
 	})
 }
@@ -222,15 +221,15 @@ func TestCallersTimeout(t *testing.T) {
 				return ctx, cancel, nil
 			}
 		}
-		terms := term.Alone()
+		terms := requests.Alone()
 		for name, c := range map[string]struct {
 			caller   func() (context.Context, context.CancelFunc, error)
 			noAnswer bool
-			want     fair.Answer
+			want     requests.Answer
 		}{
-			"of a term":   {func() (context.Context, context.CancelFunc, error) { return terms.Request(t.Context(), time.Second-1) }, true, fair.Refused},
-			"plain":       {of(nil), false, fair.Neutral},
-			"of a budget": {of(fmt.Errorf("budget: %w", context.DeadlineExceeded)), false, fair.Neutral},
+			"of a term":   {func() (context.Context, context.CancelFunc, error) { return terms.Request(t.Context(), time.Second-1) }, true, requests.Refused},
+			"plain":       {of(nil), false, requests.Neutral},
+			"of a budget": {of(fmt.Errorf("budget: %w", context.DeadlineExceeded)), false, requests.Neutral},
 		} {
 			ctx, cancel, err := c.caller()
 			require.NoError(t, err)
@@ -239,7 +238,7 @@ func TestCallersTimeout(t *testing.T) {
 			_, err = transport.RoundTrip(r)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, c.noAnswer, errors.Is(err, term.ErrNoAnswer), name)
+			require.Equal(t, c.noAnswer, errors.Is(err, requests.ErrNoAnswer), name)
 			require.Equal(t, c.want, seen[len(seen)-1].Answer, name)
 		}
 	})

@@ -1,33 +1,4 @@
-// Package client creates the clients of a program that creates many Jobs.
-//
-//	Connect   a client for requests, and another for watches
-//	Limited   a config for further clients that share timeout and limit
-//	Separate  a config for a lease, which shares nothing
-//	Limit     the requests that a process has in flight, with turns of their owners
-//
-// # Timeout
-//
-// The timeout of a request starts when the request is sent, after it has waited for the
-// limit. The API server gets the timeout with the request, and then stops to work on it. A
-// create therefore cannot take effect later than two timeouts after it was sent. Package
-// adapter relies on this.
-//
-// # Errors
-//
-// A request whose context ends while it waits for the limit fails with
-// [adapter.ErrNotSent]. So does a change after the end of the term in its context, with
-// [adapter.ErrOutdated] too. Any other error without an answer leaves open whether the
-// request took effect.
-//
-// # Refusals
-//
-// client-go repeats a request up to ten times if the answer has the header Retry-After. The
-// clients here hide the header, so that every answer reaches the caller. [Limit] obeys it. No
-// client waits for longer than 30 s.
-//
-// A refusal concerns the owner of the request. The API server's own 429 is different: it is a
-// text, and a Status if a webhook has written it. The headers X-Kubernetes-PF-* are in both.
-package client
+package loop
 
 import (
 	"cmp"
@@ -40,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/fair"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // Clients are two clients of the same API server.
@@ -50,7 +21,7 @@ type Clients struct {
 	// Watches has neither: a timeout would end a watch.
 	Watches kubernetes.Interface
 	// Queue has the slots of Requests. It is nil without a limit.
-	Queue *fair.Queue
+	Queue *requests.Queue
 }
 
 // Connect returns the clients. The timeout must equal the timeout of [adapter.Options]; 0 is
@@ -66,22 +37,22 @@ func Connect(config *rest.Config, timeout time.Duration, limit *Limit) (c Client
 	if limit != nil {
 		c.Queue = limit.Queue
 	}
-	c.Requests, err = kubernetes.NewForConfig(binary(Limited(config, timeout, limit)))
+	c.Requests, err = kubernetes.NewForConfig(binary(LimitedConfig(config, timeout, limit)))
 	return c, err
 }
 
-// Limited returns a config of clients that have the timeout and share the limit. Watches
+// LimitedConfig returns a config of clients that have the timeout and share the limit. Watches
 // have neither. A timeout of 0 is [adapter.DefaultTimeout]; a nil limit does not limit.
-func Limited(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Config {
+func LimitedConfig(config *rest.Config, timeout time.Duration, limit *Limit) *rest.Config {
 	config, timeout = unlimited(config), cmp.Or(timeout, adapter.DefaultTimeout)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return newTransport(next, timeout, limit) })
 	return config
 }
 
-// Separate returns a config of clients that share neither connection nor limit with others,
+// SeparateConfig returns a config of clients that share neither connection nor limit with others,
 // such as for a lease, which must also be renewed during a burst. A broken connection is
 // replaced at the next request. The timeout covers all attempts of a request.
-func Separate(config *rest.Config, timeout time.Duration) *rest.Config {
+func SeparateConfig(config *rest.Config, timeout time.Duration) *rest.Config {
 	config = unlimited(config)
 	config.Timeout = timeout
 	if config.Dial == nil { // a config that has it shares no connection

@@ -1,13 +1,25 @@
-// Package fair gives the requests of many owners turns at a fixed number of slots, so that
-// an owner whose requests fail delays no other.
+// Package requests decides when a request about Jobs may be sent: in the term of a leader, and in its owner's turn.
 //
-//	New     a Queue with a number of slots
-//	Do      runs a function in a goroutine when a slot is free
-//	Wait    waits for a slot
-//	With    a context that names the owner of its requests
-//	Guard   turns the panic of a function into an error
+//	Holder    the terms of this process: from becoming the leader until its lease ends
+//	WithTerm  a context whose requests change nothing after the end of a term
+//	Timeout   a context for a request, which ends with ErrNoAnswer
+//	NewQueue  a Queue with a number of slots for the requests of many owners
+//	Do, Wait  run a function when a slot is free, or wait for one
+//	WithOwner a context that names the owner of its requests
+//	Guard     turns the panic of a function into an error
 //
-// # Rules
+// # Terms
+//
+// A process takes the lease, calls [Holder.Begin], and asks before each request, such as with [Holder.Request]. Waiting requests
+// may be sent after the end of the term: the clients of package loop ask the context of each change right before they send it. The
+// lease is an interface; package loop has that of Kubernetes.
+//
+// A lease stores a mark, which tells the next term that a term before may have skipped a number whose
+// creates fail. It is written before that, and the write that releases the lease removes it if
+// [Holder.End] says so. A term with the mark waits for twice the request timeout before its first
+// create. A lease without storage returns [ErrNoMark]: a number with refused creates blocks its owner.
+//
+// # Turns
 //
 //  1. A request in flight occupies a slot. The next slot goes to the namespace with the
 //     fewest requests in flight, and there to the owner with the fewest. Among equals, the
@@ -24,7 +36,7 @@
 //     half of the namespaces with requests, the whole process has a third less of the slots.
 //  7. A request that the API server refused because of its own load keeps its slot for one
 //     to two seconds. The whole process is slower by that slot. The owner is not congested.
-//     [Rest] waits that long, and the request may then be sent again in its slot. Retry-After
+//     [Retry] waits that long, and the request may then be sent again in its slot. Retry-After
 //     does not count here: an API server that refuses requests raises it to 32 s, and would be idle.
 //
 // A waiting request of [Queue.Do] has no goroutine.
@@ -43,8 +55,12 @@
 //	a quarter for congested owners                  TestQuarter
 //	slots of requests that hang                     TestHanging
 //	Retry-After                                     TestRetryAfter
-//	load of the API server                          TestOverload, TestRest; TestOverloadedServer in adapter/loop
+//	load of the API server                          TestOverload, TestRetry; TestOverloadedServer in adapter/loop
 //	congestion in many namespaces                   TestWidespread
 //	no goroutine for a waiting request              TestManyWait
 //	the law, with a tracker and any faults          TestLaw, TestLawOfMixtures in adapter/loop
-package fair
+//	a term ends for good, also if the lease is taken again   TestTerms
+//	what the mark says                              TestMark
+//	a request has a deadline of its own             TestRequest
+//	the term of a context                           TestWithTerm; TestMayAct in adapter/loop
+package requests

@@ -1,4 +1,4 @@
-package fair
+package requests
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const (
 	Overloaded // the API server refused the request because of its own load
 )
 
-// A Queue lets requests wait for slots. The zero value is not ready; use [New].
+// A Queue lets requests wait for slots. The zero value is not ready; use [NewQueue].
 type Queue struct {
 	slots int
 
@@ -81,8 +81,8 @@ type owner struct {
 	since   time.Time // of the last answer
 }
 
-// New returns a queue with n slots. If n < 1, it has a single slot.
-func New(n int) *Queue {
+// NewQueue returns a queue with n slots. If n < 1, it has a single slot.
+func NewQueue(n int) *Queue {
 	q := &Queue{slots: max(1, n), owners: map[Owner]*owner{}}
 	for i := range q.lanes {
 		q.lanes[i].namespaces = map[string]*namespace{}
@@ -108,7 +108,7 @@ type Slot struct {
 // returns. Requests of f that use its context share the slot. If ctx ends first, f is called
 // without a slot. A nil queue has a slot for every request.
 func (q *Queue) Do(ctx context.Context, o Owner, f func(context.Context)) {
-	if ctx = With(ctx, o); q == nil {
+	if ctx = WithOwner(ctx, o); q == nil {
 		go f(ctx)
 		return
 	}
@@ -172,12 +172,12 @@ type (
 	ownerKey struct{}
 )
 
-// With returns a context for the requests of an owner.
-func With(ctx context.Context, o Owner) context.Context {
+// WithOwner returns a context for the requests of an owner.
+func WithOwner(ctx context.Context, o Owner) context.Context {
 	return context.WithValue(ctx, ownerKey{}, o)
 }
 
-// OwnerOf returns the owner that With has set, or the zero value.
+// OwnerOf returns the owner that WithOwner has set, or the zero value.
 func OwnerOf(ctx context.Context) Owner {
 	o, _ := ctx.Value(ownerKey{}).(Owner)
 	return o
@@ -278,9 +278,9 @@ func (s *Slot) Free() {
 // sent again together.
 func rest() time.Duration { return pause + rand.N(pause) }
 
-// Rest waits in the context's slot if its last request was refused because of the API server's
+// Retry waits in the context's slot if its last request was refused because of the API server's
 // load. It reports whether that request may be sent again.
-func Rest(ctx context.Context) bool {
+func Retry(ctx context.Context) bool {
 	s, ok := ctx.Value(slotKey{}).(*Slot)
 	if !ok || s.last != Overloaded {
 		return false

@@ -1,17 +1,4 @@
-// Package kube has the lease of Kubernetes, for package term.
-//
-//	lease, err := kube.Connect(config, "shop", "shop-controller", 0)
-//	err = lease.Keep(ctx, func(ctx context.Context) error { return act(ctx, lease.Holder) })
-//
-// Its mark is an annotation of the lease.
-//
-// # Tests
-//
-//	one process after another              TestLeadOneAfterAnother, TestLeadWaiting
-//	a process that was stopped             TestStoppedProcess, TestTakenAgain
-//	an elector of another library          TestLock
-//	the mark                               TestMark
-package kube
+package loop
 
 import (
 	"cmp"
@@ -27,8 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/scaledjob/scaledjob/adapter/client"
-	"github.com/scaledjob/scaledjob/adapter/term"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
 // ErrLost is the error of [Lease.Lead] if the lease could not be renewed in time. The
@@ -37,7 +23,7 @@ var ErrLost = errors.New("the lease is lost")
 
 // A Lease lets a single process act at a time. Its holder has the terms.
 type Lease struct {
-	*term.Holder
+	*requests.Holder
 	// Client should have connections of its own, so that nothing delays a renewal, and
 	// a timeout of [Lease.Timeout].
 	Client    coordination.LeasesGetter
@@ -54,15 +40,15 @@ type Lease struct {
 	Log      *slog.Logger
 }
 
-// Connect returns the lease of that name for this start of the process, with a connection of
+// NewLease returns the lease of that name for this start of the process, with a connection of
 // its own. A duration of 0 is 15 s.
-func Connect(config *rest.Config, namespace, name string, duration time.Duration) (Lease, error) {
+func NewLease(config *rest.Config, namespace, name string, duration time.Duration) (Lease, error) {
 	l := Lease{
-		Holder: &term.Holder{}, Namespace: namespace, Name: name, Identity: NewIdentity(),
+		Holder: &requests.Holder{}, Namespace: namespace, Name: name, Identity: NewIdentity(),
 		Duration: cmp.Or(duration, 15*time.Second), Log: slog.Default(),
 	}
 	var err error
-	l.Client, err = coordination.NewForConfig(client.Separate(config, l.Timeout()))
+	l.Client, err = coordination.NewForConfig(SeparateConfig(config, l.Timeout()))
 	return l, err
 }
 
@@ -81,10 +67,10 @@ func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
 // term describes. When act has returned, Lead releases the lease, so that the
 // next process need not wait until it expires. Lead returns the error of act, else nil if
 // ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once, and
-// the Holder should be [term.Alone].
+// the Holder should be [requests.Alone].
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
 	if l.Client == nil {
-		return act(term.With(ctx, l.Holder))
+		return act(requests.WithTerm(ctx, l.Holder))
 	}
 	lock := l.lock()
 	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -100,7 +86,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 				leading, cancel := context.WithCancel(leading)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)()
-				acted <- act(term.With(leading, lock.of.Holder))
+				acted <- act(requests.WithTerm(leading, lock.of.Holder))
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader:      func(identity string) { l.Log.Info("the lease is held", "by", identity) },
@@ -152,7 +138,7 @@ func NewIdentity() string {
 }
 
 func (l Lease) lock() *lock {
-	l.Holder = cmp.Or(l.Holder, &term.Holder{})
+	l.Holder = cmp.Or(l.Holder, &requests.Holder{})
 	l.Identity = cmp.Or(l.Identity, NewIdentity())
 	return &lock{of: l}
 }
