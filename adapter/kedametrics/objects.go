@@ -28,7 +28,12 @@ const (
 	Plural = "readingtargets"
 )
 
-// Files holds the definition of [Kind], as YAML.
+// CRD is the definition of [Kind], as YAML.
+//
+//go:embed crd/readingtargets.yaml
+var CRD []byte
+
+// Files holds CRD as a file.
 //
 //go:embed crd/readingtargets.yaml
 var Files embed.FS
