@@ -95,7 +95,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Plan) (r kedaReport) 
 		}
 		sum += int64(s.Current)
 	}
-	number := []operation{{"test", "/metadata/resourceVersion", o.current.GetResourceVersion()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
+	number := []operation{{"test", "/metadata/generation", o.current.GetGeneration()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
 	if err := o.patch(ctx, number); err != nil {
 		return r.fail(notReady(reasonNotStored, "spec.replicas: "+err.Error()))
 	}

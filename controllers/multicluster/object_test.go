@@ -81,11 +81,12 @@ func testObject(t *testing.T, annotations, spec string, test func(*testing.T, *f
 		require.NoError(t, yaml.Unmarshal([]byte(`
 apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
-metadata: {name: web, namespace: shop, uid: u1, resourceVersion: "1", finalizers: [`+finalizerObject+`], annotations: {`+annotations+`}}
+metadata: {name: web, namespace: shop, uid: u1, finalizers: [`+finalizerObject+`], annotations: {`+annotations+`}}
 spec:
   scaledObjectSpec:
     scaleTargetRef: {name: web}
 `+spec), &u.Object))
+		u.SetGeneration(7)
 		f := &fixture{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), hub: kube.NewClientset(), on: map[string]*workload{}}
 		log := slog.New(slog.DiscardHandler)
 		c := &controller{options: newOptions(), log: log, home: "home", recorder: events.NewFakeRecorder(1000)}
@@ -309,6 +310,21 @@ func TestObjectWithoutKEDA(t *testing.T) {
 		_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Update(t.Context(), scaled, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		ready("False ScaledObjectNotOurs", "belongs to somebody else")
+	})
+}
+
+// A number that somebody has written meanwhile stays.
+func TestObjectAdoptsOnce(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		u := f.stored(t)
+		u.SetGeneration(8)
+		require.NoError(t, unstructured.SetNestedField(u.Object, int64(5), "spec", "replicas"))
+		_, err := f.home.Resource(api.Objects).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		f.poll(t.Context())
+		require.EqualValues(t, 5, f.stored(t).Object["spec"].(map[string]any)["replicas"])
+		f.observe(t)
+		require.Equal(t, 5, f.after(t, time.Minute))
 	})
 }
 

@@ -175,8 +175,7 @@ func (s *stand) scales(t *testing.T) {
 	become(0, 0, 0)
 	become(10, 4, 6)
 
-	s.operator.Stop()
-	ready("Unknown FailedGetExternalMetric")
+	s.operator.Stop() // the HorizontalPodAutoscaler waits a minute for its answer
 	q.waiting("queue", 5)
 	q.stays(3*time.Second, func(t require.TestingT) {
 		require.Equal(t, []int{4, 6}, []int{q.replicas(t, one, "nginx"), q.replicas(t, two, "nginx")})
