@@ -20,7 +20,10 @@ func (d *decider) takeUp() {
 			unanswered++
 		}
 	}
-	room := d.room(maxRequested, requestPrefix)
+	room := 0
+	if len(d.requests) > 0 {
+		room = d.room(maxRequested, requestPrefix)
+	}
 	for _, r := range d.requests {
 		if settled := listed[r.Tag] || d.answered[r.Tag]; settled || room <= 0 || unanswered >= maxUnanswered {
 			continue
@@ -31,9 +34,11 @@ func (d *decider) takeUp() {
 			room--
 		}
 	}
-	for _, r := range d.follow(d.room(min(int(d.policy.MaxWaiting), 2*maxRequested), "")) {
-		if !listed[r.Tag] {
-			add(r)
+	if len(d.observation.Upstreams) > 0 {
+		for _, r := range d.follow(d.room(min(int(d.policy.MaxWaiting), 2*maxRequested), "")) {
+			if !listed[r.Tag] {
+				add(r)
+			}
 		}
 	}
 	slices.SortFunc(c.Pending, byDue)
