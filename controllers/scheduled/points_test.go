@@ -22,6 +22,7 @@ func TestForeignJobs(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.now = func() time.Time { return at }
 	w.restart()
+	w.sees()
 	w.reconciles()
 	w.finishes(batchv1.JobFailed)
 	at = at.Add(time.Minute)
