@@ -55,13 +55,14 @@ func (b Backfill) Plan(policy Policy, begin time.Time, progress Progress, now ti
 		unfinished = together
 	}
 	span := interval.Span{After: b.From.Add(-1), Until: b.To.Add(-1)}
-	if until, ok := line.lastDue(earliest(span.Until, progress.RequestedAt)); ok {
+	until, ok := line.lastDue(earliest(span.Until, progress.RequestedAt))
+	if ok {
 		plan.Runs = line.count(interval.Span{After: span.After, Until: until}, limit)
 	}
 	plan.Later = line.count(span, limit) - plan.Runs
 	t, ok := line.next(latest(span.After, progress.Last))
 	for ; ok && int64(len(plan.Requests)) < min(unfinished, plan.Runs-progress.Done); t, ok = line.next(t) {
-		if line.occurrence(t).Due().After(now) {
+		if t.After(until) || line.occurrence(t).Due().After(now) { // the schedule may have changed
 			break
 		}
 		plan.Requests = append(plan.Requests, Request{ID: progress.ID + "/" + t.UTC().Format(time.RFC3339Nano), Occurrence: t})

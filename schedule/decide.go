@@ -76,9 +76,12 @@ func Decide(policy Policy, observation Observation, checkpoint Checkpoint) Decis
 	if !d.JobsUnknown {
 		d.cancel()
 		d.replace()
-		d.start()
 	}
 	d.prune()
+	if !d.JobsUnknown {
+		d.start()
+		d.fit()
+	}
 	d.tellMissed()
 	d.forgetRequested()
 	return d.decision()

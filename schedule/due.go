@@ -21,12 +21,12 @@ func (d *decider) becomeDue() {
 		c.Due = plus(c.Due, d.line.count(in, math.MaxInt64))
 		d.enqueue(in, keep, reason)
 	}
+	d.discard(DeadlineExceeded, func(r Run) bool { return !r.due().After(d.lastLate()) })
 	excess := c.PendingScheduled() - keep
 	d.discard(reason, func(Run) bool {
 		excess--
 		return excess >= 0
 	})
-	d.discard(DeadlineExceeded, func(r Run) bool { return !r.due().After(d.lastLate()) })
 }
 
 // enqueue lets the runs of the latest occurrences in a span wait, and misses the others.
@@ -169,7 +169,7 @@ func (d *decider) firstReason(busy bool, reason Reason) Reason {
 // missIn misses n runs of a span, which are of its first occurrences.
 func (d *decider) missIn(in interval.Span, reason Reason, n int64) {
 	var busy int64
-	if until, ok := d.line.lastDue(d.busyUntil); ok {
+	if until, ok := d.line.lastDue(d.busyUntil); ok && !d.busyUntil.IsZero() {
 		in.Until = earliest(in.Until, until)
 		busy = min(n, d.line.count(in, math.MaxInt64))
 	}

@@ -8,35 +8,48 @@ import (
 // takeUp is rule 4. Requests and completions are taken up as far as there is room; the others wait
 // where they are.
 func (d *decider) takeUp() {
+	unanswered := 0
+	for _, r := range d.Checkpoint.Completed {
+		if d.unanswered(r.Tag) {
+			unanswered++
+		}
+	}
+	for added := -1; added != 0; { // they take less room than is kept for them
+		before := len(d.Checkpoint.Pending)
+		d.takeUpSome(&unanswered)
+		added = len(d.Checkpoint.Pending) - before
+	}
+	slices.SortFunc(d.Checkpoint.Pending, byDue)
+}
+
+func (d *decider) takeUpSome(unanswered *int) {
 	c, cancelled := &d.Checkpoint, d.observation.Cancelled
 	listed := tagsOf(slices.Concat(c.PendingDeletion, c.Requested), c.Pending, c.Running, c.Completed)
 	add := func(r Run) {
 		listed[r.Tag] = true
 		c.Pending = append(c.Pending, r)
 	}
-	unanswered := 0
-	for _, r := range c.Completed {
-		if d.unanswered(r.Tag) {
-			unanswered++
-		}
+	room := 0
+	if len(d.requests) > 0 {
+		room = d.room(maxRequested, requestPrefix)
 	}
-	room := d.room(maxRequested, requestPrefix)
 	for _, r := range d.requests {
-		if settled := listed[r.Tag] || d.answered[r.Tag]; settled || room <= 0 || unanswered >= maxUnanswered {
+		if settled := listed[r.Tag] || d.answered[r.Tag]; settled || room <= 0 || *unanswered >= maxUnanswered {
 			continue
 		}
 		add(r)
-		unanswered++
+		*unanswered++
 		if !slices.Contains(cancelled, r.Tag) {
 			room--
 		}
 	}
-	for _, r := range d.follow(d.room(min(int(d.policy.MaxWaiting), 2*maxRequested), "")) {
-		if !listed[r.Tag] {
-			add(r)
+	if len(d.observation.Upstreams) > 0 {
+		for _, r := range d.follow(d.room(min(int(d.policy.MaxWaiting), 2*maxRequested), "")) {
+			if !listed[r.Tag] {
+				add(r)
+			}
 		}
 	}
-	slices.SortFunc(c.Pending, byDue)
 }
 
 // room returns how many of at most n requested runs of a kind may be added. A waiting run that

@@ -71,8 +71,14 @@ func (d *decider) start() {
 	if d.single() {
 		starts = d.first(starts)
 	}
-	for _, i := range starts {
-		d.Start = append(d.Start, d.try(&c.Pending[i]))
+	for len(starts) > 0 {
+		for _, i := range starts {
+			d.Start = append(d.Start, d.try(&c.Pending[i]))
+		}
+		starts = nil
+		if d.Held == StateFull && !d.single() { // they took less room than was kept for them
+			starts, d.Held = d.startable()
+		}
 	}
 	d.wait(plus(c.Tries, 1))
 }
@@ -144,7 +150,7 @@ func (d *decider) startable() (fresh []int, held Reason) {
 		return room < 0
 	})
 	fits := d.fits(len(fresh))
-	if len(d.Checkpoint.Running)+len(d.Checkpoint.PendingDeletion) == 0 {
+	if !d.active() && len(d.Checkpoint.PendingDeletion) == 0 {
 		fits = max(fits, min(1, len(fresh)))
 	}
 	if fits < len(fresh) {

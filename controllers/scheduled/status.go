@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,6 +188,7 @@ func (c *controller) tellForeign(s *scheduledJob, jobs []batchv1.Job) {
 			recent++
 		}
 	}
+	slices.SortFunc(jobs, func(a, b batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })
 	for _, j := range jobs {
 		at, isTold := told[j.UID]
 		if !isTold && recent >= foreignPerHour {
