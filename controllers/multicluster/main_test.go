@@ -223,7 +223,7 @@ func TestReady(t *testing.T) {
 		"Unknown JobsUnknown":           {plan: decided(read, scaling.RuleJobsUnknown)},
 		"False CapacityHeldByStuckJobs": {plan: held},
 		"False AllMembersExcluded":      {plan: excluded},
-		"False KEDAJobCreateFailed":     {plan: held, refused: errors.New("a")},
+		"False JobCreateFailed":         {plan: held, refused: errors.New("a")},
 		"False TriggerError":            {unread: errors.New("a")},
 		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.RuleStrategy)},
 	} {

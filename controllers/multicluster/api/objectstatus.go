@@ -29,6 +29,7 @@ type ObjectMemberStatus struct {
 	ID                      string          `json:"id,omitempty"`
 	LastScalingProgressTime time.Time       `json:"lastScalingProgressTime,omitzero"` // when CurrentReplicas last changed
 	LastStatusChangeTime    time.Time       `json:"lastStatusChangeTime,omitzero"`    // when State last changed
+	Problem                 *MemberProblem  `json:"problem,omitempty"`
 	Reason                  replicas.Reason `json:"reason,omitempty"`
 	Replicas                int32           `json:"replicas"` // status.replicas of the workload, as last read
 	State                   MemberState     `json:"state"`
