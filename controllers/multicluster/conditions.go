@@ -176,7 +176,7 @@ func described(description string, p *api.MemberProblem) string {
 const healthy = "Cluster is healthy"
 
 // excluded words which members get no Jobs, and why, if there are some.
-func excluded(members []jobs.MemberPlan) string {
+func excluded(members []jobs.MemberDecision) string {
 	var names []string
 	for i := range members {
 		if m := &members[i]; m.Excluded != "" && m.Excluded != jobs.ReasonNotListed {

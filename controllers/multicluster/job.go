@@ -206,7 +206,7 @@ var notStarting = []jobs.Reason{jobs.ReasonNotStarting, jobs.ReasonProbing, jobs
 
 // leavesOut reports whether a member gets no Jobs for that reason.
 func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
-	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == reason })
+	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == reason })
 }
 
 // waits reports whether a member was to create Jobs, and created none without an error:
@@ -227,14 +227,14 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	if o.invalid = j.members.allowed(j.current.GetNamespace(), j.namespaces()); o.invalid != nil {
 		return // a member has been registered since
 	}
-	state := jobs.State{
+	state := jobs.Observation{
 		Metrics: j.reading.Metrics, Clusters: observation.Clusters, Checkpoint: j.checkpoint,
 		Shared: j.taints.merge(j.current.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())
 	policy := j.config.Policy
 	o.failing = j.slowDown(&policy, observation.Clusters, j.reading.Metrics, now)
-	o.plan = jobs.Plan(policy, state)
+	o.plan = jobs.Decide(policy, state)
 	j.taints.merge(j.current.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
 	o.cutOff, o.away = j.members.CutOff(), observation.Problems
 	j.checkpoint = o.plan.Checkpoint

@@ -230,17 +230,17 @@ func TestReady(t *testing.T) {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
-	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
+	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberDecision{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
 	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (not since the start: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
 		"True Ready":               {},
 		"False SpecCheckFailed":    {invalid: errors.New("a")},
 		"False CheckpointVersion":  {unusable: errors.New("a")},
 		"False StatusNotWritten":   {unstored: errors.New("a")},
-		"False NoMembers":          {plan: replicas.Plan{Reason: replicas.ReasonNoMembers}},
-		"False AllMembersExcluded": {plan: replicas.Plan{Reason: replicas.ReasonAllExcluded}},
+		"False NoMembers":          {plan: replicas.Decision{Reason: replicas.ReasonNoMembers}},
+		"False AllMembersExcluded": {plan: replicas.Decision{Reason: replicas.ReasonAllExcluded}},
 		"False ScaleFailed":        {reports: []member.ScaleReport{{Err: errors.New("a")}}},
-		"Unknown AtMax":            {plan: replicas.Plan{Reason: replicas.ReasonAtMax}},
+		"Unknown AtMax":            {plan: replicas.Decision{Reason: replicas.ReasonAtMax}},
 		"False KEDAMissing":        {keda: kedaReport{}.fail(notReady(reasonKEDAMissing, "a"))},
 	} {
 		c := o.ready()

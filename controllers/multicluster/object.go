@@ -107,7 +107,7 @@ type objectOutcome struct {
 	unstored error // why the checkpoint was not stored
 	cutOff   error // why no member answers
 	clusters []replicas.Cluster
-	plan     replicas.Plan
+	plan     replicas.Decision
 	unseen   map[string]error // why members could not be read
 	reports  []member.ScaleReport
 	keda     kedaReport
@@ -171,11 +171,11 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	}
 	out.clusters, out.unseen, out.cutOff = clusters, unseen, o.members.CutOff()
 	originals, added := o.originals(clusters)
-	observed := replicas.State{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
+	observed := replicas.Observation{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
 	if !o.config.Frozen {
 		observed.Replicas = o.config.Replicas
 	}
-	out.plan = replicas.NewPlan(o.config.Policy, observed)
+	out.plan = replicas.Decide(o.config.Policy, observed)
 	if out.unstored = o.store(ctx, out, originals, added); out.unstored != nil {
 		return
 	}

@@ -68,7 +68,7 @@ func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time)
 	return s
 }
 
-func memberStatus(m *jobs.MemberPlan) JobMemberStatus {
+func memberStatus(m *jobs.MemberDecision) JobMemberStatus {
 	s := JobMemberStatus{
 		RunningJobs: m.Jobs.Running, PendingJobs: m.Jobs.Pending, StuckJobs: m.Jobs.Stuck,
 		LostJobs:    m.Lost,

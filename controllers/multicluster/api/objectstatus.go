@@ -37,7 +37,7 @@ type ObjectMemberStatus struct {
 
 // NewObjectStatus returns the status of the plan for the object of that name, and of the clusters from which it was made.
 // Times of the previous status are kept if nothing has changed.
-func NewObjectStatus(name string, plan replicas.Plan, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
+func NewObjectStatus(name string, plan replicas.Decision, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),
 		Selector:              "kedify-agent-distributedscaledobject=" + member.LabelValue(name),
