@@ -246,7 +246,7 @@ func TestObjectStatus(t *testing.T) {
 	}`, strings.TrimSpace(string(data)))
 	require.Equal(t, status, NewObjectStatus("nginx", plan, s.Clusters, status, at(40)), "later, but nothing changed")
 	s.Checkpoint, s.Now = plan.Checkpoint, at(0).Add(time.Hour)
-	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.NewPlan(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
+	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.Decide(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
 }
 
 // Each reason of a member has a state.

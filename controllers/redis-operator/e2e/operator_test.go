@@ -228,7 +228,8 @@ func (s *stand) fails(t *testing.T) {
 		sj.Spec.JobTemplate.Spec.Template.Annotations = map[string]string{works: "1h"}
 	})
 	p.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Len(t, p.active(t), 1)
+		jobs := p.jobs(t)
+		require.Equal(t, int32(1), jobs[len(jobs)-1].Status.Active, "the Job of the new spec runs")
 		require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
 		require.Nil(t, p.get(t, "consumer").Status.Failures)
 	})

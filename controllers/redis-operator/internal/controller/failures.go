@@ -29,7 +29,7 @@ func remembered(f *v1.FailureStatus) (c adapter.FailureCheckpoint) {
 // remember takes the checkpoint of a plan over, and why it slows down creates.
 func (o *outcome) remember(plan adapter.Plan) {
 	for _, h := range plan.Holds {
-		if h.Rule == adapter.RuleFailureBackoff {
+		if h.Reason == adapter.FailingJobs {
 			o.failing = h.Text
 		}
 	}
