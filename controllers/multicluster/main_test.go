@@ -280,7 +280,7 @@ func TestEvents(t *testing.T) {
 	require.Empty(t, reasons(hard, hard))
 	scoped := status(api.JobMemberStatus{State: api.Ready, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
 	require.Equal(t, []string{"Normal Ready", "Normal MemberReady", "Warning MemberWorkloadTainted"}, reasons(hard, scoped))
-	require.Equal(t, []string{"Normal KEDAJobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
+	require.Equal(t, []string{"Normal JobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
 		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2}, Duplicates: 3}))
 }
 
