@@ -99,31 +99,24 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	return create, hold, c
 }
 
-// count takes over the Jobs that have finished since the last poll. The failures of a poll count once.
+// count takes over the Jobs that have finished since the last poll. The failures of a poll count
+// once; those of Jobs of another revision do not.
 func (b FailureBackoff) count(c FailureCheckpoint, o FailureObservation) FailureCheckpoint {
-	before, failed := c.Counted, time.Time{}
-	latest := func(phase Phase) (last time.Time) {
-		for i := range o.Jobs {
-			if j := &o.Jobs[i]; j.Phase == phase && j.Finished.After(last) {
-				last = j.Finished.UTC()
-			}
+	var failed time.Time
+	for i := range o.Jobs {
+		if j := &o.Jobs[i]; j.Phase == Succeeded && j.Finished.After(c.Counted) {
+			c.Failures, c.Longest, c.Until, c.Counted = 0, 0, time.Time{}, j.Finished.UTC()
 		}
-		return last
 	}
-	if succeeded := latest(Succeeded); succeeded.After(before) {
-		c.Failures, c.Longest, c.Until, before = 0, 0, time.Time{}, succeeded
-	}
-	if failed = latest(Failed); failed.After(before) {
-		for i := range o.Jobs {
-			if j := &o.Jobs[i]; j.Phase == Failed && j.Finished.After(before) {
-				c.Longest = max(c.Longest, j.Finished.Sub(j.Created))
-			}
+	for i := range o.Jobs {
+		if j := &o.Jobs[i]; j.Phase == Failed && j.Revision == o.Revision && j.Finished.After(c.Counted) {
+			c.Longest, failed = max(c.Longest, j.Finished.Sub(j.Created)), later(failed, j.Finished)
 		}
-		c.Until = later(failed.Add(b.delay(c.Failures)), o.Now.Add(b.Interval)).UTC()
+	}
+	if !failed.IsZero() {
+		c.Until, c.Counted = later(failed.Add(b.delay(c.Failures)), o.Now.Add(b.Interval)).UTC(), failed.UTC()
 		c.Failures++
-		before = failed
 	}
-	c.Counted = before
 	return c
 }
 

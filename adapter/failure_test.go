@@ -55,7 +55,7 @@ func (f *failingOwner) play(t *testing.T, from, until int) {
 		f.checkpoint = FailureCheckpoint{}
 		require.NoError(t, json.Unmarshal(stored, &f.checkpoint))
 		for range create {
-			f.jobs = append(f.jobs, Job{Name: fmt.Sprint(len(f.jobs)), Created: now})
+			f.jobs = append(f.jobs, Job{Name: fmt.Sprint(len(f.jobs)), Created: now, Revision: f.revision})
 			f.created = append(f.created, second)
 		}
 	}

@@ -289,10 +289,10 @@ func (p Placement) Settings() Settings {
 	return s
 }
 
-// Decide calls [jobs.Plan].
+// Decide calls [jobs.Decide].
 func (p Placement) Decide(o Observation) Decision {
 	checkpoint, _ := o.Checkpoint.(jobs.Checkpoint)
-	d := jobs.Plan(p.Policy, jobs.State{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
+	d := jobs.Decide(p.Policy, jobs.Observation{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
 	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
 	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
 		if !deletion.Deferred {

@@ -6,7 +6,7 @@
 //	Clusters.Observe        -> jobs.Cluster
 //	Clusters.Apply          <- jobs.Decision
 //	ObserveReplicas         -> replicas.Cluster
-//	Scale                   <- replicas.Plan
+//	Scale                   <- replicas.Decision
 //	PodOverrides            the differences of a member's pods
 //
 // The owners of the Jobs are in another cluster, the hub, and may be of any kind.

@@ -53,7 +53,7 @@ func Example() {
 	var checkpoint jobs.Checkpoint
 	poll := func() jobs.Decision {
 		seen := all.Observe(target.Owner.UID)
-		plan := jobs.Plan(policy, jobs.State{
+		plan := jobs.Decide(policy, jobs.Observation{
 			Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
 			Clusters: seen.Clusters, Checkpoint: checkpoint, Now: time.Now(),
 		})

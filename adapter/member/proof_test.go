@@ -124,7 +124,7 @@ func TestShareOfBound(t *testing.T) {
 			uid := owners[random.IntN(len(owners))]
 			w.seen = w.all.Observe(uid)
 			had, free := len(w.seen.Clusters[0].Jobs), most-len(w.jobs("a"))
-			w.decided = jobs.Plan(w.policy, jobs.State{Metrics: demand(1 + random.Int64N(1000)), Clusters: w.seen.Clusters})
+			w.decided = jobs.Decide(w.policy, jobs.Observation{Metrics: demand(1 + random.Int64N(1000)), Clusters: w.seen.Clusters})
 			w.apply()
 			all := len(w.jobs("a"))
 			w.eventually("all are shown", func() bool {

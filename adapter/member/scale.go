@@ -166,7 +166,7 @@ type ScaleReport struct {
 // Scale writes the replicas of the plan, on all members at once, and returns a report
 // for each member to write to. Each takes as long as in ObserveReplicas at most. The
 // present scale is overwritten: the next plan corrects what that changes.
-func (all *Clusters) Scale(ctx context.Context, w Workload, plan replicas.Plan) []ScaleReport {
+func (all *Clusters) Scale(ctx context.Context, w Workload, plan replicas.Decision) []ScaleReport {
 	shares := slices.DeleteFunc(slices.Clone(plan.Shares), func(s replicas.Share) bool { return !s.Write })
 	members := map[string]*Cluster{}
 	for _, c := range all.list() {

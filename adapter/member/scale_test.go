@@ -148,11 +148,11 @@ func newPolls(t *testing.T, o member.Options) *polls {
 }
 
 // step observes, plans and writes. The checkpoint goes through JSON.
-func (p *polls) step(total int32) (replicas.Plan, map[string]error) {
+func (p *polls) step(total int32) (replicas.Decision, map[string]error) {
 	p.Helper()
 	p.poll.Members = p.policy.Members
 	clusters, errs := p.all.ObserveReplicas(p.Context(), p.workload, p.poll)
-	plan := replicas.NewPlan(p.policy, replicas.State{Replicas: &total, Clusters: clusters, Checkpoint: p.poll.Checkpoint, Now: p.now})
+	plan := replicas.Decide(p.policy, replicas.Observation{Replicas: &total, Clusters: clusters, Checkpoint: p.poll.Checkpoint, Now: p.now})
 	p.poll.Reports = p.all.Scale(p.Context(), p.workload, plan)
 	data, err := json.Marshal(plan.Checkpoint)
 	require.NoError(p, err)
@@ -281,7 +281,7 @@ func TestNoScale(t *testing.T) {
 	clusters, errs := all.ObserveReplicas(t.Context(), w, member.ReplicasPoll{})
 	require.Equal(t, replicas.ReasonWorkloadMissing, clusters[0].Problem)
 	require.ErrorContains(t, errs["a"], "Robot")
-	reports := all.Scale(t.Context(), w, replicas.Plan{Shares: []replicas.Share{{Name: "a", Write: true}, {Name: "b", Write: true}, {Name: "c"}}})
+	reports := all.Scale(t.Context(), w, replicas.Decision{Shares: []replicas.Share{{Name: "a", Write: true}, {Name: "b", Write: true}, {Name: "c"}}})
 	require.Len(t, reports, 2)
 	require.ErrorContains(t, reports[0].Err, "Robot")
 	require.EqualError(t, reports[1].Err, "it is not registered")
@@ -312,7 +312,7 @@ func TestNotAsked(t *testing.T) {
 	asked := deployments["a"].asked
 	require.Error(t, read())
 	require.Equal(t, asked, deployments["a"].asked)
-	plan := replicas.Plan{Shares: []replicas.Share{{Name: "a", Next: 3, Write: true}, {Name: "b", Next: 3, Write: true}}}
+	plan := replicas.Decision{Shares: []replicas.Share{{Name: "a", Next: 3, Write: true}, {Name: "b", Next: 3, Write: true}}}
 	reports := all.Scale(t.Context(), w, plan)
 	require.ErrorContains(t, reports[0].Err, "member a is unreachable: ")
 	require.NoError(t, reports[1].Err)
@@ -347,7 +347,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 		}
 	}
 	p.deployments["a"].replicas = 10
-	var plan replicas.Plan
+	var plan replicas.Decision
 	for range 20 {
 		follow()
 		plan, _ = p.step(10)

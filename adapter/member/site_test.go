@@ -325,7 +325,7 @@ func (w *world) shown(n int) {
 // plan observes and plans, so that the failures so far are told.
 func (w *world) plan() (jobs.Decision, []jobs.Cluster) {
 	w.seen = w.all.Observe(owner)
-	w.decided = jobs.Plan(w.policy, jobs.State{
+	w.decided = jobs.Decide(w.policy, jobs.Observation{
 		Metrics: demand(w.demand), Clusters: w.seen.Clusters, Checkpoint: w.checkpoint, Now: time.Now(),
 	})
 	w.checkpoint = w.decided.Checkpoint

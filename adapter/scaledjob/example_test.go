@@ -109,14 +109,14 @@ func ExamplePollResult() {
 	second := poll.Conditions(first, 1, noon.Add(time.Minute))
 	fmt.Println(len(poll.Events(first, second)), "events")
 	// Output:
-	// Ready False KEDAJobCreateFailed
+	// Ready False JobCreateFailed
 	// Active True ScalerActive
-	// JobsCreated False KEDAJobCreateFailed
+	// JobsCreated False JobCreateFailed
 	// JobsDeleted True Succeeding
 	// TriggersRead True Succeeding
 	// Paused False ScaledJobUnpaused
-	// Warning KEDAJobCreateFailed created 5 of 7 Jobs: exceeded quota
+	// Warning JobCreateFailed created 5 of 7 Jobs: exceeded quota
 	// Normal ScaledJobActive Active triggers: 1 of 1
-	// Normal KEDAJobsCreated Created 5 Jobs
+	// Normal JobsCreated Created 5 Jobs
 	// 0 events
 }

@@ -33,7 +33,7 @@ const (
 	ReasonInvalid       = "ScaledJobCheckFailed" // Config returned an error
 	ReasonTriggers      = "TriggerError"         // no trigger could be read
 	ReasonSomeTriggers  = "PartialTriggerError"  // some triggers could not be read
-	ReasonCreateFailed  = "KEDAJobCreateFailed"
+	ReasonCreateFailed  = "JobCreateFailed"      // with AsKEDA, KEDA stands before it, and before the two below
 	ReasonDeleteFailed  = "JobDeleteFailed"
 	ReasonJobsUnknown   = "JobsUnknown" // not listed, or the cache has not synced
 	ReasonSucceeding    = "Succeeding"  // of ConditionTriggersRead, ConditionJobsCreated and ConditionJobsDeleted
@@ -42,10 +42,10 @@ const (
 	ReasonUnknown       = "UnknownState"
 	ReasonPaused        = "ScaledJobPaused"
 	ReasonUnpaused      = "ScaledJobUnpaused"
-	ReasonTriggerFailed = "KEDAScalerFailed" // of an event about ReasonTriggers or ReasonSomeTriggers
-	ReasonWentActive    = "ScaledJobActive"  // of an event
+	ReasonTriggerFailed = "ScalerFailed"    // of an event about ReasonTriggers or ReasonSomeTriggers
+	ReasonWentActive    = "ScaledJobActive" // of an event
 	ReasonWentInactive  = "ScaledJobInactive"
-	ReasonCreated       = "KEDAJobsCreated"
+	ReasonCreated       = "JobsCreated"
 	ReasonRolledOut     = "ScaledJobRolloutCleanupCompleted"
 )
 
@@ -59,6 +59,18 @@ type PollResult struct {
 	Unread   error  // why metrics could not be read
 	Warning  string // of a ScaledJob that is ready
 	Applied  error  // the error of Apply; an [adapter.ErrOutdated] is no failure
+	AsKEDA   bool   // reasons that name KEDA are KEDA's, for programs that stand for its operator
+}
+
+// named returns a reason as KEDA's operator has it, if AsKEDA is set.
+func (p *PollResult) named(reason string) string {
+	switch reason {
+	case ReasonCreateFailed, ReasonTriggerFailed, ReasonCreated:
+		if p.AsKEDA {
+			return "KEDA" + reason
+		}
+	}
+	return reason
 }
 
 // Conditions returns the conditions before with new values of all types above. Each has the generation
@@ -129,7 +141,7 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 func (p *PollResult) facts() []metav1.Condition {
 	creates, deletes := adapter.Failures(p.Applied)
 	return []metav1.Condition{
-		p.requests(ConditionJobsCreated, ReasonCreateFailed, creates, createHolds),
+		p.requests(ConditionJobsCreated, p.named(ReasonCreateFailed), creates, createHolds),
 		p.requests(ConditionJobsDeleted, ReasonDeleteFailed, deletes, deleteHolds),
 		p.triggers(),
 	}
@@ -234,11 +246,13 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 		case (was == nil || was.Reason == "") && kind != ConditionReady && is.Status != metav1.ConditionTrue: // KEDA's has no reason at first
 		case is.Reason == ReasonUnknown: // the event of Ready has the reason
 		default:
-			all = append(all, transition(is))
+			e := transition(is)
+			e.Reason = p.named(e.Reason)
+			all = append(all, e)
 		}
 	}
 	if n := p.Result.Created; n > 0 {
-		all = append(all, Event{corev1.EventTypeNormal, ReasonCreated, fmt.Sprintf("Created %d Jobs", n)})
+		all = append(all, Event{corev1.EventTypeNormal, p.named(ReasonCreated), fmt.Sprintf("Created %d Jobs", n)})
 	}
 	if n := p.Result.Outdated; n > 0 {
 		all = append(all, Event{corev1.EventTypeNormal, ReasonRolledOut, fmt.Sprintf("Deleted %d outdated Jobs", n)})

@@ -59,7 +59,7 @@ func TestConditions(t *testing.T) {
 		{"Jobs unknown", scaledjob.PollResult{Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: metrics(false)})},
 			"Unknown JobsUnknown", "True ScalerActive", "False ScaledJobUnpaused", "not known"},
 		{"refused", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.Join(errors.New("delete Job a"), created)},
-			"False KEDAJobCreateFailed", "True ScalerActive", "False ScaledJobUnpaused", "created 1 of 3 Jobs: exceeded quota"},
+			"False JobCreateFailed", "True ScalerActive", "False ScaledJobUnpaused", "created 1 of 3 Jobs: exceeded quota"},
 		{"not deleted", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.New("delete Job a")},
 			"False JobDeleteFailed", "True ScalerActive", "False ScaledJobUnpaused", "delete Job a"},
 		{"invalid", scaledjob.PollResult{Invalid: errors.New("spec.triggers: none")},
@@ -118,8 +118,8 @@ func TestEvents(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read",
-		"Normal ScaledJobActive Active triggers: 1 of 1; Normal KEDAJobsCreated Created 1 Jobs; Normal ScaledJobRolloutCleanupCompleted Deleted 1 outdated Jobs",
-		"Warning KEDAScalerFailed No trigger could be read",
+		"Normal ScaledJobActive Active triggers: 1 of 1; Normal JobsCreated Created 1 Jobs; Normal ScaledJobRolloutCleanupCompleted Deleted 1 outdated Jobs",
+		"Warning ScalerFailed No trigger could be read",
 		"",
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read; Normal ScaledJobActive Active triggers: 1 of 1; Normal ScaledJobPaused No Job is created or rolled out; finished Jobs are pruned",
 		"Normal ScaledJobInactive No trigger is active; Normal ScaledJobUnpaused The ScaledJob is not paused",
@@ -233,7 +233,7 @@ func TestConditionsOfFacts(t *testing.T) {
 		creates, deletes, trigger string
 	}{
 		{"a trigger and creates", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Applied: refused},
-			"False KEDAJobCreateFailed created 0 of 3 Jobs: exceeded quota\nNo trigger could be read", "False KEDAJobCreateFailed", "True Succeeding", "False TriggerError"},
+			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\nNo trigger could be read", "False JobCreateFailed", "True Succeeding", "False TriggerError"},
 		{"creates that wait", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Holds: []slots.Hold{hold(slots.BackingOff)}},
 			"False BackingOff text of BackingOff\nNo trigger could be read", "False BackingOff", "True Succeeding", "False TriggerError"},
 		{"half of the creates hang", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.CreatesUnanswered)}},
@@ -243,7 +243,7 @@ func TestConditionsOfFacts(t *testing.T) {
 		{"a delete hung", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.DeletesPaused)}},
 			"False DeletesPaused text of DeletesPaused", "True Succeeding", "False DeletesPaused", "True Succeeding"},
 		{"both", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.Join(errors.New("delete Job a: no answer"), refused)},
-			"False KEDAJobCreateFailed created 0 of 3 Jobs: exceeded quota\ndelete Job a: no answer", "False KEDAJobCreateFailed", "False JobDeleteFailed", "True Succeeding"},
+			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\ndelete Job a: no answer", "False JobCreateFailed", "False JobDeleteFailed", "True Succeeding"},
 		{"a moment's hold", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.DeletePending)}},
 			"True ScaledJobReady The ScaledJob is valid, and its triggers can be read", "True Succeeding", "True Succeeding", "True Succeeding"},
 		{"invalid", scaledjob.PollResult{Invalid: errors.New("spec.triggers: none")},

@@ -184,7 +184,7 @@ func (o *object) giveBack(ctx context.Context) time.Time {
 	refusal := o.refusal()
 	o.problems.Warn("original replicas are not written", refusal)
 	if o.config.Restore && refusal == nil {
-		var plan replicas.Plan
+		var plan replicas.Decision
 		for _, name := range slices.Sorted(maps.Keys(o.status.Original)) {
 			before := o.status.Original[name]
 			if before == o.original(name, before.Replicas) && slices.Contains(registered, name) && !o.abandons(name) {

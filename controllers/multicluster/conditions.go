@@ -11,6 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -24,7 +25,9 @@ const (
 	reasonJobsUnknown = "JobsUnknown"
 	reasonNotStored   = "StatusNotWritten"
 	reasonUnreachable = "MembersUnreachable"
-	reasonSlow        = "KEDAPollsSlowly"
+
+	reasonCreateFailed = "JobCreateFailed"
+	reasonSlow         = "KEDAPollsSlowly"
 )
 
 // conditionTypes are the conditions of both resources. Others are of another release.
@@ -68,9 +71,11 @@ func (o *jobOutcome) ready() metav1.Condition {
 	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	case err != nil:
-		return notReady(scaledjob.ReasonCreateFailed, err.Error())
+		return notReady(reasonCreateFailed, err.Error())
+	case o.failing != "":
+		return notReady("JobsFailing", o.failing)
 	case plan.Reason == jobs.ReasonHeldByStuck:
-		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced")
+		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced: set failoverOverMax, raise maxReplicaCount, or delete them")
 	case plan.Unplaced > 0:
 		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs%s", plan.Unplaced, excluded(plan.Members)))
 	case o.unread != nil:
@@ -100,6 +105,9 @@ func (o *jobOutcome) ready() metav1.Condition {
 	}
 	if o.slow != "" {
 		return unknown(reasonSlow, o.slow)
+	}
+	if len(o.degraded) > 0 {
+		return o.degraded[0].condition(len(o.degraded))
 	}
 	return ready("The DistributedScaledJob is valid, and its triggers can be read")
 }
@@ -135,11 +143,40 @@ func (out *objectOutcome) ready() metav1.Condition {
 	if len(away) > 0 {
 		return unknown(reasonUnreachable, membersAway(away, len(out.plan.Shares)))
 	}
+	if len(out.degraded) > 0 {
+		return out.degraded[0].condition(len(out.degraded))
+	}
 	return ready("The DistributedScaledObject is valid, and KEDA scales it")
 }
 
+// A degraded member has a problem that stays.
+type degraded struct {
+	member  string
+	problem *api.MemberProblem
+}
+
+// condition returns the condition Ready for the first of n degraded members.
+func (d degraded) condition(n int) metav1.Condition {
+	text := fmt.Sprintf("Member %s: %s", d.member, d.problem)
+	if n > 1 {
+		text = fmt.Sprintf("%d members have problems. %s", n, text)
+	}
+	return unknown(d.problem.Reason, text)
+}
+
+// described returns the description of a member with a problem.
+func described(description string, p *api.MemberProblem) string {
+	if description == healthy {
+		return p.String()
+	}
+	return description + "; " + p.String()
+}
+
+// healthy describes a member without a problem, as packages jobs and replicas do.
+const healthy = "Cluster is healthy"
+
 // excluded words which members get no Jobs, and why, if there are some.
-func excluded(members []jobs.MemberPlan) string {
+func excluded(members []jobs.MemberDecision) string {
 	var names []string
 	for i := range members {
 		if m := &members[i]; m.Excluded != "" && m.Excluded != jobs.ReasonNotListed {

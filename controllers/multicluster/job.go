@@ -44,6 +44,7 @@ type jobStatus struct {
 	api.JobStatus `json:",inline"`
 	Print         jobPrint           `json:"print,omitzero"`
 	Checkpoint    json.RawMessage    `json:"checkpoint,omitempty"` // a jobs.Checkpoint
+	Failures      json.RawMessage    `json:"failures,omitempty"`   // an adapter.FailureCheckpoint, while Jobs fail
 	Conditions    []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -102,7 +103,23 @@ type jobOutcome struct {
 	reports  []member.Report
 	// refused is why Jobs were not created, by this poll or by the previous poll, if this
 	// poll leaves a member out for that or waits before it tries again.
-	refused error
+	refused  error
+	failing  string     // why creates slow down; empty if they do not
+	degraded []degraded // members whose requests have failed, by name
+}
+
+// creates returns why the poll created no Jobs on a member, or not all, and whether it tried.
+func (o *jobOutcome) creates(name string) (err error, requested bool) {
+	for _, r := range o.reports {
+		if r.Cluster == name {
+			failed := (*adapter.CreateError)(nil)
+			if errors.As(r.Err, &failed) {
+				return failed, true
+			}
+			return nil, r.Created > 0
+		}
+	}
+	return nil, false
 }
 
 func (j *job) poll(ctx context.Context) time.Time {
@@ -168,6 +185,8 @@ func (o *jobOutcome) shortfall() string {
 		excluded[m.Excluded] = true
 	}
 	switch ready := o.ready(); {
+	case running >= o.plan.Target && len(o.degraded) > 0:
+		return o.degraded[0].problem.Reason
 	case running >= o.plan.Target:
 		return ""
 	case ready.Status != metav1.ConditionTrue && ready.Reason != string(jobs.ReasonAllExcluded):
@@ -187,7 +206,7 @@ var notStarting = []jobs.Reason{jobs.ReasonNotStarting, jobs.ReasonProbing, jobs
 
 // leavesOut reports whether a member gets no Jobs for that reason.
 func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
-	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == reason })
+	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == reason })
 }
 
 // waits reports whether a member was to create Jobs, and created none without an error:
@@ -208,12 +227,14 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	if o.invalid = j.members.allowed(j.current.GetNamespace(), j.namespaces()); o.invalid != nil {
 		return // a member has been registered since
 	}
-	state := jobs.State{
+	state := jobs.Observation{
 		Metrics: j.reading.Metrics, Clusters: observation.Clusters, Checkpoint: j.checkpoint,
 		Shared: j.taints.merge(j.current.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
 	j.problems.Warn("observation", state.Validate())
-	o.plan = jobs.Plan(j.config.Policy, state)
+	policy := j.config.Policy
+	o.failing = j.slowDown(&policy, observation.Clusters, j.reading.Metrics, now)
+	o.plan = jobs.Decide(policy, state)
 	j.taints.merge(j.current.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
 	o.cutOff, o.away = j.members.CutOff(), observation.Problems
 	j.checkpoint = o.plan.Checkpoint
@@ -261,6 +282,15 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 				delete(j.pending, name)
 			case cause != "":
 				m.Description += "; pending: " + cause
+			}
+			err, requested := o.creates(name)
+			m.Problem = api.NextProblem(j.status.MemberClusterStatuses[name].Problem, err, requested, j.current.GetGeneration(), now)
+			if p := j.members.unreadableKubeconfig(name); p != nil {
+				m.Problem = p
+			}
+			if m.Problem != nil {
+				o.degraded = append(o.degraded, degraded{name, m.Problem})
+				m.Description = described(m.Description, m.Problem)
 			}
 			m.OrphanedJobs = int64(orphans[place{j.current.GetNamespace(), name}])
 			s.MemberClusterStatuses[name] = m

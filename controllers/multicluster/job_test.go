@@ -248,18 +248,18 @@ func TestCauseStays(t *testing.T) {
 	b := newBench(t, "a")
 	b.pending["a"] = "1 ErrImagePull: no such image"
 	for _, c := range []struct {
-		member jobs.MemberPlan
+		member jobs.MemberDecision
 		shown  bool
 		why    string
 	}{
-		{jobs.MemberPlan{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true, "JobsNotStarting"},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, true, "JobsNotStarting"},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonProbing}, true, "JobsNotStarting"},
-		{jobs.MemberPlan{Name: "a"}, false, "Starting"},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonNotStarting}, false, "JobsNotStarting"},
-		{jobs.MemberPlan{Name: "a", Excluded: jobs.ReasonHardTainted}, false, "AllMembersExcluded"},
+		{jobs.MemberDecision{Name: "a", Jobs: scaling.JobCounts{Running: 1, Pending: 1, Stuck: 1}}, true, "JobsNotStarting"},
+		{jobs.MemberDecision{Name: "a", Excluded: jobs.ReasonNotStarting}, true, "JobsNotStarting"},
+		{jobs.MemberDecision{Name: "a", Excluded: jobs.ReasonProbing}, true, "JobsNotStarting"},
+		{jobs.MemberDecision{Name: "a"}, false, "Starting"},
+		{jobs.MemberDecision{Name: "a", Excluded: jobs.ReasonNotStarting}, false, "JobsNotStarting"},
+		{jobs.MemberDecision{Name: "a", Excluded: jobs.ReasonHardTainted}, false, "AllMembersExcluded"},
 	} {
-		o := jobOutcome{plan: jobs.Decision{Target: 1, Members: []jobs.MemberPlan{c.member}}}
+		o := jobOutcome{plan: jobs.Decision{Target: 1, Members: []jobs.MemberDecision{c.member}}}
 		if c.member.Excluded != "" {
 			o.plan.Reason, o.plan.Unplaced = jobs.ReasonAllExcluded, 2
 			require.Equal(t, fmt.Sprintf("No member can take 2 Jobs: a (%s)", c.member.Excluded), o.ready().Message)

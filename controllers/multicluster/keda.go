@@ -55,7 +55,7 @@ func (r kedaReport) err() error {
 }
 
 // scaleByKEDA lets KEDA scale the object, once the object has a number, and returns what KEDA says about it.
-func (o *object) scaleByKEDA(ctx context.Context, plan *replicas.Plan) (r kedaReport) {
+func (o *object) scaleByKEDA(ctx context.Context, plan *replicas.Decision) (r kedaReport) {
 	ctx, cancel := context.WithTimeout(ctx, homeTimeout)
 	defer cancel()
 	if o.config.Replicas == nil {
@@ -85,7 +85,7 @@ func (o *object) scaleByKEDA(ctx context.Context, plan *replicas.Plan) (r kedaRe
 }
 
 // adopt makes the sum of the members' replicas the first number, when each member has answered or is excluded.
-func (o *object) adopt(ctx context.Context, plan *replicas.Plan) (r kedaReport) {
+func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaReport) {
 	var sum int64
 	for i := range plan.Shares {
 		s := &plan.Shares[i]

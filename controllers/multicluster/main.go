@@ -105,9 +105,11 @@ type options struct {
 	kedaNamespace string
 	jobs, objects switched
 	watchPods     bool
-	timeout       time.Duration
-	probe         time.Duration
-	syncPeriod    time.Duration
+
+	failureBackoff bool
+	timeout        time.Duration
+	probe          time.Duration
+	syncPeriod     time.Duration
 	// clusterAuthentication allows ClusterTriggerAuthentications.
 	clusterAuthentication bool
 	taints                taint.Durations
@@ -123,6 +125,7 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	flags.StringVar(&o.kedaNamespace, "keda-namespace", registry.Namespace, "`namespace` of the members' kubeconfigs, and of the objects that ClusterTriggerAuthentications refer to")
 	o.jobs.flag(flags, "dsj", "DSJ_ENABLED", "act on DistributedScaledJobs")
 	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
+	flags.BoolVar(&o.failureBackoff, "failure-backoff", false, "create a single Job at a time, after growing delays, while every Job fails")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "find pending Jobs by their pods; if false, by the Jobs' status, which needs no access to pods")
 	flags.DurationVar(&o.timeout, "member-timeout", 5*time.Second, "`time` within which a member must answer a request")
 	durations := taint.DefaultDurations()

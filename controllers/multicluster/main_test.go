@@ -223,24 +223,24 @@ func TestReady(t *testing.T) {
 		"Unknown JobsUnknown":           {plan: decided(read, scaling.RuleJobsUnknown)},
 		"False CapacityHeldByStuckJobs": {plan: held},
 		"False AllMembersExcluded":      {plan: excluded},
-		"False KEDAJobCreateFailed":     {plan: held, refused: errors.New("a")},
+		"False JobCreateFailed":         {plan: held, refused: errors.New("a")},
 		"False TriggerError":            {unread: errors.New("a")},
 		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.RuleStrategy)},
 	} {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
-	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberPlan{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
+	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberDecision{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
 	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (not since the start: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
 		"True Ready":               {},
 		"False SpecCheckFailed":    {invalid: errors.New("a")},
 		"False CheckpointVersion":  {unusable: errors.New("a")},
 		"False StatusNotWritten":   {unstored: errors.New("a")},
-		"False NoMembers":          {plan: replicas.Plan{Reason: replicas.ReasonNoMembers}},
-		"False AllMembersExcluded": {plan: replicas.Plan{Reason: replicas.ReasonAllExcluded}},
+		"False NoMembers":          {plan: replicas.Decision{Reason: replicas.ReasonNoMembers}},
+		"False AllMembersExcluded": {plan: replicas.Decision{Reason: replicas.ReasonAllExcluded}},
 		"False ScaleFailed":        {reports: []member.ScaleReport{{Err: errors.New("a")}}},
-		"Unknown AtMax":            {plan: replicas.Plan{Reason: replicas.ReasonAtMax}},
+		"Unknown AtMax":            {plan: replicas.Decision{Reason: replicas.ReasonAtMax}},
 		"False KEDAMissing":        {keda: kedaReport{}.fail(notReady(reasonKEDAMissing, "a"))},
 	} {
 		c := o.ready()
@@ -280,7 +280,7 @@ func TestEvents(t *testing.T) {
 	require.Empty(t, reasons(hard, hard))
 	scoped := status(api.JobMemberStatus{State: api.Ready, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
 	require.Equal(t, []string{"Normal Ready", "Normal MemberReady", "Warning MemberWorkloadTainted"}, reasons(hard, scoped))
-	require.Equal(t, []string{"Normal KEDAJobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
+	require.Equal(t, []string{"Normal JobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
 		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2}, Duplicates: 3}))
 }
 

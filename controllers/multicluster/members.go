@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/field"
 )
@@ -33,7 +34,32 @@ type members struct {
 
 	mu            sync.Mutex
 	registrations map[string]registry.Registration
-	ids           map[string]string // for statuses: where the kubeconfigs are, by member
+	ids           map[string]string             // for statuses: where the kubeconfigs are, by member
+	unreadable    map[string]*api.MemberProblem // of kubeconfigs, by member
+}
+
+// unreadableKubeconfig returns the problem of a member's kubeconfig, or nil.
+func (m *members) unreadableKubeconfig(name string) *api.MemberProblem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unreadable[name]
+}
+
+// credentials notes which kubeconfigs cannot be used. The caller holds the lock.
+func (m *members) credentials(all []registry.Member, now time.Time) {
+	before := m.unreadable
+	m.unreadable = map[string]*api.MemberProblem{}
+	for _, r := range all {
+		if r.Err == nil {
+			continue
+		}
+		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + r.Err.Error(), Since: now.UTC().Truncate(time.Second)}
+		if was := before[r.Name]; was != nil {
+			p.Since, p.Count = was.Since, was.Count
+		}
+		p.Count++
+		m.unreadable[r.Name] = &p
+	}
 }
 
 // allowed returns an error for each member in which objects of the namespace may not act in
@@ -77,6 +103,7 @@ func (m *members) register(ctx context.Context, registered []registry.Member) {
 		registrations[r.Name], ids[r.Name] = r.Registration, m.controller.registry.ID(r)
 	}
 	m.mu.Lock()
+	m.credentials(registered, time.Now())
 	m.registrations, m.ids = registrations, ids // before a new member gets a request
 	m.mu.Unlock()
 	for _, r := range registered {

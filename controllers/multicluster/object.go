@@ -67,8 +67,11 @@ func (out *objectOutcome) columns() objectPrint {
 	if ready := out.ready(); ready.Status != metav1.ConditionTrue {
 		reason = ready.Reason
 	}
-	if p.Running < p.Wanted {
+	switch {
+	case p.Running < p.Wanted:
 		p.Why = reason
+	case len(out.degraded) > 0:
+		p.Why = out.degraded[0].problem.Reason
 	}
 	return p
 }
@@ -104,10 +107,11 @@ type objectOutcome struct {
 	unstored error // why the checkpoint was not stored
 	cutOff   error // why no member answers
 	clusters []replicas.Cluster
-	plan     replicas.Plan
+	plan     replicas.Decision
 	unseen   map[string]error // why members could not be read
 	reports  []member.ScaleReport
 	keda     kedaReport
+	degraded []degraded // members whose requests have failed, by name
 }
 
 func (o *object) poll(ctx context.Context) time.Time {
@@ -167,11 +171,11 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	}
 	out.clusters, out.unseen, out.cutOff = clusters, unseen, o.members.CutOff()
 	originals, added := o.originals(clusters)
-	observed := replicas.State{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
+	observed := replicas.Observation{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
 	if !o.config.Frozen {
 		observed.Replicas = o.config.Replicas
 	}
-	out.plan = replicas.NewPlan(o.config.Policy, observed)
+	out.plan = replicas.Decide(o.config.Policy, observed)
 	if out.unstored = o.store(ctx, out, originals, added); out.unstored != nil {
 		return
 	}
@@ -209,12 +213,32 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 func (o *object) describe(out *objectOutcome, now time.Time) api.ObjectStatus {
 	s := api.NewObjectStatus(o.current.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
 	ids := o.members.places()
-	for name, m := range s.MemberClusterStatuses {
+	for _, name := range slices.Sorted(maps.Keys(s.MemberClusterStatuses)) {
+		m := s.MemberClusterStatuses[name]
 		m.ID = ids[name]
 		m.Description += o.causes.add(name, m.State, out.unseen[name])
+		err, requested := out.writes(name)
+		m.Problem = api.NextProblem(o.status.MemberClusterStatuses[name].Problem, err, requested, o.current.GetGeneration(), now)
+		if p := o.members.unreadableKubeconfig(name); p != nil {
+			m.Problem = p
+		}
+		if m.Problem != nil {
+			out.degraded = append(out.degraded, degraded{name, m.Problem})
+			m.Description = described(m.Description, m.Problem)
+		}
 		s.MemberClusterStatuses[name] = m
 	}
 	return s
+}
+
+// writes returns why the poll did not scale a member, and whether it tried.
+func (out *objectOutcome) writes(name string) (err error, requested bool) {
+	for _, r := range out.reports {
+		if r.Cluster == name {
+			return r.Err, true
+		}
+	}
+	return nil, false
 }
 
 // write notes the numbers that have been written: they are the current numbers.

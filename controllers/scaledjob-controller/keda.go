@@ -16,6 +16,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -34,10 +35,13 @@ const (
 type transition struct {
 	label   string
 	release *keda.Profile // nil: decide as specified
+	// failureBackoff slows down creates while every Job fails; not with a release.
+	failureBackoff bool
 }
 
 func (o *transition) flags(flags *flag.FlagSet) {
 	flags.StringVar(&o.label, "label", "", "`key` of the label of the ScaledJobs to serve, beside an operator of KEDA with WATCH_LABEL_SELECTOR=!key; the others are KEDA's")
+	flags.BoolVar(&o.failureBackoff, "failure-backoff", false, "create a single Job at a time, after growing delays, while every Job fails; not with -as-keda")
 	flags.Func("as-keda", "`release` of KEDA, such as 2.21, as which to decide how many Jobs to create, its faults included", func(name string) error {
 		p, err := keda.Release(name)
 		o.release = &p
@@ -46,6 +50,7 @@ func (o *transition) flags(flags *flag.FlagSet) {
 }
 
 func (o *transition) check(problems *field.Errors) {
+	problems.Check(!o.failureBackoff || o.release == nil, "-failure-backoff", o.failureBackoff, "nothing with -as-keda: KEDA creates Jobs at each poll")
 	problems.Check(o.label == "" || len(validation.IsQualifiedName(o.label)) == 0, "-label", o.label, "the key of a label, such as scaledjob.github.io/serve")
 }
 
@@ -98,6 +103,13 @@ func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.S
 		target.Policy.Bounds.Max = scaling.NoMax
 	}
 	return j
+}
+
+// slowDown gives a target a FailureBackoff, if that is asked for.
+func (o *transition) slowDown(config *scaledjob.Config) {
+	if o.failureBackoff {
+		config.Target.FailureBackoff = adapter.NewFailureBackoff(config.PollingInterval)
+	}
 }
 
 var kedaRules = map[keda.Reason]scaling.Rule{

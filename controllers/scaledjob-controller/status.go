@@ -81,6 +81,7 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 	was, now := r.status, time.Now()
 	is := *was
 	is.TriggersTypes, is.AuthenticationsTypes = s.TriggersTypes, s.AuthenticationsTypes
+	p.AsKEDA = t.transition.release != nil
 	is.Conditions = p.Conditions(was.Conditions, s.generation, now)
 	if p.Decision.Trace.Demand.Active > 0 {
 		is.LastActiveTime = &metav1.Time{Time: now}

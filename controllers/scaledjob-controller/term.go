@@ -181,6 +181,7 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	is := &spec{generation: s.Generation, invalid: err}
 	if config.Target.Revision.TemplateHash = s.templateHash; err == nil {
 		is.keda = t.transition.as(job, &config.Target)
+		t.transition.slowDown(&config)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,7 +22,7 @@ type Checkpoint struct {
 
 // A clusterCheckpoint is the part of a Checkpoint for a cluster.
 type clusterCheckpoint struct {
-	Taint  taint.State `json:"taint,omitzero"`
+	Taint  taint.Taint `json:"taint,omitzero"`
 	Starts Starts      `json:"starts,omitzero"`
 	// Unfinished Jobs, which count while the cluster is NeverReached.
 	Running     int64 `json:"running,omitempty"`
@@ -200,7 +200,7 @@ func (f *fleet) store(d *Decision) {
 	for _, p := range d.Create {
 		created[p.Cluster] = p.Jobs()
 	}
-	d.Members = make([]MemberPlan, len(f.members))
+	d.Members = make([]MemberDecision, len(f.members))
 	workloads := map[taint.Path]taint.Set{}
 	for _, e := range f.workloads {
 		workloads[e.Path] = append(workloads[e.Path], e)
@@ -208,7 +208,7 @@ func (f *fleet) store(d *Decision) {
 	}
 	for i := range f.members {
 		m := &f.members[i]
-		d.Members[i] = MemberPlan{m.name(), m.Reach, m.reason, m.counts, m.gone, m.names, m.Taint.At(f.Now), m.own, workloads[m.path()]}
+		d.Members[i] = MemberDecision{m.name(), m.Reach, m.reason, m.counts, m.gone, m.names, m.Taint.At(f.Now), m.own, workloads[m.path()]}
 		n := created[m.name()]
 		after := clusterCheckpoint{
 			Taint: m.own, Starts: m.starts,

@@ -14,8 +14,8 @@ type Decision struct {
 	// Jobs to delete, each at most once. Finished Jobs are oldest first, others by cluster
 	// and name.
 	Outdated, Duplicates, Finished []Deletion
-	Checkpoint                     Checkpoint   // for the next decision
-	Members                        []MemberPlan // by name, and clusters that have Jobs but are no members
+	Checkpoint                     Checkpoint       // for the next decision
+	Members                        []MemberDecision // by name, and clusters that have Jobs but are no members
 	Scaling                        scaling.Decision
 	// Target is the number of Jobs that should run, within the bounds.
 	Target int64
@@ -57,8 +57,8 @@ type Deletion struct {
 	Deferred bool
 }
 
-// A MemberPlan describes a member, or a cluster that has Jobs but is no member.
-type MemberPlan struct {
+// A MemberDecision describes a member, or a cluster that has Jobs but is no member.
+type MemberDecision struct {
 	Name     string
 	Reach    Reach
 	Excluded Reason            // why it gets no new Job; empty if it may
@@ -67,8 +67,8 @@ type MemberPlan struct {
 	// LostNames are the first names of lost Jobs, at most 10. Jobs that were not observed since
 	// the start have none.
 	LostNames []string
-	Taint     taint.State // of the cluster: for all owners
-	Own       taint.State // for this owner only
+	Taint     taint.Taint // of the cluster: for all owners
+	Own       taint.Taint // for this owner only
 	// Workloads are the taints against workloads of any class and size, at the member's
 	// present priority.
 	Workloads taint.Set

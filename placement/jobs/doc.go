@@ -2,7 +2,7 @@
 // Jobs to create there, and which to delete. It is pure: the time is a parameter.
 //
 //	policy := jobs.DefaultPolicy()
-//	decision := jobs.Plan(policy, state)
+//	decision := jobs.Decide(policy, observation)
 //
 // The rules are those of a DistributedScaledJob. Package scaling decides the number of
 // Jobs. testdata/multicluster.json has the test vectors.
@@ -62,7 +62,7 @@
 //
 //	a cluster does not answer       Cluster.Taint and Since, from a [taint.Fleet]: all owners
 //	Jobs of an owner do not start   this owner on this cluster; under PriorityFailover also
-//	                                his class, size and larger sizes, by State.Shared
+//	                                his class, size and larger sizes, by Observation.Shared
 //	requests of an owner fail       this owner on this cluster
 //
 // A failure of an owner taints a cluster softly for him. Another failure while the taint
@@ -99,7 +99,7 @@
 //
 // # Cost
 //
-// Plan takes n log n steps in the Jobs and in the members, for any number of stuck Jobs, and
+// Decide takes n log n steps in the Jobs and in the members, for any number of stuck Jobs, and
 // under PriorityFailover a step for each member and each taint against workloads.
 //
 // # Tests

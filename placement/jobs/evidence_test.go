@@ -176,13 +176,13 @@ func TestScope(t *testing.T) {
 	f.Failover = jobs.Failover{GracePeriod: time.Minute, HardTaint: 100 * time.Hour}
 	f.has("a", 3, jobs.Pending, time.Hour)
 	f.cluster("b").Failures = jobs.Failures{Call: true, Create: true}
-	f.cluster("a").Taint = taint.State{Level: taint.Hard, Until: at(60)}
+	f.cluster("a").Taint = taint.Taint{Level: taint.Hard, Until: at(60)}
 	d := f.plan()
 	require.Equal(t, taint.Hard, d.Members[0].Own.Level)
 	require.Equal(t, taint.Hard, d.Members[1].Own.Level)
 	require.Empty(t, d.Checkpoint.Workloads())
 	require.Equal(t, jobs.ReasonHardTainted, d.Members[0].Excluded)
-	f.cluster("a").Taint = taint.State{}
+	f.cluster("a").Taint = taint.Taint{}
 	f.Checkpoint = d.Checkpoint
 	require.Equal(t, jobs.ReasonNotStarting, f.plan().Members[0].Excluded)
 }

@@ -11,10 +11,10 @@ import (
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Ten Jobs by weights of 2 : 3.
-func ExamplePlan() {
+func ExampleDecide() {
 	policy := jobs.DefaultPolicy()
 	policy.Members = []jobs.Member{{Name: "member-1", Weight: 2}, {Name: "member-2", Weight: 3}}
-	fmt.Println(jobs.Plan(policy, jobs.State{
+	fmt.Println(jobs.Decide(policy, jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2")},
 		Now:      noon,
@@ -29,22 +29,22 @@ func ExamplePlan() {
 
 // A Job on the second member has been pending for the grace period. It is replaced on the
 // first, and deleted once the replacement runs.
-func ExamplePlan_failover() {
+func ExampleDecide_failover() {
 	policy := jobs.DefaultPolicy()
 	policy.Failover.Duplication = jobs.PreferFailover
 	stuck := jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)}
-	state := jobs.State{
+	state := jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: 1, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2", stuck)},
 		Now:      noon,
 	}
-	decision := jobs.Plan(policy, state)
+	decision := jobs.Decide(policy, state)
 	fmt.Println(decision)
 
 	source := decision.Create[0].Replacements[0].Source
 	state.Checkpoint = decision.Checkpoint
 	state.Clusters[0] = jobs.NewCluster("member-1", jobs.Job{Name: "etl-2", UID: "u2", Replaces: source})
-	fmt.Println(jobs.Plan(policy, state).Duplicates[0].Name)
+	fmt.Println(jobs.Decide(policy, state).Duplicates[0].Name)
 	// Output:
 	// create 1 (the strategy's proposal): target 1, 1 running, 1 pending, 1 stuck, 0 terminating
 	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
@@ -55,18 +55,18 @@ func ExamplePlan_failover() {
 }
 
 // A Job that does not start keeps its owner's Jobs off the cluster, and no other owner's.
-func ExamplePlan_taints() {
+func ExampleDecide_taints() {
 	policy := jobs.DefaultPolicy()
 	policy.Failover.SoftTaint = 0
 	b := jobs.NewCluster("b", jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)})
-	state := jobs.State{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Clusters: []jobs.Cluster{jobs.NewCluster("a"), b}, Now: noon}
-	decision := jobs.Plan(policy, state)
+	state := jobs.Observation{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Clusters: []jobs.Cluster{jobs.NewCluster("a"), b}, Now: noon}
+	decision := jobs.Decide(policy, state)
 	for _, p := range decision.Create {
 		fmt.Println(p.Cluster, p.Jobs())
 	}
 	fmt.Println(decision.Members[1])
 	state.Checkpoint, state.Now = decision.Checkpoint, noon.Add(5*time.Minute)
-	fmt.Println(jobs.Plan(policy, state).Members[1])
+	fmt.Println(jobs.Decide(policy, state).Members[1])
 	// Output:
 	// a 4
 	// Jobs of this owner do not start on the cluster, and it gets none until 2026-01-01T12:05:00Z
@@ -76,7 +76,7 @@ func ExamplePlan_taints() {
 // The numbers of a status are in the decision.
 func ExampleDecision_status() {
 	pending := jobs.Job{UID: "u2", Phase: jobs.Pending, PendingSince: noon}
-	d := jobs.Plan(jobs.DefaultPolicy(), jobs.State{
+	d := jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: 2, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("a", jobs.Job{UID: "u1"}, pending), {Name: "b"}},
 		Now:      noon,

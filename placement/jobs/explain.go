@@ -27,7 +27,7 @@ var descriptions = map[Reason]string{
 }
 
 // String describes the member in a sentence, without its numbers.
-func (m MemberPlan) String() string {
+func (m MemberDecision) String() string {
 	text := descriptions[m.Excluded]
 	switch {
 	case m.Excluded == "" && m.Taint.Level == taint.Soft:

@@ -23,7 +23,7 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f := newFleet("a")
 	f.has("a", 1, jobs.Pending, time.Minute)
 	seen := f.Clusters[0]
-	soft := taint.State{Level: taint.Soft, Until: at(180)}
+	soft := taint.Taint{Level: taint.Soft, Until: at(180)}
 	for i, c := range []jobs.Cluster{seen, {Name: "a"}, {Name: "a", Reach: jobs.Unreachable}, seen} {
 		f.Now, f.Clusters[0] = at(i), c
 		d := f.plan()
@@ -43,7 +43,7 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	f.Checkpoint = f.plan().Checkpoint
 	require.Equal(t, jobs.Checkpoint{}, f.Checkpoint)
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, taint.State{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Own, "counts again")
+	require.Equal(t, taint.Taint{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Own, "counts again")
 }
 
 // A member that was never reached delays the others for the grace period, also if there
@@ -79,10 +79,10 @@ func TestNeverReached(t *testing.T) {
 	}
 	// With a hard taint it delays nothing, and what is not listed delays nothing.
 	f := newFleet("a", "b")
-	*f.cluster("b") = jobs.Cluster{Name: "b", Taint: taint.State{Level: taint.Hard, Until: at(9)}}
+	*f.cluster("b") = jobs.Cluster{Name: "b", Taint: taint.Taint{Level: taint.Hard, Until: at(9)}}
 	f.demand(1)
 	require.Len(t, f.plan().Create, 1)
-	f.cluster("b").Taint = taint.State{}
+	f.cluster("b").Taint = taint.Taint{}
 	require.Empty(t, f.plan().Create, "its failure does not count: the hub may be cut off")
 	require.Equal(t, jobs.ReasonUnconfirmed, f.plan().Members[1].Excluded)
 	f.Members = f.Members[:1]
@@ -250,27 +250,27 @@ func TestCheckpointVersion(t *testing.T) {
 
 // Each reason of a member has a sentence, which the status shows.
 func TestMemberPlanString(t *testing.T) {
-	soft, hard := taint.State{Level: taint.Soft, Until: at(5)}, taint.State{Level: taint.Hard, Until: at(5)}
+	soft, hard := taint.Taint{Level: taint.Soft, Until: at(5)}, taint.Taint{Level: taint.Hard, Until: at(5)}
 	for _, c := range []struct {
 		excluded jobs.Reason
-		taint    taint.State
+		taint    taint.Taint
 		want     string
 	}{
-		{"", taint.State{}, "Cluster is healthy"},
+		{"", taint.Taint{}, "Cluster is healthy"},
 		{"", soft, "Cluster is healthy; a failure counts until 2026-01-01T12:00:05Z"},
-		{jobs.ReasonNotRegistered, taint.State{}, "Cluster is not registered"},
+		{jobs.ReasonNotRegistered, taint.Taint{}, "Cluster is not registered"},
 		{jobs.ReasonNotListed, hard, "Cluster is no member, but has Jobs"},
 		{jobs.ReasonNeverReached, hard, "Cluster has not been reached since the start"},
 		{jobs.ReasonUnreachable, soft, "Cluster is unreachable"},
 		{jobs.ReasonHardTainted, hard, "Cluster has failed, and gets no Job until 2026-01-01T12:00:05Z"},
-		{jobs.ReasonWorkloadTainted, taint.State{}, "Jobs of this class and size were stuck on the cluster"},
+		{jobs.ReasonWorkloadTainted, taint.Taint{}, "Jobs of this class and size were stuck on the cluster"},
 		{jobs.ReasonRejected, soft, "Cluster has rejected a Job"},
-		{jobs.ReasonNoWeight, taint.State{}, "Cluster has no weight"},
-		{jobs.ReasonFull, taint.State{}, "Cluster has the most Jobs, or pods, that it may have"},
+		{jobs.ReasonNoWeight, taint.Taint{}, "Cluster has no weight"},
+		{jobs.ReasonFull, taint.Taint{}, "Cluster has the most Jobs, or pods, that it may have"},
 	} {
-		require.Equal(t, c.want, jobs.MemberPlan{Excluded: c.excluded, Taint: c.taint}.String())
+		require.Equal(t, c.want, jobs.MemberDecision{Excluded: c.excluded, Taint: c.taint}.String())
 	}
-	m := jobs.MemberPlan{Own: soft}
+	m := jobs.MemberDecision{Own: soft}
 	require.Contains(t, m.String(), "Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:00:05Z")
 	m.Jobs.Stuck = 1
 	require.Contains(t, m.String(), "Jobs of this owner do not start there, and another failure counts until")
@@ -308,16 +308,16 @@ next check at 2026-01-01T12:03:00Z`, f.plan().String())
 
 // Zero values create and delete nothing that nobody asked for.
 func TestZeroValues(t *testing.T) {
-	require.Zero(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}).NextCheck)
+	require.Zero(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}).NextCheck)
 	f := newFleet("a")
 	f.has("a", 2, jobs.Pending, time.Hour)
 	f.demand(9)
-	d := jobs.Plan(jobs.Policy{}, f.State)
+	d := jobs.Decide(jobs.Policy{}, f.Observation)
 	require.Empty(t, d.Create)
 	require.Empty(t, d.Outdated)
 	require.Empty(t, d.Duplicates)
 	require.Empty(t, d.Finished)
-	require.Empty(t, jobs.Plan(jobs.DefaultPolicy(), jobs.State{}).Create)
+	require.Empty(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{}).Create)
 	f.Clusters[0] = jobs.Cluster{Name: "a"}
 	require.Empty(t, f.plan().Create, "it has never been reached")
 }
@@ -386,7 +386,7 @@ func TestValidateAll(t *testing.T) {
 }
 
 func TestValidateState(t *testing.T) {
-	s := jobs.State{Clusters: []jobs.Cluster{
+	s := jobs.Observation{Clusters: []jobs.Cluster{
 		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}, {}}},
 		{Name: "a"}}}
 	require.EqualError(t, s.Validate(), `Clusters[0].Late: found -1; use 0 or more
@@ -396,7 +396,7 @@ Clusters[0].Jobs[3].Phase: found 9; use Running, Pending, Succeeded or Failed
 Clusters[0].Jobs[3].UID: found "1"; use a UID that no other Job has
 Clusters[0].Jobs[4].UID: found nothing; use the UID of the Job
 Clusters[1].Name: found "a"; use a name that no other cluster has`)
-	s = newFleet("a", "b").State
+	s = newFleet("a", "b").Observation
 	s.Clusters[0].Jobs = []jobs.Job{{UID: "1", Phase: jobs.Failed}, {UID: "2", Phase: jobs.Succeeded, Replaces: jobs.Source{UID: "1", Attempt: 1}}}
 	require.NoError(t, s.Validate())
 }

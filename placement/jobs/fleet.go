@@ -15,7 +15,7 @@ import (
 // A fleet is the working state of a decision: members by name, and all their Jobs.
 type fleet struct {
 	*Policy
-	*State
+	*Observation
 	members   []member
 	jobs      []job     // by member
 	chains    []chain   // from 1
@@ -33,7 +33,7 @@ type member struct {
 	registered bool
 	before     clusterCheckpoint
 	counts     scaling.JobCounts
-	own        taint.State // this owner's taint
+	own        taint.Taint // this owner's taint
 	starts     Starts
 	starting   bool     // a Job has started that was created after every stuck Job
 	lost       bool     // it has not answered for LostAfter
@@ -74,8 +74,8 @@ type job struct {
 // stays reports whether the Job goes on running or waiting after this decision.
 func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
-func newFleet(p *Policy, s *State) *fleet {
-	f := &fleet{Policy: p, State: s, change: horizon{now: s.Now}}
+func newFleet(p *Policy, s *Observation) *fleet {
+	f := &fleet{Policy: p, Observation: s, change: horizon{now: s.Now}}
 	all := make(map[string]member, len(p.Members)+len(s.Clusters))
 	for _, m := range p.Members {
 		all[m.Name] = member{Member: m, listed: true}

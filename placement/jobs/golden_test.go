@@ -83,7 +83,7 @@ func TestScalingStrategies(t *testing.T) {
 // A fleet is a policy and a state to be made of a case.
 type fleet struct {
 	jobs.Policy
-	jobs.State
+	jobs.Observation
 }
 
 // newFleet has a healthy member for each name.
@@ -160,7 +160,7 @@ func (f *fleet) ask(create int64) {
 	f.demand(create + c.Running - c.Stuck)
 }
 
-func (f *fleet) plan() jobs.Decision { return jobs.Plan(f.Policy, f.State) }
+func (f *fleet) plan() jobs.Decision { return jobs.Decide(f.Policy, f.Observation) }
 
 // created is how many Jobs each member gets.
 func (f *fleet) created(plan jobs.Decision) map[string]int32 {
@@ -182,7 +182,7 @@ type stored struct {
 }
 
 type storedCluster struct {
-	Taint       taint.State `json:"taint,omitzero"`
+	Taint       taint.Taint `json:"taint,omitzero"`
 	Starts      jobs.Starts `json:"starts,omitzero"`
 	Running     int64       `json:"running,omitempty"`
 	Pending     int64       `json:"pending,omitempty"`
@@ -216,10 +216,10 @@ func open(c jobs.Checkpoint) (s stored) {
 }
 
 // taints are the states in a checkpoint, by cluster.
-func taints(c jobs.Checkpoint) map[string]taint.State {
-	all := map[string]taint.State{}
+func taints(c jobs.Checkpoint) map[string]taint.Taint {
+	all := map[string]taint.Taint{}
 	for name, c := range open(c).Clusters {
-		if c.Taint != (taint.State{}) {
+		if c.Taint != (taint.Taint{}) {
 			all[name] = c.Taint
 		}
 	}
@@ -260,10 +260,10 @@ func (c *place) fleet() *fleet {
 	}
 	checkpoint := stored{Clusters: map[string]storedCluster{}}
 	for _, name := range c.Hard {
-		checkpoint.Clusters[name] = storedCluster{Taint: taint.State{Level: taint.Hard, Until: at(300)}}
+		checkpoint.Clusters[name] = storedCluster{Taint: taint.Taint{Level: taint.Hard, Until: at(300)}}
 	}
 	for _, name := range c.Soft {
-		checkpoint.Clusters[name] = storedCluster{Taint: taint.State{Level: taint.Soft, Until: at(300)}}
+		checkpoint.Clusters[name] = storedCluster{Taint: taint.Taint{Level: taint.Soft, Until: at(300)}}
 	}
 	f.restore(checkpoint)
 	f.ask(c.Create)
@@ -392,7 +392,7 @@ func TestTaintBatch(t *testing.T) {
 			f.Now, f.Clusters[0].Failures = at(pass.T), jobs.Failures{Call: pass.FailedCalls > 0, Create: pass.FailedCalls > 1}
 			f.Checkpoint = f.plan().Checkpoint
 		}
-		require.Equal(t, map[string]taint.State{"a": {Level: taint.Level(c.Expect.State), Until: at(c.Expect.Until)}}, taints(f.Checkpoint))
+		require.Equal(t, map[string]taint.Taint{"a": {Level: taint.Level(c.Expect.State), Until: at(c.Expect.Until)}}, taints(f.Checkpoint))
 	}
 }
 
@@ -448,7 +448,7 @@ func TestFailureEvents(t *testing.T) {
 			f.has("a", 1, jobs.Pending, 80*time.Second)
 		}
 		plan := f.plan()
-		soft := map[string]taint.State{"a": {Level: taint.Soft, Until: at(180)}}
+		soft := map[string]taint.Taint{"a": {Level: taint.Soft, Until: at(180)}}
 		switch c.Effect {
 		case "soft-hard ladder, for this owner":
 			require.Equal(t, soft, taints(plan.Checkpoint), c)

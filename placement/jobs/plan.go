@@ -9,7 +9,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Plan decides a poll: which Jobs to delete, how many to create, and where. It is
+// Decide decides a poll: which Jobs to delete, how many to create, and where. It is
 // pure and total, and the order of members, clusters and Jobs does not matter.
 //
 //  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
@@ -22,7 +22,7 @@ import (
 //
 // A deletion on an unreachable cluster is deferred, and its Job counts as before. Other
 // unfinished Jobs to delete are terminating.
-func Plan(p Policy, s State) Decision {
+func Decide(p Policy, s Observation) Decision {
 	f := newFleet(&p, &s)
 	var d Decision
 	f.taint(&d.Checkpoint)

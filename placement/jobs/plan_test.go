@@ -306,9 +306,9 @@ func TestReasons(t *testing.T) {
 		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach, f.Clusters[0].Since = jobs.Unreachable, at(0) },
 		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
 		jobs.ReasonRejected:      func(f *fleet) { f.Clusters[0].Failures.Rejected = true },
-		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.State{Level: taint.Hard, Until: at(1)} },
+		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.Taint{Level: taint.Hard, Until: at(1)} },
 		jobs.ReasonRequestsFail: func(f *fleet) {
-			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.State{Level: taint.Hard, Until: at(1)}}}})
+			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.Taint{Level: taint.Hard, Until: at(1)}}}})
 		},
 		jobs.ReasonFull: func(f *fleet) {
 			f.has("a", 1, jobs.Running, 0)

@@ -68,10 +68,10 @@ func drawFleet(t *rapid.T) *fleet {
 			stored.Starts = jobs.Starts{Counted: at(-rapid.IntRange(0, 9).Draw(t, "counted")), Failed: rapid.Int32Range(1, 5).Draw(t, "failed")}
 		}
 		if one(t, 10, "cluster tainted") {
-			c.Taint = taint.State{Level: taint.Hard, Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
+			c.Taint = taint.Taint{Level: taint.Hard, Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
 		}
 		if one(t, 6, "tainted") {
-			stored.Taint = taint.State{Level: rapid.SampledFrom([]taint.Level{taint.Soft, taint.Hard}).Draw(t, "level"), Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
+			stored.Taint = taint.Taint{Level: rapid.SampledFrom([]taint.Level{taint.Soft, taint.Hard}).Draw(t, "level"), Until: at(rapid.IntRange(1, 5).Draw(t, "until"))}
 		}
 		if inRound && !one(t, 20, "weight edited") {
 			stored.Weight, stored.Credit = m.Weight, rapid.Int64Range(-9, 9).Draw(t, "credit")

@@ -90,7 +90,7 @@ func decided(members int) (choose choice, forget func()) {
 			f.Members[i].Weight = weights[i]
 			f.has(names[i], held[i], jobs.Running, 0)
 			if away[i] {
-				f.Clusters[i].Taint = taint.State{Level: taint.Hard, Until: at(1)}
+				f.Clusters[i].Taint = taint.Taint{Level: taint.Hard, Until: at(1)}
 			}
 		}
 		f.Checkpoint = checkpoint

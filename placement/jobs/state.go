@@ -8,8 +8,8 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A State is the observation of a poll. The zero value has no cluster and no metric.
-type State struct {
+// A Observation is the observation of a poll. The zero value has no cluster and no metric.
+type Observation struct {
 	Metrics  []scaling.Metric // {Value: n, Target: 1} asks for n Jobs
 	Clusters []Cluster        // the registered clusters
 	// Checkpoint is the Checkpoint of the previous decision. It may have been stored as JSON.
@@ -28,7 +28,7 @@ type Cluster struct {
 	Jobs  []Job // all Jobs of this owner, as last observed
 	// Taint is that of the cluster for all owners, such as of a [taint.Fleet]. A hard taint
 	// excludes it.
-	Taint taint.State
+	Taint taint.Taint
 	// Since is the start of the time for which the cluster has not answered while another
 	// cluster did: see [taint.Standing]. While it is the zero time, no Job there is replaced
 	// or lost, and a NeverReached cluster is awaited.

@@ -9,7 +9,7 @@ import (
 )
 
 // Validate returns each problem of the policy as a [*field.Error], joined, and valid
-// fields that may surprise as warnings. [Plan] is defined for every policy.
+// fields that may surprise as warnings. [Decide] is defined for every policy.
 func (p *Policy) Validate() (warnings []*field.Error, err error) {
 	var e field.Errors
 	e.Join("Scaling", scaling.Validate(p.Scaling))
@@ -72,8 +72,8 @@ func (p *Policy) warnings() (all []*field.Error) {
 
 // Validate returns each problem of the observation as a [*field.Error], joined: clusters
 // and Jobs that cannot be distinguished, a cluster with two names, a Job that replaces
-// itself, and negative numbers. [Plan] is defined for every observation.
-func (s *State) Validate() error {
+// itself, and negative numbers. [Decide] is defined for every observation.
+func (s *Observation) Validate() error {
 	var e field.Errors
 	names, uids := map[string]bool{}, map[string]string{}
 	for i := range s.Clusters {

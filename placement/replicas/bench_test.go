@@ -16,17 +16,17 @@ func BenchmarkNewPlan(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))
 			p := replicas.NewPolicy(total)
 			p.Seed = "ns/nginx"
-			s := replicas.State{Replicas: &total, Now: epoch}
+			s := replicas.Observation{Replicas: &total, Now: epoch}
 			for _, i := range random.Perm(n) {
 				name := fmt.Sprintf("member-cluster-%05d", i)
 				p.Members = append(p.Members, replicas.Member{Name: name, Weight: 1 + random.Int32N(100)})
 				s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: random.Int32N(max(1, total/int32(n)))})
 			}
-			s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+			s.Checkpoint = replicas.Decide(p, s).Checkpoint
 			b.Run(fmt.Sprintf("n=%d/replicas=%d", n, total), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					replicas.NewPlan(p, s)
+					replicas.Decide(p, s)
 				}
 			})
 		}

@@ -1,13 +1,13 @@
 // Package replicas decides how many replicas of a workload each cluster has: a
 // Deployment, a StatefulSet, or anything else with a scale subresource.
 //
-//	Split    total, members          -> the share of each, by weight
-//	NewPlan  Policy, State           -> Plan: the number to write to each member,
-//	         Checkpoint (previous)      and the Checkpoint for the next plan
+//	Split    total, members             -> the share of each, by weight
+//	Decide   Policy, Observation        -> Decision: the number to write to each member,
+//	         with the previous Checkpoint  and the Checkpoint for the next plan
 //
 // It is pure and total: the time is a parameter, nothing panics, and the order of
 // members and clusters does not matter. The [Checkpoint] is kept as JSON, and each
-// plan has the next time at which it can change (Plan.NextCheck).
+// plan has the next time at which it can change (Decision.NextCheck).
 //
 // # Rules
 //

@@ -19,10 +19,10 @@ func ExampleSplit() {
 
 // A hundred replicas by weight, as the numbers to write. The workload exists in both
 // clusters, and has no replicas yet.
-func ExampleNewPlan() {
+func ExampleDecide() {
 	policy := replicas.NewPolicy(100, replicas.Member{Name: "eu", Weight: 3}, replicas.Member{Name: "us", Weight: 1})
 	asked := int32(120)
-	plan := replicas.NewPlan(policy, replicas.State{
+	plan := replicas.Decide(policy, replicas.Observation{
 		Replicas: &asked, Clusters: []replicas.Cluster{{Name: "eu"}, {Name: "us"}}, Now: noon,
 	})
 	for _, share := range plan.Shares {
@@ -41,18 +41,18 @@ func ExampleNewPlan() {
 
 // A member becomes unreachable. After a minute of grace its replicas go to the other one,
 // and when it is back, each has its share again. The checkpoint is kept as JSON.
-func ExampleNewPlan_failover() {
+func ExampleDecide_failover() {
 	policy := replicas.NewPolicy(100, replicas.Member{Name: "eu", Weight: 4}, replicas.Member{Name: "us", Weight: 6})
 	var stored []byte
 	poll := func(after time.Duration, clusters ...replicas.Cluster) {
-		state := replicas.State{Replicas: new(int32(5)), Clusters: clusters, Now: noon.Add(after)}
+		state := replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Now: noon.Add(after)}
 		if stored != nil {
 			if err := json.Unmarshal(stored, &state.Checkpoint); err != nil {
 				fmt.Println(err)
 				return
 			}
 		}
-		plan := replicas.NewPlan(policy, state)
+		plan := replicas.Decide(policy, state)
 		stored, _ = json.Marshal(plan.Checkpoint)
 		fmt.Println(plan)
 	}
@@ -82,7 +82,7 @@ func ExampleNewPlan_failover() {
 // A status of one's own, from the shares of a plan.
 func ExampleShare_Description() {
 	policy := replicas.NewPolicy(10)
-	plan := replicas.NewPlan(policy, replicas.State{Replicas: new(int32(10)), Now: noon, Clusters: []replicas.Cluster{
+	plan := replicas.Decide(policy, replicas.Observation{Replicas: new(int32(10)), Now: noon, Clusters: []replicas.Cluster{
 		{Name: "eu", Replicas: 10}, {Name: "us", Problem: replicas.ReasonWorkloadMissing}, {Name: "asia", Problem: replicas.ReasonUnreachable},
 	}})
 	healthy := 0
@@ -101,10 +101,10 @@ func ExampleShare_Description() {
 }
 
 // A new member gets its replicas before another one gives any up.
-func ExampleNewPlan_growFirst() {
+func ExampleDecide_growFirst() {
 	policy := replicas.NewPolicy(20)
 	poll := func(clusters ...replicas.Cluster) {
-		fmt.Println(replicas.NewPlan(policy, replicas.State{Replicas: new(int32(10)), Clusters: clusters, Now: noon}))
+		fmt.Println(replicas.Decide(policy, replicas.Observation{Replicas: new(int32(10)), Clusters: clusters, Now: noon}))
 	}
 	poll(replicas.Cluster{Name: "eu", Replicas: 10}, replicas.Cluster{Name: "us"})
 	poll(replicas.Cluster{Name: "eu", Replicas: 10}, replicas.Cluster{Name: "us", Replicas: 5, Existing: new(int32(2))})

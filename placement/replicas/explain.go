@@ -18,7 +18,7 @@ const (
 	ReasonNotAsked        Reason = "NotAsked"        // no request was sent, such as for a rate limit
 	ReasonUnconfirmed     Reason = "Unconfirmed"     // it does not answer, and no other cluster has answered since: no time counts
 	ReasonNoProgress      Reason = "NoProgress"      // replicas are not ready, and none became ready within the progress deadline
-	ReasonNotRegistered   Reason = "NotRegistered"   // the policy lists it, and State.Clusters does not have it
+	ReasonNotRegistered   Reason = "NotRegistered"   // the policy lists it, and Observation.Clusters does not have it
 	ReasonNotListed       Reason = "NotListed"       // it has replicas of a previous plan, and the policy lists other members
 	ReasonNoWeight        Reason = "NoWeight"
 )
@@ -80,7 +80,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // String describes the plan in lines, a line for each member, without a newline at the
 // end.
-func (p Plan) String() string {
+func (p Decision) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d replicas", p.Total)
 	if p.Reason != "" {

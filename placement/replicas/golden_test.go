@@ -31,18 +31,18 @@ type vector struct {
 	Hashes    map[string]string
 }
 
-// desired returns the shares of healthy members, from NewPlan.
+// desired returns the shares of healthy members, from Decide.
 func desired(seed string, weights map[string]int32, total int32) map[string]int32 {
 	p := replicas.Policy{Max: replicas.NoMax, Seed: seed}
-	s := replicas.State{Replicas: &total, Now: epoch}
+	s := replicas.Observation{Replicas: &total, Now: epoch}
 	for name, weight := range weights {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
 	}
-	return parts(replicas.NewPlan(p, s))
+	return parts(replicas.Decide(p, s))
 }
 
-func parts(plan replicas.Plan) map[string]int32 {
+func parts(plan replicas.Decision) map[string]int32 {
 	all := map[string]int32{}
 	for _, s := range plan.Shares {
 		all[s.Name] = s.Desired
@@ -143,7 +143,7 @@ func TestTimeline(t *testing.T) {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 	}
 	for _, step := range line.Steps {
-		s := replicas.State{Replicas: &line.Total, Now: at(step.T), Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}}}
+		s := replicas.Observation{Replicas: &line.Total, Now: at(step.T), Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}}}
 		for name := range line.Weights {
 			c := replicas.Cluster{Name: name}
 			if since, ok := step.UnreachableSince[name]; ok {
@@ -152,7 +152,7 @@ func TestTimeline(t *testing.T) {
 			}
 			s.Clusters = append(s.Clusters, c)
 		}
-		plan := replicas.NewPlan(p, s)
+		plan := replicas.Decide(p, s)
 		require.Equal(t, step.Expect, parts(plan), "at %d", step.T)
 		require.Equal(t, step.NextCheck, second(plan.NextCheck), "at %d", step.T)
 		excluded := []string{}

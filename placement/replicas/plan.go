@@ -10,8 +10,8 @@ import (
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
-// A Plan is the number of replicas that each member has next. The zero value writes nothing.
-type Plan struct {
+// A Decision is the number of replicas that each member has next. The zero value writes nothing.
+type Decision struct {
 	Asked  int32   // replicas that the metrics ask for; 0 if that is unknown
 	Total  int32   // replicas that the members share, or that they have if Reason leaves them as they are
 	Shares []Share // of each member, by name
@@ -67,16 +67,16 @@ type fleet struct {
 	next    time.Time
 }
 
-// NewPlan decides how many replicas each member has next, by the rules of the package
+// Decide decides how many replicas each member has next, by the rules of the package
 // comment. It is total and pure.
-func NewPlan(p Policy, s State) Plan {
+func Decide(p Policy, s Observation) Decision {
 	unknown := s.Checkpoint.check() != nil
 	before := s.Checkpoint
 	if unknown {
 		s.Checkpoint = Checkpoint{}
 	}
 	f := newFleet(&p, &s)
-	plan := Plan{NextCheck: f.next, Checkpoint: f.checkpoint()}
+	plan := Decision{NextCheck: f.next, Checkpoint: f.checkpoint()}
 	if s.Replicas != nil {
 		plan.Asked = max(0, *s.Replicas)
 	}
@@ -103,7 +103,7 @@ func NewPlan(p Policy, s State) Plan {
 	return plan
 }
 
-func newFleet(p *Policy, s *State) *fleet {
+func newFleet(p *Policy, s *Observation) *fleet {
 	f := &fleet{Policy: p}
 	listed, registered := map[string]bool{}, map[string]*Cluster{}
 	for _, m := range p.Members {
@@ -142,7 +142,7 @@ func (f *fleet) change(at, now time.Time) {
 }
 
 // observe sets the state of the member; c is nil if it is not registered.
-func (m *member) observe(p *Policy, s *State, c *Cluster) {
+func (m *member) observe(p *Policy, s *Observation, c *Cluster) {
 	m.cluster = c
 	if c == nil {
 		m.exclude(ReasonNotRegistered)

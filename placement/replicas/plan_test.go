@@ -63,7 +63,7 @@ func clusters(t *testing.T, text string) (all []replicas.Cluster) {
 	return all
 }
 
-func shares(p replicas.Plan) string {
+func shares(p replicas.Decision) string {
 	var all []string
 	for _, s := range p.Shares {
 		text := fmt.Sprintf("%s:%d", s.Name, s.Desired)
@@ -79,16 +79,16 @@ func shares(p replicas.Plan) string {
 }
 
 // play plans line by line. The checkpoint goes from plan to plan as JSON.
-func play(t *testing.T, p replicas.Policy, lines []line) replicas.Plan {
+func play(t *testing.T, p replicas.Policy, lines []line) replicas.Decision {
 	t.Helper()
 	var checkpoint replicas.Checkpoint
-	var plan replicas.Plan
+	var plan replicas.Decision
 	now := epoch
 	for i, l := range lines {
 		now = now.Add(seconds(l.after))
-		s := replicas.State{Replicas: &l.asked, Clusters: clusters(t, l.clusters), Checkpoint: checkpoint, Now: now}
+		s := replicas.Observation{Replicas: &l.asked, Clusters: clusters(t, l.clusters), Checkpoint: checkpoint, Now: now}
 		require.NoError(t, s.Validate())
-		plan = replicas.NewPlan(p, s)
+		plan = replicas.Decide(p, s)
 		require.Equal(t, l.want, shares(plan), "line %d\n%s", i+1, plan)
 		require.Equal(t, l.reason, plan.Reason, "line %d\n%s", i+1, plan)
 		data, err := json.Marshal(plan.Checkpoint)
@@ -229,12 +229,12 @@ func TestRemaining(t *testing.T) {
 // elsewhere. A cluster that was never on the list is left alone.
 func TestNotListed(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1)...)
-	plan := replicas.NewPlan(p, replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3 c:7"), Now: epoch})
+	plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3 c:7"), Now: epoch})
 	require.Equal(t, "a:3, b:3", shares(plan))
 	p.Members = members(1)
-	step := func(observed, want string) replicas.Plan {
+	step := func(observed, want string) replicas.Decision {
 		t.Helper()
-		plan = replicas.NewPlan(p, replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, observed), Checkpoint: plan.Checkpoint, Now: epoch})
+		plan = replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, observed), Checkpoint: plan.Checkpoint, Now: epoch})
 		require.Equal(t, want, shares(plan), "%s", plan)
 		return plan
 	}
@@ -257,17 +257,17 @@ func TestNotListed(t *testing.T) {
 // Unknown metrics leave everything as it is, also on a former member.
 func TestHold(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1)...)
-	s := replicas.State{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3"), Now: epoch}
-	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	s := replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3"), Now: epoch}
+	s.Checkpoint = replicas.Decide(p, s).Checkpoint
 	p.Members = members(1)
-	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.State){
-		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.State) { s.Replicas = nil },
-		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.State) { p.Max = 0 },
-		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, s *replicas.State) { s.Checkpoint.Version = 2 },
+	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.Observation){
+		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.Observation) { s.Replicas = nil },
+		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.Observation) { p.Max = 0 },
+		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, s *replicas.Observation) { s.Checkpoint.Version = 2 },
 	} {
 		p, s := p, s
 		change(&p, &s)
-		plan := replicas.NewPlan(p, s)
+		plan := replicas.Decide(p, s)
 		require.Equal(t, reason, plan.Reason)
 		require.NotContains(t, shares(plan), ">", reason)
 		if reason != replicas.ReasonCheckpointVersion {
@@ -278,9 +278,9 @@ func TestHold(t *testing.T) {
 			require.Equal(t, "a:3", shares(plan), "nothing is taken from the checkpoint")
 		}
 	}
-	require.Equal(t, replicas.Plan{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
+	require.Equal(t, replicas.Decision{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
 		Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}},
-	}, replicas.NewPlan(replicas.Policy{}, replicas.State{Replicas: new(int32(0))}))
+	}, replicas.Decide(replicas.Policy{}, replicas.Observation{Replicas: new(int32(0))}))
 }
 
 // A member that was not read keeps no member after it from shrinking.
@@ -353,7 +353,7 @@ func TestCheckpointVersion(t *testing.T) {
 		var c replicas.Checkpoint
 		require.NoError(t, json.Unmarshal([]byte(text), &c), text)
 	}
-	s := replicas.State{Checkpoint: replicas.Checkpoint{Version: 7}}
+	s := replicas.Observation{Checkpoint: replicas.Checkpoint{Version: 7}}
 	require.EqualError(t, s.Validate(), "Checkpoint.version: found 7; use 1, the version of this release, or the release that wrote the checkpoint")
 }
 
@@ -380,7 +380,7 @@ Members: found no weight; use at least one weight above 0`)
 	require.EqualError(t, p.Validate(), "Max: found 0; use 1 or more")
 	p.Max = 1
 	require.EqualError(t, p.Validate(), "Min: found 4; use 1 or less")
-	s := replicas.State{Clusters: []replicas.Cluster{
+	s := replicas.Observation{Clusters: []replicas.Cluster{
 		{Name: "a", Problem: "Broken"}, {Name: "a", Replicas: -1, Existing: new(int32(-2))}, {Problem: replicas.ReasonNotAsked},
 	}}
 	require.EqualError(t, s.Validate(), `Clusters[0].Problem: found "Broken"; use Unreachable, Unconfirmed, WorkloadMissing, WriteFailed, NotAsked or nothing
@@ -397,7 +397,7 @@ func TestShowsMoreThanOrdered(t *testing.T) {
 		p, total := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20)
 		honest, now, before, ordered := int32(9), epoch, replicas.Checkpoint{}, (*int32)(nil)
 		for poll := range 9 { // then the liar is excluded
-			plan := replicas.NewPlan(p, replicas.State{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
+			plan := replicas.Decide(p, replicas.Observation{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
 				{Name: "honest", Replicas: honest}, {Name: "liar", Replicas: 20, Existing: &existing, Ordered: ordered},
 			}})
 			require.LessOrEqual(t, plan.Shares[0].Next+plan.Shares[1].Next, p.Max+p.MaxSurge, plan)
@@ -428,12 +428,12 @@ func TestUnconfirmed(t *testing.T) {
 		{9, 8, "a:4 b:8", "a:4, b:4>4", ""},
 	})
 	p := replicas.NewPolicy(100)
-	s := replicas.State{Replicas: new(int32(8)), Clusters: clusters(t, "a:4 b:4"), Now: epoch}
-	s.Checkpoint = replicas.NewPlan(p, s).Checkpoint
+	s := replicas.Observation{Replicas: new(int32(8)), Clusters: clusters(t, "a:4 b:4"), Now: epoch}
+	s.Checkpoint = replicas.Decide(p, s).Checkpoint
 	s.Clusters, s.Now = clusters(t, "a!away b:4"), epoch.Add(time.Hour)
 	s.Clusters[0].Since = s.Now.Add(-50 * time.Second)
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	require.Equal(t, s.Now.Add(10*time.Second), plan.NextCheck)
 	s.Now = plan.NextCheck
-	require.Equal(t, "a:0 Unreachable, b:8>8", shares(replicas.NewPlan(p, s)))
+	require.Equal(t, "a:0 Unreachable, b:8>8", shares(replicas.Decide(p, s)))
 }

@@ -60,7 +60,7 @@ type Member struct {
 func NewMember(name string) Member { return Member{Name: name, Weight: 1} }
 
 // Validate returns each problem of the policy as a [*field.Error], joined. A maximum of
-// 0 is a problem here; package scaling accepts it. NewPlan is defined for invalid policies
+// 0 is a problem here; package scaling accepts it. Decide is defined for invalid policies
 // too.
 func (p *Policy) Validate() error {
 	var e field.Errors
@@ -110,7 +110,7 @@ func (p *Policy) bound() int64 {
 
 // Split shares total replicas among members by weight, and returns the number of each
 // in the order of members. The sum is total if a member has weight. Ties go to the
-// first by name. NewPlan shares in the same way.
+// first by name. Decide shares in the same way.
 func Split(total int32, members ...Member) []int32 {
 	names, parties := make([]string, len(members)), make([]apportion.Party, len(members))
 	for i := range members {

@@ -63,7 +63,7 @@ var observed = rapid.SampledFrom([]replicas.Reason{
 
 // drawState draws an observation of some of the clusters a to e, after some others
 // under the same policy.
-func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s replicas.State) {
+func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s replicas.Observation) {
 	before := rapid.IntRange(0, 3).Draw(t, "plans before")
 	for i := 0; ; i++ {
 		s.Replicas, s.Now = rapid.Ptr(number, i == 0).Draw(t, "replicas"), s.Now.Add(seconds(rapid.IntRange(0, 4).Draw(t, "seconds")))
@@ -89,7 +89,7 @@ func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s
 		if rapid.Bool().Draw(t, "all were members") {
 			other.Members = nil
 		}
-		s.Checkpoint = replicas.NewPlan(other, s).Checkpoint
+		s.Checkpoint = replicas.Decide(other, s).Checkpoint
 	}
 }
 
@@ -104,7 +104,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
 	p := drawPolicy(t, number)
 	s := drawState(t, p, number)
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	hold := slices.Contains([]replicas.Reason{replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
 	var sum int64
 	moves, former, silent := false, false, false
@@ -161,7 +161,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	}
 	p.Members = rapid.Permutation(p.Members).Draw(t, "order of members")
 	s.Clusters = rapid.Permutation(s.Clusters).Draw(t, "order of clusters")
-	if other := replicas.NewPlan(p, s); !reflect.DeepEqual(plan, other) {
+	if other := replicas.Decide(p, s); !reflect.DeepEqual(plan, other) {
 		t.Fatal(cmp.Diff(plan, other))
 	}
 }
@@ -179,7 +179,7 @@ func propMoves(t *rapid.T, c *premise.Counts) {
 	if len(s.Clusters) != len(distinctNames(s.Clusters)) {
 		return // propShares checks which of two observations counts
 	}
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	var existing, stay, ordered, next, lack, grown int64
 	shrinks, healthy, waits, stuck := false, false, false, false
 	for _, m := range plan.Shares {
@@ -258,16 +258,16 @@ var failoverLeast = premise.Least{"the lost member had replicas": 0.5}
 func propFailover(t *rapid.T, c *premise.Counts) {
 	p := replicas.Policy{Max: math.MaxInt32, Seed: rapid.SampledFrom([]string{"", "ns/nginx"}).Draw(t, "seed")}
 	total := rapid.OneOf(rapid.Int32Range(0, 50), rapid.Int32Range(0, math.MaxInt32)).Draw(t, "replicas")
-	s := replicas.State{Replicas: &total, Now: epoch}
+	s := replicas.Observation{Replicas: &total, Now: epoch}
 	for i, weight := range rapid.SliceOfN(rapid.Int32Range(1, 20), 2, 8).Draw(t, "weights") {
 		name := fmt.Sprintf("member-%d", i)
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
 	}
-	before := replicas.NewPlan(p, s)
+	before := replicas.Decide(p, s)
 	lost := rapid.IntRange(0, len(p.Members)-1).Draw(t, "lost")
 	s.Clusters[lost].Problem, s.Checkpoint = replicas.ReasonUnreachable, before.Checkpoint
-	without := replicas.NewPlan(p, s)
+	without := replicas.Decide(p, s)
 	var gained int64
 	for i := range without.Shares {
 		gain := int64(without.Shares[i].Desired) - int64(before.Shares[i].Desired)
@@ -283,7 +283,7 @@ func propFailover(t *rapid.T, c *premise.Counts) {
 	}
 	c.Note("the lost member had replicas", gained > 0)
 	s.Clusters[lost].Problem, s.Checkpoint = "", without.Checkpoint
-	if diff := cmp.Diff(before, replicas.NewPlan(p, s)); diff != "" {
+	if diff := cmp.Diff(before, replicas.Decide(p, s)); diff != "" {
 		t.Fatal(diff)
 	}
 }
@@ -295,13 +295,13 @@ var nextLeast = premise.Least{"there is a next check": 0.1, "nothing changes": 0
 func propNextCheck(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, few)
 	s := drawState(t, p, few)
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	c.Note("there is a next check", !plan.NextCheck.IsZero())
 	c.Note("nothing changes", plan.NextCheck.IsZero())
 	start := s.Now
 	for second := range 14 {
 		s.Checkpoint, s.Now = plan.Checkpoint, start.Add(seconds(second))
-		later := replicas.NewPlan(p, s)
+		later := replicas.Decide(p, s)
 		if !plan.NextCheck.IsZero() && !s.Now.Before(plan.NextCheck) {
 			if slices.Equal(plan.Shares, later.Shares) {
 				t.Fatalf("the same at the next check\n%s\n%s", plan, later)
@@ -325,9 +325,9 @@ func propArguments(t *rapid.T, _ *premise.Counts) {
 	s := drawState(t, p, arbitrary)
 	s.Checkpoint.Version += rapid.IntRange(0, 1).Draw(t, "version") * 7
 	beforeP, beforeS := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", s)
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	want := plan.String()
-	other := replicas.NewPlan(p, s)
+	other := replicas.Decide(p, s)
 	for i := range other.Shares {
 		other.Shares[i] = replicas.Share{}
 	}
@@ -346,14 +346,14 @@ func propArrive(t *rapid.T, c *premise.Counts) {
 	p := replicas.NewPolicy(rapid.Int32Range(1, 40).Draw(t, "max"))
 	total := rapid.Int32Range(0, p.Max).Draw(t, "total")
 	c.Note("at the maximum", total == p.Max)
-	s := replicas.State{Replicas: &total, Now: epoch}
+	s := replicas.Observation{Replicas: &total, Now: epoch}
 	for i := range rapid.IntRange(1, 6).Draw(t, "members") {
 		name := string(rune('a' + i))
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: rapid.Int32Range(1, 9).Draw(t, "weight")})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: few.Draw(t, "replicas")})
 	}
 	for plans := range 100 {
-		plan := replicas.NewPlan(p, s)
+		plan := replicas.Decide(p, s)
 		var was, is int32
 		there := true
 		for i, m := range plan.Shares {

@@ -116,10 +116,10 @@ func (w *world) start() {
 }
 
 // poll observes, plans and writes.
-func (w *world) poll() replicas.Plan {
+func (w *world) poll() replicas.Decision {
 	w.now = w.now.Add(interval)
 	w.start()
-	s := replicas.State{Replicas: &w.total, Checkpoint: w.checkpoint, Now: w.now}
+	s := replicas.Observation{Replicas: &w.total, Checkpoint: w.checkpoint, Now: w.now}
 	for _, name := range siteNames {
 		if at := w.sites[name]; !at.unregistered {
 			s.Clusters = append(s.Clusters, at.observed(name))
@@ -131,7 +131,7 @@ func (w *world) poll() replicas.Plan {
 			}
 		}
 	}
-	plan := replicas.NewPlan(w.policy, s)
+	plan := replicas.Decide(w.policy, s)
 	w.checkpoint = plan.Checkpoint
 	existing, ordered := w.sums()
 	for _, share := range plan.Shares {
@@ -185,7 +185,7 @@ func (w *world) sums() (existing, ordered int32) {
 }
 
 // check checks the laws after a poll.
-func (w *world) check(plan replicas.Plan, before, orderedBefore int32) {
+func (w *world) check(plan replicas.Decision, before, orderedBefore int32) {
 	foreign, foreignOrdered := int32(0), int32(0) // on sites that are neither members nor former ones
 	for _, name := range siteNames {
 		at := w.sites[name]
@@ -218,7 +218,7 @@ func (w *world) check(plan replicas.Plan, before, orderedBefore int32) {
 }
 
 // arrived reports whether each member has its share, and no former member is left.
-func arrived(plan replicas.Plan) bool {
+func arrived(plan replicas.Decision) bool {
 	return plan.Reason == "" && plan.Remaining == 0 && !slices.ContainsFunc(plan.Shares, func(s replicas.Share) bool {
 		return s.Current != s.Desired || s.Existing != s.Desired || s.Reason != ""
 	})

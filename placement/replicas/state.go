@@ -9,8 +9,8 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A State is an observation. The zero value knows neither metrics nor clusters.
-type State struct {
+// A Observation is an observation. The zero value knows neither metrics nor clusters.
+type Observation struct {
 	// Replicas is the number that the metrics ask for, before the bounds. nil means that they
 	// could not be read, or a pause, and leaves every member as it is.
 	Replicas *int32
@@ -103,9 +103,9 @@ func (c *Checkpoint) check() error {
 		"%d, the version of this release, or the release that wrote the checkpoint", checkpointVersion)}
 }
 
-// Validate returns each problem of the state as a [*field.Error], joined. NewPlan is
+// Validate returns each problem of the state as a [*field.Error], joined. Decide is
 // defined for invalid states too.
-func (s *State) Validate() error {
+func (s *Observation) Validate() error {
 	var e field.Errors
 	e.Join("Checkpoint", s.Checkpoint.check())
 	seen := map[string]bool{}

@@ -3,7 +3,7 @@
 // There are two kinds, and both can be stored as JSON. All times are
 // parameters; every interval is half-open, so that a taint until t has ended at t.
 //
-// A [State] is the taint of a cluster. A failure makes it soft, which excludes nothing.
+// A [Taint] is the taint of a cluster. A failure makes it soft, which excludes nothing.
 // Another failure while it is soft makes it hard, which excludes the cluster. Another
 // failure while it is hard can prolong it:
 //

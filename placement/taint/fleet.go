@@ -24,14 +24,14 @@ type standing struct {
 	answers bool      // its last call was answered, if only with an error
 	failed  time.Time // the first failure that does not count yet; zero if there is none
 	counted time.Time // when a failure last counted
-	taint   State
+	taint   Taint
 	from    time.Time     // since when its silence counts; zero while it does not
 	before  time.Duration // silence that counted before that
 }
 
 // A Standing is the judgement of a cluster. The zero value holds nothing against it.
 type Standing struct {
-	Taint State
+	Taint Taint
 	// Since is the start of the time without an answer of the cluster, counted only
 	// while another cluster answered. The zero time means that nothing counts at present.
 	Since time.Time

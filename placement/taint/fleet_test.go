@@ -199,7 +199,7 @@ func TestOtherReturns(t *testing.T) {
 	f.Answered("b", at(9), at(11)) // sent before
 	require.Zero(t, f.Of("a", at(11)))
 	f.Answered("b", at(12), at(13))
-	require.Equal(t, taint.Standing{Taint: taint.State{Level: taint.Soft, Until: at(193)}, Since: at(13)}, f.Of("a", at(13)))
+	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(193)}, Since: at(13)}, f.Of("a", at(13)))
 	f.Failed("a", at(20), at(20))
 	f.Answered("b", at(22), at(23))
 	f.Failed("b", at(30), at(30))
@@ -211,7 +211,7 @@ func TestOtherReturns(t *testing.T) {
 	require.Equal(t, at(1991), f.Of("a", at(2001)).Since)
 	f.Failed("b", at(2010), at(2010))
 	f.Answered("a", at(3000), at(3001))
-	require.Equal(t, taint.Standing{Taint: taint.State{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Of("b", at(3001)))
+	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Of("b", at(3001)))
 	require.Zero(t, f.Of("a", at(3001)).Since)
 	f.Remove("a")
 	require.False(t, f.Answers())

@@ -11,9 +11,9 @@ const (
 	Hard Level = "hard" // another failure while soft: excludes
 )
 
-// A State is a cluster's taint. The zero value is none. States of equal times
+// A Taint is a cluster's taint. The zero value is none. States of equal times
 // can be compared with ==, since Until is in UTC.
-type State struct {
+type Taint struct {
 	Level Level     `json:"level,omitempty"`
 	Until time.Time `json:"until,omitzero"` // when it ends; the zero time for None
 }
@@ -29,20 +29,20 @@ type Durations struct {
 func DefaultDurations() Durations { return Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute} }
 
 // At is the state at that time: none if it has ended.
-func (s State) At(now time.Time) State {
+func (s Taint) At(now time.Time) Taint {
 	if s.Level != Soft && s.Level != Hard || !now.Before(s.Until) {
-		return State{}
+		return Taint{}
 	}
 	return s
 }
 
 // Fail returns the state after a failure. Failures that are observed together count once.
-func (s State) Fail(d Durations, now time.Time) State {
+func (s Taint) Fail(d Durations, now time.Time) Taint {
 	s = s.At(now)
 	if s.Level == None && d.Soft > 0 {
-		return State{Soft, end(now, d.Soft)}
+		return Taint{Soft, end(now, d.Soft)}
 	}
-	hard := State{Hard, end(now, d.Hard)}
+	hard := Taint{Hard, end(now, d.Hard)}
 	if s.Level == Hard && s.Until.After(hard.Until) {
 		return s
 	}

@@ -66,7 +66,7 @@ func propLadder(t *rapid.T, counts *premise.Counts) {
 		last += gap
 		failures[last] = true
 	}
-	var s taint.State
+	var s taint.Taint
 	var c clock
 	softly, hardly, again, ends := false, false, false, false
 	for second := range last + 13 {
@@ -179,12 +179,12 @@ func propExcludes(t *rapid.T, counts *premise.Counts) {
 
 // Both kinds are the same when they come back from JSON.
 func propJSON(t *rapid.T) {
-	state := taint.State{}
+	state := taint.Taint{}
 	for _, second := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 3).Draw(t, "failures") {
 		state = state.Fail(taint.Durations{Soft: seconds(3), Hard: seconds(5)}, at(second).In(time.Local))
 	}
 	type memory struct {
-		State taint.State
+		Taint taint.Taint
 		Set   taint.Set
 	}
 	before := memory{state, taint.Merge(drawSet(t, "set"))}
@@ -193,7 +193,7 @@ func propJSON(t *rapid.T) {
 		t.Fatal(err)
 	}
 	var after memory
-	if err := json.Unmarshal(data, &after); err != nil || after.State != before.State {
+	if err := json.Unmarshal(data, &after); err != nil || after.Taint != before.Taint {
 		t.Fatalf("%v, %v: %s", after, err, data)
 	}
 	same(t, string(data), before.Set, after.Set)
@@ -201,15 +201,15 @@ func propJSON(t *rapid.T) {
 
 // What no name stands for excludes nothing, and is where the ladder starts.
 func TestUnknownLevel(t *testing.T) {
-	s := taint.State{Level: "firm", Until: at(60)}
-	require.Equal(t, taint.State{}, s.At(at(0)))
-	require.Equal(t, taint.State{Level: taint.Soft, Until: at(10)}, s.Fail(taint.Durations{Soft: seconds(10)}, at(0)))
+	s := taint.Taint{Level: "firm", Until: at(60)}
+	require.Equal(t, taint.Taint{}, s.At(at(0)))
+	require.Equal(t, taint.Taint{Level: taint.Soft, Until: at(10)}, s.Fail(taint.Durations{Soft: seconds(10)}, at(0)))
 }
 
-func ExampleState_Fail() {
+func ExampleTaint_Fail() {
 	d := taint.Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute}
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	var s taint.State
+	var s taint.Taint
 	for _, minute := range []int{0, 2, 3, 10} {
 		now := noon.Add(time.Duration(minute) * time.Minute)
 		s = s.Fail(d, now)

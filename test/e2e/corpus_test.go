@@ -161,7 +161,7 @@ func triggerError(t *testing.T, c *cluster.Cluster, namespace string) string {
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		for _, one := range conditions {
 			condition, _ := one.(map[string]any)
-			if reason, _ := condition["reason"].(string); condition["type"] == "Ready" && (strings.HasSuffix(reason, "TriggerError") || reason == "KEDAJobCreateFailed") {
+			if reason, _ := condition["reason"].(string); condition["type"] == "Ready" && (strings.HasSuffix(reason, "TriggerError") || reason == "JobCreateFailed") {
 				return fmt.Sprint(reason, " ", condition["message"])
 			}
 		}

@@ -143,7 +143,7 @@ func (f *fleetwide) admits(name string) {
 // poll observes, plans and applies, and keeps the errors.
 func (f *fleetwide) poll() jobs.Decision {
 	seen := f.observe()
-	plan := jobs.Plan(f.policy, jobs.State{
+	plan := jobs.Decide(f.policy, jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: float64(f.demand), Target: 1, Activity: scaling.Active}},
 		Clusters: seen.Clusters, Checkpoint: f.checkpoint, Now: time.Now(),
 	})
@@ -353,7 +353,7 @@ func TestMemberReplicas(t *testing.T) {
 	w, poll := member.Workload{Namespace: "shop", Name: "nginx"}, member.ReplicasPoll{Members: policy.Members}
 	step := func() {
 		clusters, _ := f.all.ObserveReplicas(t.Context(), w, poll)
-		plan := replicas.NewPlan(policy, replicas.State{Replicas: new(int32(5)), Clusters: clusters, Checkpoint: poll.Checkpoint, Now: time.Now()})
+		plan := replicas.Decide(policy, replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Checkpoint: poll.Checkpoint, Now: time.Now()})
 		poll.Checkpoint, poll.Reports = plan.Checkpoint, f.all.Scale(t.Context(), w, plan)
 	}
 	has := func(name string, want int32) bool {

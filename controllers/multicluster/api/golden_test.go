@@ -111,7 +111,7 @@ func TestJobStatusOfThePage(t *testing.T) {
 		Expect  JobStatus
 	}
 	for _, c := range cases[status](t, "status_job", 1) {
-		s := jobs.State{Metrics: []scaling.Metric{{Value: float64(c.Desired), Target: 1}}, Now: epoch}
+		s := jobs.Observation{Metrics: []scaling.Metric{{Value: float64(c.Desired), Target: 1}}, Now: epoch}
 		for name, m := range c.Members {
 			cluster := jobs.NewCluster(name)
 			for i := range m.Running {
@@ -123,7 +123,7 @@ func TestJobStatusOfThePage(t *testing.T) {
 			}
 			s.Clusters = append(s.Clusters, cluster)
 		}
-		got := NewJobStatus("processor-job", jobs.Plan(jobs.DefaultPolicy(), s), JobStatus{}, epoch)
+		got := NewJobStatus("processor-job", jobs.Decide(jobs.DefaultPolicy(), s), JobStatus{}, epoch)
 		for name, m := range c.Members {
 			require.EqualValues(t, m.Running, got.MemberClusterStatuses[name].RunningJobs)
 			require.EqualValues(t, m.Pending, got.MemberClusterStatuses[name].PendingJobs)
@@ -140,13 +140,13 @@ func TestJobStatus(t *testing.T) {
 		p.Members = append(p.Members, jobs.NewMember(name))
 	}
 	pending := jobs.Job{UID: "3", Phase: jobs.Pending, PendingSince: epoch}
-	s := jobs.State{Now: epoch, Metrics: []scaling.Metric{{Value: 3, Target: 1}},
+	s := jobs.Observation{Now: epoch, Metrics: []scaling.Metric{{Value: 3, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("a", jobs.Job{UID: "1"}, jobs.Job{UID: "2"}, pending), jobs.NewCluster("b"), {Name: "d", Reach: jobs.Unreachable}},
 	}
-	s.Clusters[1].Taint = taint.State{Level: taint.Hard, Until: epoch.Add(90 * time.Second)}
+	s.Clusters[1].Taint = taint.Taint{Level: taint.Hard, Until: epoch.Add(90 * time.Second)}
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
-	plan := jobs.Plan(p, s)
+	plan := jobs.Decide(p, s)
 	before := JobStatus{MemberClusterStatuses: map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
 		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}}
 	status := NewJobStatus("etl", plan, before, epoch)
@@ -176,7 +176,7 @@ func TestJobStatus(t *testing.T) {
 	p.Members[0].Priority = new(int32(100))
 	pending.PendingSince = at(-60)
 	s.Clusters[0] = jobs.NewCluster("a", pending)
-	plan = jobs.Plan(p, s)
+	plan = jobs.Decide(p, s)
 	require.Equal(t, []TaintScope{{Class: "team-a", Priority: 100, Size: 4}}, NewJobStatus("etl", plan, status, epoch).MemberClusterStatuses["a"].HardTaintScopes)
-	require.True(t, slices.ContainsFunc(plan.Members, func(m jobs.MemberPlan) bool { return m.Excluded == jobs.ReasonWorkloadTainted }))
+	require.True(t, slices.ContainsFunc(plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == jobs.ReasonWorkloadTainted }))
 }

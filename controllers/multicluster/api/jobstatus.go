@@ -20,20 +20,21 @@ type JobStatus struct {
 
 // JobMemberStatus is the status of a member.
 type JobMemberStatus struct {
-	Description             string       `json:"description"`
-	Excluded                bool         `json:"excluded"`
-	HardTaintScopes         []TaintScope `json:"hardTaintScopes,omitempty"`
-	HardTainted             bool         `json:"hardTainted"`
-	ID                      string       `json:"id,omitempty"`
-	LastScalingProgressTime time.Time    `json:"lastScalingProgressTime,omitzero"` // when RunningJobs or PendingJobs last changed
-	LastStatusChangeTime    time.Time    `json:"lastStatusChangeTime,omitzero"`    // when State last changed
-	LostJobs                int64        `json:"lostJobs,omitempty"`               // not in RunningJobs
-	OrphanedJobs            int64        `json:"orphanedJobs,omitempty"`           // of owners of this namespace that do not exist
-	PendingJobs             int64        `json:"pendingJobs"`
-	RunningJobs             int64        `json:"runningJobs"`
-	SoftTainted             bool         `json:"softTainted"`
-	State                   MemberState  `json:"state"`
-	StuckJobs               int64        `json:"stuckJobs"`
+	Description             string         `json:"description"`
+	Excluded                bool           `json:"excluded"`
+	HardTaintScopes         []TaintScope   `json:"hardTaintScopes,omitempty"`
+	HardTainted             bool           `json:"hardTainted"`
+	ID                      string         `json:"id,omitempty"`
+	LastScalingProgressTime time.Time      `json:"lastScalingProgressTime,omitzero"` // when RunningJobs or PendingJobs last changed
+	LastStatusChangeTime    time.Time      `json:"lastStatusChangeTime,omitzero"`    // when State last changed
+	LostJobs                int64          `json:"lostJobs,omitempty"`               // not in RunningJobs
+	OrphanedJobs            int64          `json:"orphanedJobs,omitempty"`           // of owners of this namespace that do not exist
+	PendingJobs             int64          `json:"pendingJobs"`
+	Problem                 *MemberProblem `json:"problem,omitempty"`
+	RunningJobs             int64          `json:"runningJobs"`
+	SoftTainted             bool           `json:"softTainted"`
+	State                   MemberState    `json:"state"`
+	StuckJobs               int64          `json:"stuckJobs"`
 }
 
 // TaintScope identifies the workloads that a taint on a member excludes: the class, and
@@ -67,7 +68,7 @@ func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time)
 	return s
 }
 
-func memberStatus(m *jobs.MemberPlan) JobMemberStatus {
+func memberStatus(m *jobs.MemberDecision) JobMemberStatus {
 	s := JobMemberStatus{
 		RunningJobs: m.Jobs.Running, PendingJobs: m.Jobs.Pending, StuckJobs: m.Jobs.Stuck,
 		LostJobs:    m.Lost,

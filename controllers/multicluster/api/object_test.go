@@ -200,7 +200,7 @@ func TestObjectPause(t *testing.T) {
 		want, writes := c.Expect.(float64)
 		require.Equal(t, writes, !config.Frozen, c.Name)
 		if writes {
-			plan := replicas.NewPlan(config.Policy, replicas.State{Replicas: config.Replicas, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
+			plan := replicas.Decide(config.Policy, replicas.Observation{Replicas: config.Replicas, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
 			require.Equal(t, int32(want), plan.Shares[0].Desired, c.Name)
 		}
 	}
@@ -216,15 +216,15 @@ func TestObjectPause(t *testing.T) {
 func TestObjectStatus(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 12, 0, s, 0, time.UTC) }
 	p := replicas.NewPolicy(100, replicas.NewMember("a"), replicas.NewMember("b"), replicas.NewMember("x"))
-	s := replicas.State{Replicas: size(5), Now: at(0), Clusters: []replicas.Cluster{{Name: "a", Replicas: 3, Reported: 1}, {Name: "b", Replicas: 2}, {Name: "c", Replicas: 1, Reported: 1}}}
+	s := replicas.Observation{Replicas: size(5), Now: at(0), Clusters: []replicas.Cluster{{Name: "a", Replicas: 3, Reported: 1}, {Name: "b", Replicas: 2}, {Name: "c", Replicas: 1, Reported: 1}}}
 	all := p
 	all.Members = nil
-	s.Checkpoint = replicas.NewPlan(all, s).Checkpoint
+	s.Checkpoint = replicas.Decide(all, s).Checkpoint
 	s.Clusters[1].Problem = replicas.ReasonUnreachable
 	before := ObjectStatus{MemberClusterStatuses: map[string]ObjectMemberStatus{
 		"a": {State: Ready, CurrentReplicas: 1, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)},
 		"b": {State: Ready, CurrentReplicas: 2, Replicas: 2, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)}}}
-	plan := replicas.NewPlan(p, s)
+	plan := replicas.Decide(p, s)
 	status := NewObjectStatus("nginx", plan, s.Clusters, before, at(30).In(time.FixedZone("east", 3600)))
 	data, err := json.Marshal(status)
 	require.NoError(t, err)
@@ -246,7 +246,7 @@ func TestObjectStatus(t *testing.T) {
 	}`, strings.TrimSpace(string(data)))
 	require.Equal(t, status, NewObjectStatus("nginx", plan, s.Clusters, status, at(40)), "later, but nothing changed")
 	s.Checkpoint, s.Now = plan.Checkpoint, at(0).Add(time.Hour)
-	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.NewPlan(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
+	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.Decide(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
 }
 
 // Each reason of a member has a state.
@@ -270,7 +270,7 @@ func TestObjectStatusOfThePage(t *testing.T) {
 		Expect ObjectStatus
 	}
 	for _, c := range cases[status](t, "status_object", 1) {
-		var p replicas.Plan
+		var p replicas.Decision
 		for name, m := range c.Members {
 			p.Shares = append(p.Shares, replicas.Share{Name: name, Current: m.Current, Desired: m.Desired})
 		}

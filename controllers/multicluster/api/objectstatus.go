@@ -29,6 +29,7 @@ type ObjectMemberStatus struct {
 	ID                      string          `json:"id,omitempty"`
 	LastScalingProgressTime time.Time       `json:"lastScalingProgressTime,omitzero"` // when CurrentReplicas last changed
 	LastStatusChangeTime    time.Time       `json:"lastStatusChangeTime,omitzero"`    // when State last changed
+	Problem                 *MemberProblem  `json:"problem,omitempty"`
 	Reason                  replicas.Reason `json:"reason,omitempty"`
 	Replicas                int32           `json:"replicas"` // status.replicas of the workload, as last read
 	State                   MemberState     `json:"state"`
@@ -36,7 +37,7 @@ type ObjectMemberStatus struct {
 
 // NewObjectStatus returns the status of the plan for the object of that name, and of the clusters from which it was made.
 // Times of the previous status are kept if nothing has changed.
-func NewObjectStatus(name string, plan replicas.Plan, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
+func NewObjectStatus(name string, plan replicas.Decision, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),
 		Selector:              "kedify-agent-distributedscaledobject=" + member.LabelValue(name),

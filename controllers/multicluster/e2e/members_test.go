@@ -261,14 +261,14 @@ func (s *stand) refuses(t *testing.T) {
 	s.start(t, "-namespace", q.namespace)
 	refused := func(t require.TestingT) {
 		ready, why := q.condition(t, dsj, "work", "Ready")
-		require.Equal(t, "False KEDAJobCreateFailed", ready)
+		require.Equal(t, "False JobCreateFailed", ready)
 		require.Contains(t, why, "missing")
 	}
 	q.becomes(func(t *assert.CollectT) { refused(t) })
 	q.stays(5*time.Second, refused)
 	told := 0
 	for _, e := range q.events(t, "work") {
-		if strings.Contains(e, "KEDAJobCreateFailed") {
+		if strings.Contains(e, "JobCreateFailed") {
 			told++
 		}
 	}

@@ -40,6 +40,7 @@ func TestOperator(t *testing.T) {
 		{"a name that is taken", (*stand).taken},
 		{"filled, drained, deleted", (*stand).drains},
 		{"Redis stops", (*stand).outage},
+		{"Jobs that fail", (*stand).fails},
 		{"two replicas", (*stand).elects},
 		{"password and TLS", (*stand).secrets},
 		{"one namespace", (*stand).namespaced},
@@ -205,6 +206,34 @@ func (s *stand) outage(t *testing.T) {
 	p.measures(o, "40", "4", "4")
 	o.Stop()
 	require.NotContains(t, o.Output(), "level=ERROR")
+}
+
+// Each Job fails at once: there are few, and the status says why. An edit that mends them ends it.
+func (s *stand) fails(t *testing.T) {
+	p := s.place(t, "fails")
+	list := s.list(t, "scaledjob-e2e-fails")
+	s.push(t, list, 1)
+	p.consume(list, "1s", func(sj *v1.ScaledJob) {
+		sj.Spec.Threshold, sj.Spec.MaxReplicas = 1, 1
+		sj.Spec.JobTemplate.Spec.Template.Annotations[fails] = "yes"
+	})
+	o := p.operator()
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		require.Equal(t, "False JobsFailing", p.condition(t, "consumer", "Ready"))
+	})
+	time.Sleep(45 * time.Second)
+	require.LessOrEqual(t, len(p.jobs(t)), 4, "at once, after 10 s, after 20 s")
+	require.Equal(t, "False JobsFailing", p.condition(t, "consumer", "Ready"))
+	p.change(func(sj *v1.ScaledJob) {
+		sj.Spec.JobTemplate.Spec.Template.Annotations = map[string]string{works: "1h"}
+	})
+	p.becomes(30*time.Second, func(t *assert.CollectT) {
+		jobs := p.jobs(t)
+		require.Equal(t, int32(1), jobs[len(jobs)-1].Status.Active, "the Job of the new spec runs")
+		require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+		require.Nil(t, p.get(t, "consumer").Status.Failures)
+	})
+	o.Stop()
 }
 
 // change updates the ScaledJob called consumer.

@@ -40,6 +40,9 @@ const account = "system:serviceaccount:redis-operator:redis-operator"
 // works is an annotation of pods: the time for which they run.
 const works = "works"
 
+// fails is an annotation of pods that fail.
+const fails = "fails"
+
 // A stand is a cluster with the operator's manifests, its binary, and a Redis.
 type stand struct {
 	cluster    *cluster.Cluster
@@ -55,7 +58,11 @@ func newStand(t *testing.T) *stand {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
 		work, _ := time.ParseDuration(p.Annotations[works])
-		return cluster.Run{Work: work}
+		run := cluster.Run{Work: work}
+		if p.Annotations[fails] != "" {
+			run.Exit = 1
+		}
+		return run
 	})
 	s := &stand{cluster: c, scheme: runtime.NewScheme(), binary: process.Build(t, "..")}
 	require.NoError(t, clientgo.AddToScheme(s.scheme))

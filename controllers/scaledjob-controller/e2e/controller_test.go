@@ -120,7 +120,7 @@ func (s *stand) usesRedis(t *testing.T) {
 		require.Len(t, q.jobs(t), 2, "of the history")
 		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
 		require.Equal(t, "False ScalerNotActive", q.condition(t, "Active"))
-		require.Equal(t, []string{"KEDAJobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
+		require.Equal(t, []string{"JobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
 	})
 	q.seesMetrics(p)
 	p.Stop()
@@ -279,7 +279,7 @@ spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
 		require.Equal(t, "Unknown UnknownState", q.condition(t, "Active"))
 	})
 	require.Len(t, q.jobs(t), 2)
-	require.Equal(t, []string{"KEDAJobsCreated", "KEDAScalerFailed"}, q.events(t))
+	require.Equal(t, []string{"JobsCreated", "ScalerFailed"}, q.events(t))
 }
 
 // What the API server does not check of a Job template is told, and nothing done.
@@ -362,7 +362,7 @@ func (s *stand) rests(t *testing.T) {
 	q, _ := s.scaled(t, "rest", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
 	q.becomes(10*time.Second, func(t *assert.CollectT) {
 		require.Len(t, q.jobs(t), 3)
-		require.Contains(t, q.events(t), "KEDAJobsCreated")
+		require.Contains(t, q.events(t), "JobsCreated")
 	})
 	time.Sleep(2 * time.Second) // the last events of the pods
 	count := func() int {

@@ -59,7 +59,7 @@ spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
 	p := s.start(t, "-namespace", q.namespace, "-cluster-object-namespace", q.namespace, "-leader-elect=false", "-log-level=debug")
 	q.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
-		require.Contains(t, q.events(t), "KEDAScalerFailed")
+		require.Contains(t, q.events(t), "ScalerFailed")
 		require.ElementsMatch(t, []string{password, token, login}, secret.In(e.Requests()))
 	})
 	_, metrics := p.Get("/metrics")

@@ -86,11 +86,12 @@ func (l *Live) notReady(j *judge, c Condition) Cause {
 	switch c.Reason {
 	case "TriggerError", "PartialTriggerError":
 		id, does = "unreadable", "a trigger cannot be read: "
-	case "KEDAJobCreateFailed":
+	case "KEDAJobCreateFailed", "JobCreateFailed":
 		id, does, candidates = "create-failed", "creates fail: ", createErrors
 	}
 	for _, e := range slices.Backward(l.Events) {
-		if (e.Reason == "KEDAScalerFailed" && id != "create-failed") || (e.Reason == "KEDAJobCreateFailed" && id == "create-failed") {
+		reason := strings.TrimPrefix(e.Reason, "KEDA") // which scaledjob-controller leaves out
+		if (reason == "ScalerFailed" && id != "create-failed") || (reason == "JobCreateFailed" && id == "create-failed") {
 			text = e.Message
 			break
 		}

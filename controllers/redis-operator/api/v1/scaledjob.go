@@ -19,6 +19,7 @@ const (
 	ReasonSecretUnreadable = "SecretUnreadable" // of both conditions and of an event: a Secret that the spec names
 	ReasonRedisUnreachable = "RedisUnreachable" // of both conditions and of an event: the queue cannot be read
 	ReasonCreateFailed     = "JobCreateFailed"  // of Ready if some missing Jobs could not be created
+	ReasonJobsFailing      = "JobsFailing"      // of Ready while every Job has failed since one succeeded
 	ReasonQueueConnected   = "QueueConnected"   // of an event: the queue can be read again
 	ReasonCreatedJobs      = "CreatedJobs"      // of an event
 )
@@ -53,7 +54,8 @@ type ScaledJob struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas must not be above maxReplicas"
 type ScaledJobSpec struct {
-	// QueueName is the key of a Redis list. A list that does not exist is empty.
+	// QueueName is the key of a Redis list. A list that does not exist is empty: Redis keeps
+	// no empty list.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -64,6 +66,12 @@ type ScaledJobSpec struct {
 	// +kubebuilder:validation:MaxLength=300
 	// +kubebuilder:validation:Pattern=`^([^\s:/@\[\]]+|\[[0-9A-Fa-f:.%]+\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
 	RedisAddress string `json:"redisAddress"`
+
+	// RedisDatabase is the number of the database with the list. Most servers have 0 to 15.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	RedisDatabase int32 `json:"redisDatabase,omitempty"`
 
 	// RedisAuth is the login of the Redis server. Without it no password is sent.
 	//
@@ -164,12 +172,51 @@ type ScaledJobStatus struct {
 	// +optional
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
+	// Failures is present while Jobs fail, and slows down their creation.
+	//
+	// +optional
+	Failures *FailureStatus `json:"failures,omitempty"`
+
 	// Conditions are Ready and QueueConnected.
 	//
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// FailureStatus is what the operator remembers of Jobs that have finished. While every Job has
+// failed since one succeeded, a single Job is created at a time, after growing delays.
+type FailureStatus struct {
+	// Count is the number of polls with failed Jobs since a Job succeeded.
+	//
+	// +optional
+	Count int32 `json:"count,omitempty"`
+
+	// LastFinished is the time at which the last Job finished that counts.
+	//
+	// +optional
+	LastFinished *metav1.Time `json:"lastFinished,omitempty"`
+
+	// NextJob is the time before which no Job is created.
+	//
+	// +optional
+	NextJob *metav1.Time `json:"nextJob,omitempty"`
+
+	// Longest is the longest time that a failed Job has taken since a Job succeeded.
+	//
+	// +optional
+	Longest metav1.Duration `json:"longest,omitempty"`
+
+	// QueueDepth is the number of items that waited when a Job was last created.
+	//
+	// +optional
+	QueueDepth int64 `json:"queueDepth,omitempty"`
+
+	// Revision is the version of the spec.
+	//
+	// +optional
+	Revision string `json:"revision,omitempty"`
 }
 
 // ScaledJobList is a list of ScaledJobs.

@@ -22,6 +22,7 @@ func (s *ScaledJobSpec) Validate() error {
 	problems.Check(length == "", "spec.jobTemplate", length+" bytes", fmt.Sprintf("at most %d", longestTemplate))
 	problems.Check(s.QueueName != "", "spec.queueName", s.QueueName, "the key of a Redis list")
 	problems.Check(address.MatchString(s.RedisAddress), "spec.redisAddress", s.RedisAddress, "host:port, with a port from 1 to 65535")
+	problems.AtLeast("spec.redisDatabase", int64(s.RedisDatabase), 0)
 	problems.AtLeast("spec.threshold", s.Threshold, 1)
 	problems.AtLeast("spec.minReplicas", int64(s.MinReplicas), 0)
 	problems.AtLeast("spec.maxReplicas", int64(s.MaxReplicas), int64(s.MinReplicas))

@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 
 // Reconciler returns the reconciler of a controller.
 func (r *Reconciler) Reconciler() reconcile.Reconciler {
-	return controllerruntime.Reconciler(r.Jobs, r, target, r.poll)
+	return controllerruntime.Reconciler(r.Jobs, r, r.target, r.poll)
 }
 
 // Get reads an object. The metrics of a ScaledJob end if it is deleted or being deleted. The garbage
@@ -83,8 +83,9 @@ const LabelName = "batch.miracle.dev/scaledjob"
 
 // target describes the Jobs of a ScaledJob. The Jobs of an invalid spec are counted, and no
 // more are created.
-func target(sj *v1.ScaledJob) (adapter.Target, error) {
+func (r *Reconciler) target(sj *v1.ScaledJob) (adapter.Target, error) {
 	t, invalid := read(sj)
+	t.FailureBackoff.Interval = r.Poll
 	if invalid != nil {
 		t = adapter.Target{Owner: t.Owner, Revision: t.Revision, Job: &batchv1.Job{}}
 		t.Job.Spec.Template.Spec.Containers = make([]corev1.Container, 1) // of no Job
@@ -108,6 +109,8 @@ func read(sj *v1.ScaledJob) (adapter.Target, error) {
 		Job:      &batchv1.Job{ObjectMeta: meta, Spec: template.Spec},
 		Revision: rollout.Revision{Generation: sj.Generation},
 	}
+	t.FailureBackoff = adapter.NewFailureBackoff(0)
+	t.FailureBackoff.Checkpoint = remembered(sj.Status.Failures)
 	t.Policy.Bounds = scaling.Bounds{Min: int64(sj.Spec.MinReplicas), Max: int64(sj.Spec.MaxReplicas), Mode: scaling.Floor}
 	var problems field.Errors
 	problems.Join("", sj.Spec.Validate())
@@ -128,7 +131,9 @@ func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.P
 	if o.read() {
 		plan = r.Jobs.Plan(sj.UID, waiting(&sj.Spec, o.depth), time.Now())
 		o.desired = int32(plan.Decision.Trace.Load.Target)
+		o.remember(plan)
 	}
+	o.list, o.database = sj.Spec.QueueName, sj.Spec.RedisDatabase
 	return plan, func(ctx context.Context, result adapter.Result, applied error) time.Duration {
 		o.created = int32(result.Created)
 		switch {

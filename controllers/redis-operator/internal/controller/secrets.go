@@ -31,7 +31,7 @@ func (e secretError) Unwrap() error { return e.error }
 // names, in the namespace of the ScaledJob and nowhere else, at each call: a Secret that
 // changes needs no restart, and a permission that is withdrawn has an effect at once.
 func (r *Reconciler) server(ctx context.Context, sj *v1.ScaledJob) (queue.Server, error) {
-	s := queue.Server{Address: sj.Spec.RedisAddress}
+	s := queue.Server{Address: sj.Spec.RedisAddress, Database: sj.Spec.RedisDatabase}
 	var problems field.Errors
 	if a := sj.Spec.RedisAuth; a != nil {
 		data, err := r.secret(ctx, sj.Namespace, a.SecretKeyRef.Name)

@@ -93,6 +93,10 @@ type outcome struct {
 	created      int32
 	createFailed error
 	active       int32 // Jobs, just created Jobs included
+	list         string
+	database     int32
+	failing      string            // why creates slow down; empty if they do not
+	failures     *v1.FailureStatus // nil if the Jobs are not known
 }
 
 // read reports whether the depth is known.
@@ -103,6 +107,11 @@ func (o outcome) write(status *v1.ScaledJobStatus, generation int64, now time.Ti
 	status.ActiveJobs = o.active
 	if o.read() {
 		status.QueueDepth, status.DesiredJobs = new(o.depth), new(o.desired)
+	}
+	if o.failures != nil {
+		if status.Failures = o.failures; o.failures.Count == 0 {
+			status.Failures = nil
+		}
 	}
 	if o.created > 0 {
 		status.LastScaleTime = new(metav1.NewTime(now))
@@ -130,7 +139,7 @@ func (o outcome) connected() metav1.Condition {
 	case o.unread != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), o.unread.Error()
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonConnected, "The queue can be read"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonConnected, o.queue()
 	}
 	return c
 }
@@ -144,10 +153,20 @@ func (o outcome) ready() metav1.Condition {
 		c.Reason, c.Message = o.unreadable(), "No Job is created while the queue cannot be read"
 	case o.createFailed != nil:
 		c.Reason, c.Message = v1.ReasonCreateFailed, o.createFailed.Error()
+	case o.failing != "":
+		c.Reason, c.Message = v1.ReasonJobsFailing, o.queue()+": "+o.failing
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonReconciled, "The queue was read, and the missing Jobs were created"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonReconciled, o.queue()+"; as many Jobs are active as it asks for, or more"
 	}
 	return c
+}
+
+// queue describes the list, in words that do not change with its length.
+func (o outcome) queue() string {
+	if o.depth > 0 {
+		return fmt.Sprintf("Items wait in list %q of database %d", o.list, o.database)
+	}
+	return fmt.Sprintf("List %q of database %d is empty or does not exist; if items wait, correct queueName or redisDatabase", o.list, o.database)
 }
 
 // A note is the content of an event.

@@ -29,6 +29,7 @@ type Server struct {
 	Address  string // host:port
 	Username string // "" is the default user of Redis
 	Password string // "" sends neither user nor password
+	Database int32  // 0 is the first, and that of a new connection
 	// TLS encrypts the connection; nil does not.
 	TLS *tls.Config
 }

@@ -62,6 +62,11 @@ func (r *Redis) read(ctx context.Context, server Server, list string) (int64, er
 			return 0, err
 		}
 	}
+	if server.Database != 0 {
+		if _, err := ask(conn, answers, '+', "SELECT", strconv.Itoa(int(server.Database))); err != nil {
+			return 0, err
+		}
+	}
 	length, err := ask(conn, answers, ':', "LLEN", list)
 	if err != nil {
 		return 0, err
@@ -125,21 +130,50 @@ func ask(conn io.Writer, answers *bufio.Reader, kind byte, command ...string) (s
 	}
 }
 
-// codes describes the codes at the start of Redis errors.
+// codes describes the codes at the start of Redis errors, each with a remedy.
 var codes = map[string]string{
-	"WRONGTYPE":   "has something else than a list under the queue's name",
-	"NOAUTH":      "wants a password",
-	"WRONGPASS":   "refuses the user name or the password",
-	"NOPERM":      "does not let the user read the queue",
-	"LOADING":     "is still loading its data",
-	"MASTERDOWN":  "has lost its master",
-	"MOVED":       "is a node of a cluster, and the queue is on another",
-	"ASK":         "is a node of a cluster, and the queue is on its way to another",
-	"CLUSTERDOWN": "is a node of a cluster that is down",
+	"WRONGTYPE":   "has something else than a list under the queue's name; name the list in queueName",
+	"NOAUTH":      "wants a password; set redisAuth",
+	"WRONGPASS":   "refuses the user name or the password; correct redisAuth or its Secret",
+	"NOPERM":      "does not let the user read the queue; grant the user +llen, and +select for another database, on the key",
+	"LOADING":     "is still loading its data; wait until it has",
+	"MASTERDOWN":  "has lost its master; restore the replication, or name the master in redisAddress",
+	"MOVED":       "is a node of a cluster, and the queue is on another; clusters are not supported, but the node with the queue may be named in redisAddress",
+	"ASK":         "is a node of a cluster, and the queue is on its way to another; clusters are not supported",
+	"TRYAGAIN":    "is a node of a cluster that moves the queue; clusters are not supported",
+	"CLUSTERDOWN": "is a node of a cluster that is down; clusters are not supported",
+	"DENIED":      "is in protected mode, and refuses other hosts; give it a password, or set protected-mode no",
+	"BUSY":        "runs a script that does not end; end it with SCRIPT KILL",
+	"NOREPLICAS":  "has too few replicas; restore them",
+	"MISCONF":     "cannot save its data; see its log",
+}
+
+// causes describes errors with the code ERR, by words of Redis that no configuration changes.
+var causes = []struct{ words, cause string }{
+	{"without any password configured", "has no password, and a password was sent; remove redisAuth, or set a password for the default user"},
+	{"no password is set", "has no password, and a password was sent; remove redisAuth, or set requirepass"},
+	{"invalid password", "refuses the password; correct redisAuth's Secret"},
+	{"number of arguments for 'auth'", "knows no user names, as before Redis 6; remove redisAuth.username"},
+	{"operation not permitted", "wants a password; set redisAuth"},
+	{"max number of clients", "has too many clients; raise maxclients, or close connections"},
+	{"unknown command", "does not know the command that reads a list: it may be a Sentinel, which is not supported; name the master in redisAddress"},
+	{"db index is out of range", "does not have the database; correct redisDatabase, or raise databases in its configuration"},
+	{"invalid db index", "does not have the database; correct redisDatabase"},
+	{"select is not allowed in cluster mode", "is a node of a cluster, which has database 0 only; remove redisDatabase"},
+	{"cluster support disabled", "has no cluster; name a standalone server in redisAddress"},
 }
 
 // explain describes an error without the server's words, which may repeat the password.
 func explain(answer string) string {
-	code, _, _ := strings.Cut(answer, " ")
-	return cmp.Or(codes[code], "answered with an error")
+	code, text, _ := strings.Cut(answer, " ")
+	if cause := codes[code]; cause != "" {
+		return cause
+	}
+	text = strings.ToLower(text)
+	for _, c := range causes {
+		if code == "ERR" && strings.Contains(text, c.words) {
+			return c.cause
+		}
+	}
+	return "answered with an error that has no description here; try LLEN with redis-cli and the same login"
 }

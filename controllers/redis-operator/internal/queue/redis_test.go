@@ -40,7 +40,7 @@ func TestDepth(t *testing.T) {
 	require.EqualValues(t, 3, n)
 	server.HSet("orders:by-id", "1", "a")
 	_, err = depth(t, server.Addr(), "orders:by-id")
-	require.EqualError(t, err, "redis at "+server.Addr()+" has something else than a list under the queue's name")
+	require.EqualError(t, err, "redis at "+server.Addr()+" has something else than a list under the queue's name; name the list in queueName")
 	require.Eventually(t, func() bool { return server.CurrentConnectionCount() == 0 }, soon, time.Millisecond)
 }
 
@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 		"never answers":             "did not answer within 1s",
 		"sends a byte now and then": "did not answer within 1s",
 		"hangs up":                  "closed the connection",
-		"repeats what it is sent":   "answered with an error",
+		"repeats what it is sent":   "does not know the command",
 	}
 	for name, be := range redistest.Hostile {
 		for _, access := range []Server{{}, {Username: "us3r", Password: "s3cret"}} {
@@ -66,7 +66,8 @@ func TestHostile(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				_, err := (&Redis{Timeout: timeout}).Depth(t.Context(), access, "orders")
 				runtime.ReadMemStats(&after)
-				require.EqualError(t, err, "redis at "+server.Address+" "+text)
+				require.ErrorContains(t, err, "redis at "+server.Address+" "+text)
+				require.NotContains(t, err.Error(), "s3cret")
 				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes, those of the test included")
 				require.Eventually(t, func() bool { return server.Open() == 0 }, soon, 10*time.Millisecond, "it is hung up on")
 				require.Equal(t, access.Password != "", strings.Contains(server.Sent(), "s3cret"), "or this test shows nothing")
@@ -82,9 +83,9 @@ func TestPassword(t *testing.T) {
 		problem string
 		access  Server
 	}{
-		{"wants a password", Server{}},
-		{"refuses the user name or the password", Server{Password: "wrong"}},
-		{"refuses the user name or the password", Server{Password: "s3cret", Username: "nobody"}},
+		{"wants a password; set redisAuth", Server{}},
+		{"refuses the user name or the password; correct redisAuth or its Secret", Server{Password: "wrong"}},
+		{"refuses the user name or the password; correct redisAuth or its Secret", Server{Password: "s3cret", Username: "nobody"}},
 		{"", Server{Password: "s3cret"}},
 		{"", Server{Password: "s3cret", Username: "default"}},
 	} {

@@ -36,6 +36,16 @@ func Start(t testing.TB, config ...string) *Server {
 	return s
 }
 
+// StartSentinel starts a Sentinel with an empty configuration file, and returns its address.
+func StartSentinel(t testing.TB, file string) string {
+	t.Helper()
+	s := prepare(t)
+	_, port, _ := net.SplitHostPort(s.Address)
+	s.args = []string{file, "--sentinel", "--port", port, "--bind", "127.0.0.1"}
+	s.Restart()
+	return s.Address
+}
+
 func prepare(t testing.TB) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {

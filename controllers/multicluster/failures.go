@@ -1,0 +1,43 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/scaling"
+)
+
+// slowDown lowers the maximum of a policy while every Job has failed, on whatever member, since one
+// succeeded, and returns why. It does nothing without -failure-backoff.
+func (j *job) slowDown(policy *jobs.Policy, clusters []jobs.Cluster, metrics []scaling.Metric, now time.Time) (reason string) {
+	if !j.failureBackoff {
+		return ""
+	}
+	observation := adapter.FailureObservation{Metrics: metrics, Revision: policy.Revision, Now: now}
+	for i := range clusters {
+		observation.InFlight += clusters[i].Late
+		for k := range clusters[i].Jobs {
+			observation.Jobs = append(observation.Jobs, finished(&clusters[i].Jobs[k]))
+		}
+	}
+	backoff, checkpoint := adapter.NewFailureBackoff(j.config.PollingInterval), adapter.FailureCheckpoint{}
+	_ = json.Unmarshal(j.status.Failures, &checkpoint) // of another release: begin anew
+	most, hold, checkpoint := backoff.Decide(math.MaxInt64, checkpoint, observation)
+	if j.status.Failures = nil; checkpoint.Failures > 0 {
+		j.status.Failures, _ = json.Marshal(checkpoint) // a struct of numbers, texts and times
+	}
+	if hold == nil {
+		return ""
+	}
+	policy.Scaling.Bounds.Max = min(policy.Scaling.Bounds.Max, most)
+	return hold.Text
+}
+
+// finished returns a Job as a FailureBackoff reads it.
+func finished(j *jobs.Job) adapter.Job {
+	phases := map[jobs.Phase]adapter.Phase{jobs.Running: adapter.Running, jobs.Pending: adapter.Pending, jobs.Succeeded: adapter.Succeeded, jobs.Failed: adapter.Failed}
+	return adapter.Job{Phase: phases[j.Phase], Created: j.Created, Finished: j.Finished, Revision: j.Revision}
+}
