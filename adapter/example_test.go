@@ -28,7 +28,7 @@ func target() adapter.Target {
 		Owner:   adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		Job:     job,
 		Policy:  scaling.Policy{Bounds: scaling.Bounds{Max: 6}},
-		History: history.DefaultLimits(),
+		History: history.DefaultPolicy(),
 	}
 }
 

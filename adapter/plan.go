@@ -72,7 +72,7 @@ func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan
 			}
 		}
 	}
-	if o.target.History != (history.Limits{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
+	if o.target.History != (history.Policy{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	state.Jobs = &counts
@@ -120,16 +120,13 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: history.Outcome(j.Phase.String())})
 		}
 	}
-	chosen := history.ToDelete(o.target.History, finished)
-	var expired []int
-	expired, o.expiry = history.Expired(o.target.History.Age, finished, now)
-	o.ended = len(chosen)+len(expired) > 0 // they are chosen again until they are deleted
-	picked := make([]bool, len(jobs))
-	for _, i := range append(chosen, expired...) {
-		if d := jobs[i].Delete(rollout.Background, HistoryLimit); !picked[i] {
-			d.ResourceVersion, picked[i] = "", true
-			deletions = append(deletions, d)
-		}
+	decision := history.Decide(o.target.History, history.Observation{Now: now, Jobs: finished})
+	o.expiry = decision.NextCheck
+	o.ended = len(decision.Delete) > 0 // they are chosen again until they are deleted
+	for _, chosen := range decision.Delete {
+		d := jobs[chosen.Index].Delete(rollout.Background, HistoryLimit)
+		d.ResourceVersion = ""
+		deletions = append(deletions, d)
 	}
 	return deletions
 }

@@ -499,7 +499,7 @@ func TestStateSizeOfMixes(t *testing.T) {
 		r := rand.New(rand.NewSource(int64(seed)))
 		s := minutely(t)
 		s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT1S"), nil)
-		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Limits{}, 1000, after("other")
+		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Policy{}, 1000, after("other")
 		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait}[seed%2]
 		seen := schedule.Observation{JobsKnown: true, DeletedBy: map[string]string{}}
 		for i := range 1000 {

@@ -84,7 +84,7 @@ type Scaling struct {
 	Policy     scaling.Policy // the zero value creates nothing: see [scaling.DefaultPolicy]
 	Interval   Duration       // 0 means 30s
 	StuckAfter *Duration      // nil means that no pending Job is stuck
-	History    history.Limits // the zero value keeps all
+	History    history.Policy // the zero value keeps all
 }
 
 // NewScaling returns the autoscaler of a strategy with a maximum and the defaults of a ScaledJob.
@@ -161,7 +161,7 @@ type KEDA struct {
 
 // Settings returns the settings, with the bounds as KEDA documents them.
 func (p KEDA) Settings() Settings {
-	s := Settings{Name: p.Name, History: history.DefaultLimits(), Metrics: p.Metrics}
+	s := Settings{Name: p.Name, History: history.DefaultPolicy(), Metrics: p.Metrics}
 	b := scaling.DefaultPolicy().Bounds
 	if n := p.Spec.PollingInterval; n != nil {
 		s.Interval = Duration(*n) * second
@@ -173,10 +173,10 @@ func (p KEDA) Settings() Settings {
 		b.Max = int64(*n)
 	}
 	if n := p.Spec.SuccessfulJobsHistoryLimit; n != nil {
-		s.History.Succeeded = history.Keep(int(*n))
+		s.History.Succeeded = history.Keep(int64(*n))
 	}
 	if n := p.Spec.FailedJobsHistoryLimit; n != nil {
-		s.History.Failed = history.Keep(int(*n))
+		s.History.Failed = history.Keep(int64(*n))
 	}
 	s.bound(b)
 	chosen := p.Spec.ScalingStrategy

@@ -66,7 +66,7 @@ func TestDefaults(t *testing.T) {
 		Policy: schedule.Policy{
 			UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111", Created: c.Policy.Created,
 			SkipOutdated: true, Concurrency: schedule.Allow,
-			History: history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+			History: history.Policy{Succeeded: history.Keep(100), Failed: history.Keep(100)},
 		},
 		PodCount: 1, MaxRestart: 1, Template: template,
 	}, c)

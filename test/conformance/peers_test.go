@@ -211,7 +211,7 @@ func owners(limit int, kept int32) (adapter.Target, *v1alpha1.ScaledJob) {
 	target := adapter.Target{
 		Owner:  adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "mail", Name: "orders", UID: ownerUID},
 		Job:    &batchv1.Job{Spec: batchv1.JobSpec{Template: template}},
-		Policy: policy, History: history.Limits{Succeeded: history.Keep(int(kept)), Failed: history.Keep(int(kept))},
+		Policy: policy, History: history.Policy{Succeeded: history.Keep(int64(kept)), Failed: history.Keep(int64(kept))},
 	}
 	return target, &v1alpha1.ScaledJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob"},

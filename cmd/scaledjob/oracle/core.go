@@ -280,12 +280,12 @@ func (l *line) coreCount() (any, error) {
 
 func (l *line) coreHistory() (any, error) {
 	t := l.target()
-	t.History = history.DefaultLimits()
+	t.History = history.DefaultPolicy()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		t.History.Succeeded = history.Keep(int(*n))
+		t.History.Succeeded = history.Keep(int64(*n))
 	}
 	if n := l.FailedJobsHistoryLimit; n != nil {
-		t.History.Failed = history.Keep(int(*n))
+		t.History.Failed = history.Keep(int64(*n))
 	}
 	names, err := l.plan(t)
 	return deleted{ID: l.ID, Deleted: names}, err
