@@ -23,7 +23,7 @@ var wildest = []strategy.Strategy{
 // A poll is the argument of Decide.
 type poll struct {
 	scaling.Policy
-	scaling.State
+	scaling.Observation
 }
 
 func (p poll) decide() scaling.Decision { return scaling.Decide(p.Policy, p.State) }

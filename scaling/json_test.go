@@ -71,7 +71,7 @@ func propJSON(t *rapid.T, c *premise.Counts) {
 // Without a maximum, nothing that depends on it has a number.
 func TestUnlimited(t *testing.T) {
 	p := scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: scaling.NoMax}, Strategy: strategy.Eager{}}
-	d := scaling.Decide(p, scaling.State{Metrics: []scaling.Metric{{Value: 9, Target: 2}}, Jobs: &scaling.JobCounts{Running: 3, Terminating: 1}})
+	d := scaling.Decide(p, scaling.Observation{Metrics: []scaling.Metric{{Value: 9, Target: 2}}, Jobs: &scaling.JobCounts{Running: 3, Terminating: 1}})
 	require.Equal(t, int64(5), d.Create)
 	data, err := json.Marshal(d)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func ExamplePolicy_MarshalJSON() {
 }
 
 func ExampleDecision() {
-	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: scaling.NoMax}}, scaling.State{
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: scaling.NoMax}}, scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
 		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
 	})

@@ -17,7 +17,7 @@ func ExampleDecision_Surplus() {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 10, Mode: scaling.Floor}, Strategy: strategy.Default{}}
 	machines := int64(0)
 	for _, jobs := range []float64{7, 30, 4, 0} { // waiting and running CI jobs
-		d := scaling.Decide(policy, scaling.State{
+		d := scaling.Decide(policy, scaling.Observation{
 			Metrics: []scaling.Metric{{Name: "CI jobs", Value: jobs, Target: 2}},
 			Jobs:    &scaling.JobCounts{Running: machines},
 		})
@@ -39,7 +39,7 @@ func propSurplus(t *rapid.T, c *premise.Counts) {
 		Bounds:   scaling.Bounds{Min: count.Draw(t, "min"), Max: count.Draw(t, "max"), Mode: rapid.SampledFrom([]scaling.MinMode{scaling.Additive, scaling.Floor}).Draw(t, "mode")},
 		Strategy: rapid.SampledFrom([]strategy.Strategy{strategy.Default{}, strategy.PendingAware{}, strategy.Accurate{}, strategy.Eager{}}).Draw(t, "strategy"),
 	}
-	s := scaling.State{
+	s := scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "queue", Value: float64(count.Draw(t, "queue")), Target: 2}},
 		Jobs:    &scaling.JobCounts{Running: count.Draw(t, "running")},
 	}

@@ -339,12 +339,12 @@ func TestCounterexamples(t *testing.T) {
 			"at T=2 R=2 P=2 S=0 M=4 it proposes 0 and creates 0; at T=2 R=3 P=2 S=0 M=4 it proposes 1 and creates 1"},
 		{strategy.Accurate{}, strategytest.MonotoneInMax,
 			"at T=2 R=2 P=2 S=0 M=4 it proposes 0 and creates 0; at T=2 R=2 P=2 S=0 M=3 it proposes 1 and creates 1"},
-		{strategy.Accurate{}, strategytest.Converges,
+		{strategy.Accurate{}, strategytest.SettlesInOnePoll,
 			"at T=2 R=0 P=0 S=0 M=3 it proposes 2 and creates 2; at T=2 R=2 P=2 S=0 M=3 it proposes 1 and creates 1"},
-		{strategy.Eager{}, strategytest.Converges,
+		{strategy.Eager{}, strategytest.SettlesInOnePoll,
 			"at T=1 R=0 P=0 S=0 M=3 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=3 it proposes 1 and creates 1"},
 		{custom(t, 0, "0"), strategytest.WithinHeadroom, "at T=1 R=1 P=0 S=0 M=1 it proposes 1 and creates 0"},
-		{custom(t, 0, "0"), strategytest.Converges,
+		{custom(t, 0, "0"), strategytest.SettlesInOnePoll,
 			"at T=1 R=0 P=0 S=0 M=2 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=2 it proposes 1 and creates 1"},
 		{custom(t, -1, "0"), strategytest.EmptyQueueCreatesNothing, "at T=0 R=0 P=0 S=0 M=1 it proposes 1 and creates 1"},
 	} {
@@ -352,7 +352,7 @@ func TestCounterexamples(t *testing.T) {
 			require.ErrorContains(t, strategytest.Smallest(tt.s, tt.property), tt.want)
 		})
 	}
-	require.NoError(t, strategytest.Smallest(strategy.Accurate{SubtractPending: true}, strategytest.Converges))
+	require.NoError(t, strategytest.Smallest(strategy.Accurate{SubtractPending: true}, strategytest.SettlesInOnePoll))
 }
 
 func TestGolden(t *testing.T) {

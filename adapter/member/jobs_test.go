@@ -395,7 +395,7 @@ func TestBackAtOnce(t *testing.T) {
 	require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
 	require.Empty(t, w.poll())
 	plan, _ := w.plan()
-	require.Equal(t, scaling.RuleJobsUnknown, plan.Scaling.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, plan.Scaling.Reason)
 	w.sites["a"].breaks(nil)
 	w.shown(2)
 }

@@ -204,7 +204,7 @@ func (p *PollResult) paused() metav1.Condition {
 	switch {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid"
-	case p.Decision.Rule == scaling.RulePaused:
+	case p.Decision.Reason == scaling.ReasonPaused:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonPaused, "No Job is created or rolled out; finished Jobs are pruned"
 	}
 	return c

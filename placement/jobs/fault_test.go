@@ -60,7 +60,7 @@ func TestNeverReached(t *testing.T) {
 		for second := range 60 {
 			f.Now = at(second)
 			d := f.plan()
-			require.Equal(t, scaling.RuleJobsUnknown, d.Scaling.Rule)
+			require.Equal(t, scaling.ReasonJobsUnknown, d.Scaling.Reason)
 			require.Empty(t, d.Create)
 			require.Equal(t, jobs.ReasonNeverReached, d.Members[1].Excluded)
 			require.False(t, d.NextCheck.After(at(60)), "%v", d.NextCheck)

@@ -211,7 +211,7 @@ func TestHistoryAndRollout(t *testing.T) {
 	plan = f.plan()
 	require.Equal(t, []string{"s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
 	require.Empty(t, plan.Create)
-	require.Equal(t, scaling.RulePaused, plan.Scaling.Rule)
+	require.Equal(t, scaling.ReasonPaused, plan.Scaling.Reason)
 }
 
 // All of the maximum is stuck. Over the maximum as much again may be created, once.

@@ -121,7 +121,7 @@ func duration(r testing.BenchmarkResult) string {
 // decisions has three metrics, the strategy accurate and a maximum of 100.
 func decisions() []comparison {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Accurate{}}
-	state := scaling.State{Jobs: &scaling.JobCounts{Running: 4, Pending: 1}}
+	state := scaling.Observation{Jobs: &scaling.JobCounts{Running: 4, Pending: 1}}
 	var entries []kedajob.ScalerMetrics
 	for i := range 3 {
 		n := float64(10 * (i + 1))

@@ -135,7 +135,7 @@ type coreDecision struct {
 	Target      int64           `json:"target"`
 	Create      int64           `json:"create"`
 	Total       int64           `json:"total"`
-	Rule        scaling.Rule    `json:"rule"`
+	Rule        scaling.Reason    `json:"rule"`
 	Trace       string          `json:"trace"`
 }
 
@@ -153,7 +153,7 @@ func (l *line) decision() (scaling.Decision, error) {
 	if err := errors.Join(err, problem); err != nil {
 		return scaling.Decision{}, err
 	}
-	state := scaling.State{Metrics: metrics}
+	state := scaling.Observation{Metrics: metrics}
 	if !l.JobsUnknown {
 		state.Jobs = l.counts()
 	}
@@ -178,7 +178,7 @@ func (l *line) corePropose() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.State{Jobs: l.counts()}).Trace.Jobs
+	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.Observation{Jobs: l.counts()}).Trace.Jobs
 	load.Running, load.Pending, load.Stuck = jobs.Running, jobs.Pending, jobs.Stuck
 	load = load.Normalize()
 	return struct {

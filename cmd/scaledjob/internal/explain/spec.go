@@ -34,7 +34,7 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 		inputs = input.Metrics(s.triggers, s.lengths)
 	}
 	if o == nil {
-		p.decided(scaling.Decide(config.Target.Policy, scaling.State{Metrics: inputs, Jobs: s.counts}), s)
+		p.decided(scaling.Decide(config.Target.Policy, scaling.Observation{Metrics: inputs, Jobs: s.counts}), s)
 		return nil
 	}
 	plan, err := planOf(o, config.Target, inputs)
