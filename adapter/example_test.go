@@ -54,7 +54,7 @@ func Example() {
 	for _, items := range []float64{4, 40, 40} {
 		plan := tracker.Plan(queue.UID, []scaling.Metric{{Value: items, Target: 1}}, time.Now())
 		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(items, "items:", plan.Decision.Reason, "creates", result.Created, err)
+		fmt.Println(items, "items:", plan.Decision.Reason.Text(), "creates", result.Created, err)
 	}
 	// Output:
 	// 4 items: the strategy's proposal creates 4 <nil>

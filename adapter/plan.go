@@ -22,7 +22,7 @@ type Plan struct {
 	Create   int64            // Jobs to create: Decision.Create
 	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
 	// package slots, JobsUnknown and NotLeading. If one of them stops all creates,
-	// Decision.Create is 0 and its Rule is scaling.RuleWaiting.
+	// Decision.Create is 0 and its Rule is scaling.ReasonWaiting.
 	Holds  []slots.Hold
 	Delete []Deletion
 	// NextCheck is when a plan may differ without an event; zero if unknown.
@@ -58,7 +58,7 @@ const (
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	t := o.target
-	plan, state := Plan{Owner: o.uid, target: t}, scaling.State{Metrics: metrics}
+	plan, state := Plan{Owner: o.uid, target: t}, scaling.Observation{Metrics: metrics}
 	if !known {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
@@ -92,7 +92,7 @@ func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
 		if h.Full && p.Create > 0 {
-			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
+			p.Create, p.Decision.Create, p.Decision.Reason = 0, 0, scaling.ReasonWaiting
 		}
 	}
 }

@@ -26,7 +26,7 @@ type poll struct {
 	scaling.Observation
 }
 
-func (p poll) decide() scaling.Decision { return scaling.Decide(p.Policy, p.State) }
+func (p poll) decide() scaling.Decision { return scaling.Decide(p.Policy, p.Observation) }
 
 // pick draws one of the values, each almost equally often: rapid.SampledFrom
 // prefers the first.

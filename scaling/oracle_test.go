@@ -216,7 +216,7 @@ var ruled = []scaling.Reason{scaling.ReasonStrategy, scaling.ReasonMin, scaling.
 
 func noteJobs(p poll, d scaling.Decision, c *premise.Counts) {
 	for _, rule := range ruled {
-		c.Note("rule: "+rule.String(), d.Reason == rule)
+		c.Note("rule: "+rule.Text(), d.Reason == rule)
 	}
 	t, asked := d.Trace, d.Trace.Strategy != ""
 	least := min(p.Bounds.Min, p.Bounds.Max)
@@ -244,7 +244,7 @@ func TestOracle(t *testing.T) {
 		}
 	}
 	for _, rule := range ruled {
-		least["rule: "+rule.String()] = 0.03
+		least["rule: "+rule.Text()] = 0.03
 	}
 	for _, s := range strategies[:len(strategies)-1] {
 		least["strategy "+strategy.Describe(s)] = 0.025

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -18,18 +17,18 @@ func TestInfiniteQueue(t *testing.T) {
 		p := scaling.Policy{Bounds: scaling.Bounds{Max: 7}, Aggregation: a}
 		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
 		p.Bounds.Max = scaling.NoMax
-		require.Equal(t, scaling.ReasonUnreadable, scaling.Decide(p, s).Rule, "%s", a)
+		require.Equal(t, scaling.ReasonUnreadable, scaling.Decide(p, s).Reason, "%s", a)
 		longest := scaling.Observation{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
-		require.Equal(t, scaling.ReasonStrategy, scaling.Decide(p, longest).Rule, "%s", a)
+		require.Equal(t, scaling.ReasonStrategy, scaling.Decide(p, longest).Reason, "%s", a)
 	}
 }
 
 func TestZeroValuesCreateNothing(t *testing.T) {
 	queue := []scaling.Metric{{Value: 9, Target: 1}}
-	require.Equal(t, scaling.ReasonJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: queue}).Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: queue}).Reason)
 	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.Observation{Metrics: queue, Jobs: &scaling.JobCounts{}}).Create)
 	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.JobCounts{}}).Create)
-	require.Equal(t, "nothing was decided", scaling.Decision{}.Rule.String())
+	require.Equal(t, "nothing was decided", scaling.Decision{}.Reason.Text())
 }
 
 // The sum of a million thirds is the same in any order, and exact but for the
@@ -169,24 +168,26 @@ func TestJobsInTheTrace(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
-	require.NoError(t, scaling.Validate(scaling.Policy{}))
-	require.NoError(t, scaling.Validate(scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum},
-		scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}), "the last of each")
-	err := scaling.Validate(
-		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
-		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
-	)
-	require.EqualError(t, err, `Bounds.Min: found -1; use 0 or more
+	require.NoError(t, scaling.DefaultPolicy().Validate())
+	require.NoError(t, scaling.Policy{}.Validate())
+	require.NoError(t, scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum}.Validate(), "the last of each")
+	require.NoError(t, scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}.Validate())
+	require.EqualError(t, scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9}.Validate(), `Bounds.Min: found -1; use 0 or more
 Bounds.Max: found -2; use 0 or more
 Bounds.Mode: found MinMode(5); use Additive or Floor
-Aggregation: found Aggregation(9); use one of max, min, avg, sum
-Metrics[1].Target: found NaN; use a positive, finite number
-Metrics[1].ActivationThreshold: found -1; use a finite number of 0 or more
-Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)
-	var first *field.Error
-	require.ErrorAs(t, err, &first)
-	require.Equal(t, "Bounds.Min", first.Path)
+Aggregation: found Aggregation(9); use one of max, min, avg, sum`)
+	require.EqualError(t, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8}.Validate(), `Target: found NaN; use a positive, finite number
+ActivationThreshold: found -1; use a finite number of 0 or more
+Activity: found Activity(8); use ByThreshold, Active or Inactive`)
+}
+
+func TestWarnings(t *testing.T) {
+	waiting := scaling.Metric{Target: 1, WaitingOnly: true}
+	require.NoError(t, scaling.Policy{Strategy: strategy.Accurate{}}.Warnings(waiting))
+	require.NoError(t, scaling.DefaultPolicy().Warnings(scaling.Metric{Target: 1}))
+	require.ErrorContains(t, scaling.DefaultPolicy().Warnings(scaling.Metric{}, waiting), "Metrics[1].WaitingOnly: found true; use a metric that counts items in progress")
+	require.ErrorContains(t, scaling.Policy{Strategy: strategy.PendingAware{}}.Warnings(waiting), "Metrics[0].WaitingOnly")
+	require.ErrorContains(t, scaling.Policy{Bounds: scaling.Bounds{Min: 9, Max: 2}}.Warnings(), "Bounds.Min: found 9; use at most Max, 2")
 }
 
 // Custom allocates, since it multiplies exactly.

@@ -41,7 +41,7 @@ func TestHistoryOfEachOutcome(t *testing.T) {
 		{history.Keep(0), nil, []string{"failed", "lost", "stopped", "cancelled"}, []string{"ok 1", "ok 6"}},
 	} {
 		s := schedule.DefaultPolicy()
-		s.UID, s.Created, s.History = "2f6a", created, history.Limits{Succeeded: tt.succeeded, Failed: tt.failed}
+		s.UID, s.Created, s.History = "2f6a", created, history.Policy{Succeeded: tt.succeeded, Failed: tt.failed}
 		d := decide(s, state, seen, minute(9))
 		require.Equal(t, tt.keep, tagsOf(d.Checkpoint.Completed))
 		require.Equal(t, tt.drop, d.Checkpoint.PendingDeletion)

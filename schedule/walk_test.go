@@ -97,8 +97,8 @@ func (e *edge) edit() {
 	e.spec.SkipOutdated = e.r.Intn(2) == 0
 	e.spec.BlockOnFailure, e.spec.Suspended = e.chance(4), e.chance(8)
 	e.spec.StartingDeadline = []schedule.Duration{0, schedule.Duration(5 * time.Second), schedule.Duration(time.Minute)}[e.r.Intn(3)]
-	keep := history.Keep(e.r.Intn(4))
-	e.spec.History = history.Limits{Succeeded: keep, Failed: keep}
+	keep := history.Keep(e.r.Int63n(4))
+	e.spec.History = history.Policy{Succeeded: keep, Failed: keep}
 }
 
 // fail reports what happened.

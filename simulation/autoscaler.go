@@ -37,7 +37,7 @@ type Settings struct {
 	// StuckAfter is the time after which a pending Job is stuck; nil means never.
 	StuckAfter *Duration
 	// History limits the finished Jobs that each poll keeps.
-	History history.Limits
+	History history.Policy
 	// Metrics select the items that each queue's metric counts under this autoscaler, as
 	// Queue.Metric does; "" or no element means Queue.Metric.
 	Metrics []string
@@ -89,7 +89,7 @@ type Scaling struct {
 
 // NewScaling returns the autoscaler of a strategy with a maximum and the defaults of a ScaledJob.
 func NewScaling(s strategy.Strategy, maximum int64) Scaling {
-	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
+	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultPolicy()}
 	p.Policy.Strategy, p.Policy.Bounds.Max = s, maximum
 	return p
 }
@@ -104,11 +104,11 @@ func (p Scaling) Settings() Settings {
 
 // Decide calls [scaling.Decide].
 func (p Scaling) Decide(o Observation) Decision {
-	d := scaling.Decide(p.Policy, scaling.State{Metrics: o.Metrics, Jobs: o.Jobs})
-	return Decision{Create: d.Create, Rule: d.Rule.String()}
+	d := scaling.Decide(p.Policy, scaling.Observation{Metrics: o.Metrics, Jobs: o.Jobs})
+	return Decision{Create: d.Create, Rule: d.Reason.Text()}
 }
 
-func (p Scaling) check(r *report, _ []Cluster) { r.Join("policy", scaling.Validate(p.Policy)) }
+func (p Scaling) check(r *report, _ []Cluster) { r.Join("policy", p.Policy.Validate()) }
 
 // bound sets the bounds as they are documented: a minimum above the maximum is the
 // maximum.
@@ -210,7 +210,7 @@ func (p KEDA) Decide(o Observation) Decision {
 		}
 	}
 	d := p.Profile.Decide(&j, state)
-	return Decision{Create: d.Create, Rule: d.Reason.String()}
+	return Decision{Create: d.Create, Rule: d.Reason.Text()}
 }
 
 func (p KEDA) check(r *report, _ []Cluster) { r.Join("policy", p.Validate()) }
@@ -293,7 +293,7 @@ func (p Placement) Settings() Settings {
 func (p Placement) Decide(o Observation) Decision {
 	checkpoint, _ := o.Checkpoint.(jobs.Checkpoint)
 	d := jobs.Plan(p.Policy, jobs.State{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
-	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
+	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Reason.Text())}
 	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
 		if !deletion.Deferred {
 			decision.Delete = append(decision.Delete, deletion.Ref)

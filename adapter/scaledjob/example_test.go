@@ -81,7 +81,7 @@ func Example_tracker() {
 	for range 2 {
 		plan := tracker.Plan(found[0].UID, []scaling.Metric{config.Triggers[0].Metric(20)}, time.Now())
 		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(plan.Decision.Reason, result.Created, err)
+		fmt.Println(plan.Decision.Reason.Text(), result.Created, err)
 	}
 	// Output:
 	// the strategy's proposal 4 <nil>

@@ -108,7 +108,7 @@ var kedaRules = map[keda.Reason]scaling.Reason{
 // or requests must have their effect first, no Job is created; KEDA creates some then.
 func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scaling.Metric) {
 	d := &p.Decision
-	if job == nil || !d.Trace.JobsKnown || d.Rule == scaling.ReasonPaused { // releases before 2.11 know no pause
+	if job == nil || !d.Trace.JobsKnown || d.Reason == scaling.ReasonPaused { // releases before 2.11 know no pause
 		return
 	}
 	for _, h := range p.Holds {
@@ -124,9 +124,9 @@ func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scal
 	rule, found := kedaRules[is.Reason]
 	switch {
 	case !found:
-		d.Rule = scaling.ReasonStrategy
-	case d.Rule != scaling.ReasonUnreadable || rule != scaling.ReasonInactive:
-		d.Rule = rule
+		d.Reason = scaling.ReasonStrategy
+	case d.Reason != scaling.ReasonUnreadable || rule != scaling.ReasonInactive:
+		d.Reason = rule
 	}
 	p.Create, d.Create = is.Create, is.Create
 	d.Trace.Strategy, d.Trace.Load, d.Trace.Proposal = is.Strategy.String(), is.Load, is.EffectiveMaxScale

@@ -144,7 +144,7 @@ func (l *line) coreDecide() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Rule, d.String()}, nil
+	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Reason, d.String()}, nil
 }
 
 func (l *line) decision() (scaling.Decision, error) {

@@ -48,7 +48,7 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 
 func (p *Poll) decided(d scaling.Decision, s *situation) {
 	if s.lengths != nil {
-		p.Create = &creation{Jobs: d.Create, Rule: string(d.Rule), Decision: d, Trace: d.String()}
+		p.Create = &creation{Jobs: d.Create, Rule: string(d.Reason), Decision: d, Trace: d.String()}
 	}
 }
 
