@@ -126,7 +126,7 @@ func (t Target) tracked(in hub.Place) *Target {
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
 	t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash)
-	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
+	if t.Job.Spec.TTLSecondsAfterFinished != nil && t.History.Age == nil {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
 	t.jobs = build.Jobs{Owner: build.Owner(t.Owner), Place: in, Prototype: t.Job, Revision: t.Revision}

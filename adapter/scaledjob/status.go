@@ -100,7 +100,7 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error()
 		return c
 	}
-	if p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone {
+	if p.Decision.Reason == scaling.ReasonJobsUnknown || p.Decision.Reason == scaling.ReasonNone {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
 		return c
 	}
