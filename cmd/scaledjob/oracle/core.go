@@ -135,7 +135,7 @@ type coreDecision struct {
 	Target      int64           `json:"target"`
 	Create      int64           `json:"create"`
 	Total       int64           `json:"total"`
-	Rule        scaling.Reason    `json:"rule"`
+	Rule        scaling.Reason  `json:"rule"`
 	Trace       string          `json:"trace"`
 }
 
