@@ -381,7 +381,7 @@ func TestOwnPlan(t *testing.T) {
 // A poll without work makes no request.
 func TestNoRequest(t *testing.T) {
 	s, target := newServer(), newTarget()
-	target.History = history.DefaultLimits()
+	target.History = history.DefaultPolicy()
 	w := newWriter(t, s, target, Options{})
 	_, err := w.poll(3)
 	require.NoError(t, err)

@@ -260,7 +260,7 @@ func (o *owned) held(reason slots.Reason) bool {
 	return slices.ContainsFunc(o.set.Holds(noon), func(h slots.Hold) bool { return h.Reason == reason })
 }
 
-var keepNone = history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}
+var keepNone = history.Policy{Succeeded: history.Keep(0), Failed: history.Keep(0)}
 
 // fed gives a tracker feeds that have listed.
 func (t *Tracker) fed() {

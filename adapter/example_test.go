@@ -28,7 +28,7 @@ func target() adapter.Target {
 		Owner:   adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		Job:     job,
 		Policy:  scaling.Policy{Bounds: scaling.Bounds{Max: 6}},
-		History: history.DefaultLimits(),
+		History: history.DefaultPolicy(),
 	}
 }
 
@@ -54,7 +54,7 @@ func Example() {
 	for _, items := range []float64{4, 40, 40} {
 		plan := tracker.Plan(queue.UID, []scaling.Metric{{Value: items, Target: 1}}, time.Now())
 		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(items, "items:", plan.Decision.Rule, "creates", result.Created, err)
+		fmt.Println(items, "items:", plan.Decision.Reason.Text(), "creates", result.Created, err)
 	}
 	// Output:
 	// 4 items: the strategy's proposal creates 4 <nil>

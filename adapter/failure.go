@@ -164,7 +164,7 @@ func (o *owned) slowDown(p *Plan, metrics []scaling.Metric, now time.Time) {
 	}
 	p.Holds = append(p.Holds, *hold)
 	if p.Decision.Create > 0 && p.Create == 0 {
-		p.Decision.Rule = scaling.RuleWaiting
+		p.Decision.Reason = scaling.ReasonWaiting
 	}
 	p.Decision.Create = p.Create
 	if next := o.failures.Until; next.After(now) && (p.NextCheck.IsZero() || next.Before(p.NextCheck)) {

@@ -425,7 +425,7 @@ func TestDrainIsConditional(t *testing.T) {
 // Finished Jobs go by history, whatever the rollout, in the background.
 func TestHistory(t *testing.T) {
 	s, target := newServer(), newTarget()
-	target.History = history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(0)}
+	target.History = history.Policy{Succeeded: history.Keep(1), Failed: history.Keep(0)}
 	target.Policy.Paused = true
 	w := newWriter(t, s, target, Options{})
 	for n := range int64(4) {

@@ -33,7 +33,7 @@ var queue = items(100)
 func busy(t require.TestingT, n int64) *writer {
 	target := newTarget()
 	target.Policy.Bounds.Max = n
-	target.History = history.Limits{Succeeded: history.Keep(int(n)), Failed: history.Keep(0)}
+	target.History = history.Policy{Succeeded: history.Keep(int64(n)), Failed: history.Keep(0)}
 	target.Rollout = rollout.DefaultPolicy()
 	target.StuckAfter = time.Minute
 	w := newWriter(t, newServer(), target, Options{})
@@ -204,7 +204,7 @@ func realistic(i int) Target {
 	target.Job.Labels = map[string]string{"app.kubernetes.io/name": "resizer"}
 	target.Job.Spec.BackoffLimit = new(int32(4))
 	target.Job.Spec.Template.Spec.Containers[0].Command = []string{"/worker", "--queue", "images"}
-	target.Rollout, target.History = rollout.DefaultPolicy(), history.DefaultLimits()
+	target.Rollout, target.History = rollout.DefaultPolicy(), history.DefaultPolicy()
 	return target
 }
 

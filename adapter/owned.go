@@ -201,7 +201,8 @@ func (t *Tracker) classify(j *job, before job) {
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
-	j.outdated = target != nil && !j.stray && target.Rollout.Deletes(r, target.Revision)
+	j.outdated = target != nil && !j.stray && rollout.Decide(target.Rollout, rollout.Observation{
+		Job: r, Current: target.Revision, PodsUnknown: !t.options.Pods}).Delete
 }
 
 // counts returns the counts for the decision. If leave is set, outdated Jobs count as

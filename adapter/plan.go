@@ -22,7 +22,7 @@ type Plan struct {
 	Create   int64            // Jobs to create: Decision.Create
 	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
 	// package slots, JobsUnknown and NotLeading. If one of them stops all creates,
-	// Decision.Create is 0 and its Rule is scaling.RuleWaiting.
+	// Decision.Create is 0 and its Rule is scaling.ReasonWaiting.
 	Holds  []slots.Hold
 	Delete []Deletion
 	// NextCheck is when a plan may differ without an event; zero if unknown.
@@ -58,7 +58,7 @@ const (
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan {
 	t := o.target
-	plan, state := Plan{Owner: o.uid, target: t}, scaling.State{Metrics: metrics}
+	plan, state := Plan{Owner: o.uid, target: t}, scaling.Observation{Metrics: metrics}
 	if !known {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
@@ -72,7 +72,7 @@ func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan
 			}
 		}
 	}
-	if o.target.History != (history.Limits{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
+	if o.target.History != (history.Policy{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	state.Jobs = &counts
@@ -92,7 +92,7 @@ func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
 		if h.Full && p.Create > 0 {
-			p.Create, p.Decision.Create, p.Decision.Rule = 0, 0, scaling.RuleWaiting
+			p.Create, p.Decision.Create, p.Decision.Reason = 0, 0, scaling.ReasonWaiting
 		}
 	}
 }
@@ -120,16 +120,13 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: history.Outcome(j.Phase.String())})
 		}
 	}
-	chosen := history.ToDelete(o.target.History, finished)
-	var expired []int
-	expired, o.expiry = history.Expired(o.target.History.Age, finished, now)
-	o.ended = len(chosen)+len(expired) > 0 // they are chosen again until they are deleted
-	picked := make([]bool, len(jobs))
-	for _, i := range append(chosen, expired...) {
-		if d := jobs[i].Delete(rollout.Background, HistoryLimit); !picked[i] {
-			d.ResourceVersion, picked[i] = "", true
-			deletions = append(deletions, d)
-		}
+	decision := history.Decide(o.target.History, history.Observation{Now: now, Jobs: finished})
+	o.expiry = decision.NextCheck
+	o.ended = len(decision.Delete) > 0 // they are chosen again until they are deleted
+	for _, chosen := range decision.Delete {
+		d := jobs[chosen.Index].Delete(rollout.Background, HistoryLimit)
+		d.ResourceVersion = ""
+		deletions = append(deletions, d)
 	}
 	return deletions
 }

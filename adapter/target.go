@@ -49,7 +49,7 @@ type Target struct {
 	// outdated, before or after an edit: see the function TemplateHash.
 	Revision rollout.Revision
 	Policy   scaling.Policy
-	History  history.Limits
+	History  history.Policy
 	Rollout  rollout.Policy
 	// PendingPodConditions are the types of the pod conditions that must all be True
 	// before a Job stops being pending. They need a tracker of pods. Without them a
@@ -90,7 +90,7 @@ func (t *Target) Validate() error {
 			problems.Check(len(validation.IsValidLabelValue(j.Labels[key])) == 0, "Job.Labels["+key+"]", j.Labels[key], "a valid label value")
 		}
 	}
-	problems.Join("Policy", scaling.Validate(t.Policy))
+	problems.Join("Policy", t.Policy.Validate())
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
 	t.FailureBackoff.validate(&problems)
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
@@ -126,7 +126,7 @@ func (t Target) tracked(in hub.Place) *Target {
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
 	t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash)
-	if _, limited := t.History.Age.Value(); t.Job.Spec.TTLSecondsAfterFinished != nil && !limited {
+	if t.Job.Spec.TTLSecondsAfterFinished != nil && t.History.Age == nil {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
 	t.jobs = build.Jobs{Owner: build.Owner(t.Owner), Place: in, Prototype: t.Job, Revision: t.Revision}

@@ -39,7 +39,7 @@ func TestStandbyLeads(t *testing.T) {
 	w.clock = noon.Add(time.Hour)
 	plan := w.Plan(ownerUID, items(5), w.clock)
 	require.Zero(t, plan.Create)
-	require.Equal(t, scaling.RuleWaiting, plan.Decision.Rule)
+	require.Equal(t, scaling.ReasonWaiting, plan.Decision.Reason)
 	require.Equal(t, NotLeading, plan.Holds[len(plan.Holds)-1].Reason)
 	known := func() bool {
 		_, jobs := w.Jobs(ownerUID)

@@ -314,7 +314,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	leads := t.leads()
 	o := t.owners[owner]
 	if o == nil || o.target == nil {
-		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.State{Metrics: metrics})}, "the owner is not tracked")
+		return unknown(Plan{Owner: owner, Decision: scaling.Decide(scaling.Policy{}, scaling.Observation{Metrics: metrics})}, "the owner is not tracked")
 	}
 	unlisted := t.unlisted(o)
 	plan := o.decide(metrics, unlisted == nil, now)

@@ -106,8 +106,8 @@ func TestMistaken(t *testing.T) {
 	w.catchUp(t)
 	plan := w.Plan(wrong.Owner.UID, items(3), noon)
 	require.Zero(t, plan.Create)
-	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
-	require.Equal(t, scaling.RuleInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Rule, "it is looked for before a create")
+	require.Equal(t, scaling.ReasonJobsUnknown, plan.Decision.Reason)
+	require.Equal(t, scaling.ReasonInactive, w.Plan(wrong.Owner.UID, items(0), noon).Decision.Reason, "it is looked for before a create")
 	_, known := w.Counts(wrong.Owner.UID, noon)
 	require.False(t, known)
 	for _, j := range s.all(t) { // such as the garbage collector of an owner that was created anew
@@ -210,11 +210,11 @@ func TestNotKnown(t *testing.T) {
 	s := newServer()
 	w := newWriter(t, s, newTarget(), Options{})
 	plan := w.Plan("another", items(3), noon)
-	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, plan.Decision.Reason)
 	w.jobFeed().Read = time.Time{}
 	require.False(t, w.HasSynced())
 	plan = w.Plan(ownerUID, items(3), noon)
-	require.Equal(t, scaling.RuleJobsUnknown, plan.Decision.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, plan.Decision.Reason)
 	_, known := w.Jobs(ownerUID)
 	require.False(t, known)
 	result, err := w.Apply(t.Context(), s, Plan{Owner: ownerUID, Create: 3})
@@ -224,7 +224,7 @@ func TestNotKnown(t *testing.T) {
 	w.jobFeed().Read = noon
 	require.Equal(t, int64(3), w.Plan(ownerUID, items(3), noon).Create)
 	w.Untrack(ownerUID)
-	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(3), noon).Decision.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, w.Plan(ownerUID, items(3), noon).Decision.Reason)
 	require.Empty(t, w.owners)
 }
 
@@ -264,7 +264,7 @@ func TestForgotten(t *testing.T) {
 	w.gone(jobOf(target, 1))
 	require.Empty(t, w.owners)
 	require.Empty(t, w.jobs)
-	require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(1), noon).Decision.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, w.Plan(ownerUID, items(1), noon).Decision.Reason)
 }
 
 // List asks for nothing if the target or the options are invalid, and for pods if they are

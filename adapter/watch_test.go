@@ -55,7 +55,7 @@ func TestWatch(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return lists() > 0 }, 10*time.Second, time.Millisecond)
 			require.False(t, w.HasSynced())
-			require.Equal(t, scaling.RuleJobsUnknown, w.Plan(ownerUID, items(5), noon).Decision.Rule)
+			require.Equal(t, scaling.ReasonJobsUnknown, w.Plan(ownerUID, items(5), noon).Decision.Reason)
 
 			away.Store(false)
 			counts := func() scaling.JobCounts {

@@ -68,13 +68,13 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 		return true
 	}
 	if v.Kind() == reflect.Pointer {
-		to := v
+		target := v
 		if v.IsNil() {
-			to = reflect.New(v.Type().Elem())
+			target = reflect.New(v.Type().Elem())
 		}
-		ok := r.value(data, to.Elem(), path)
+		ok := r.value(data, target.Elem(), path)
 		if ok {
-			v.Set(to)
+			v.Set(target)
 		}
 		return ok
 	}
@@ -82,9 +82,11 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 	_, reads := into.(json.Unmarshaler)
 	_, isText := into.(encoding.TextUnmarshaler)
 	form, ok := r.form(v, data)
+	isPlain := v.Kind() == reflect.String && !reads && !isText
+	isScalar := !strings.ContainsAny(string(data[:1]), `"{[`)
 	switch kind := v.Kind(); {
 	case !ok:
-	case r.Quote && kind == reflect.String && !reads && !isText && !strings.ContainsAny(string(data[:1]), `"{[`):
+	case r.Quote && isPlain && isScalar:
 		v.SetString(string(data))
 		r.quoted(data, path)
 	case reads, isText && data[0] == '"':
@@ -96,15 +98,15 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 	case kind == reflect.Array, kind == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		ok = r.list(data, v, path)
 	case v.CanInt(), v.CanUint():
-		ok = json.Unmarshal(whole(data), into) == nil
+		ok = json.Unmarshal(integer(data), into) == nil
 	default:
 		ok = json.Unmarshal(data, into) == nil
 	}
-	at := strings.TrimPrefix(path, ".")
+	location := strings.TrimPrefix(path, ".")
 	if !ok {
-		r.wrong.Add(Error{cmp.Or(at, r.Root, "document"), shown(data), cmp.Or(form, wanted(v))})
+		r.wrong.Add(Error{cmp.Or(location, r.Root, "document"), quote(data), cmp.Or(form, describe(v))})
 	} else if r.Visit != nil {
-		r.Visit(at, v, data)
+		r.Visit(location, v, data)
 	}
 	return ok
 }
@@ -135,18 +137,21 @@ func pointed(v reflect.Value) reflect.Value {
 }
 
 func (r *reading) list(data []byte, v reflect.Value, path string) bool {
-	var all []json.RawMessage
-	if json.Unmarshal(data, &all) != nil || v.Kind() == reflect.Array && len(all) > v.Len() {
+	var items []json.RawMessage
+	if err := json.Unmarshal(data, &items); err != nil {
+		return false
+	}
+	if v.Kind() == reflect.Array && len(items) > v.Len() {
 		return false
 	}
 	if v.Kind() == reflect.Slice {
-		v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
+		v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
 	}
-	for i := len(all); i < v.Len(); i++ {
+	for i := len(items); i < v.Len(); i++ {
 		v.Index(i).SetZero()
 	}
-	for i := range all {
-		r.value(all[i], v.Index(i), path+"["+strconv.Itoa(i)+"]")
+	for i := range items {
+		r.value(items[i], v.Index(i), path+"["+strconv.Itoa(i)+"]")
 	}
 	return true
 }
@@ -166,22 +171,22 @@ func (r *reading) entries(data []byte, v reflect.Value, path string) bool {
 
 func (r *reading) object(data []byte, v reflect.Value, path string) bool {
 	keys, ok := r.members(data, path)
-	known := Names(v.Type())
+	indexes := Names(v.Type())
 	for _, k := range keys {
-		if index, found := known[k.name]; found {
+		if index, found := indexes[k.name]; found {
 			r.value(k.value, fieldOf(v, index), path+"."+k.name)
 			continue
 		}
-		at := strings.TrimPrefix(path+"."+k.name, ".")
-		r.unknown.Add(Error{at, "an unknown field", r.instead(at, k.name, known)})
+		location := strings.TrimPrefix(path+"."+k.name, ".")
+		r.unknown.Add(Error{location, "an unknown field", r.instead(location, k.name, indexes)})
 	}
 	return ok
 }
 
-func (r *reading) instead(path, key string, known map[string][]int) string {
+func (r *reading) instead(path, key string, indexes map[string][]int) string {
 	var names []string
 	fix := "a field of this object"
-	for name := range known {
+	for name := range indexes {
 		names = append(names, name)
 		if strings.EqualFold(name, key) {
 			fix = name
@@ -200,7 +205,7 @@ type member struct {
 }
 
 // members returns the members of an object, sorted by name, and reports each name that occurs twice.
-func (r *reading) members(data []byte, path string) (all []member, ok bool) {
+func (r *reading) members(data []byte, path string) (found []member, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if data[0] != '{' {
 		return nil, false
@@ -211,25 +216,28 @@ func (r *reading) members(data []byte, path string) (all []member, ok bool) {
 		var value json.RawMessage
 		if name, err = d.Token(); err == nil {
 			err = d.Decode(&value)
-			all = append(all, member{name.(string), value})
+			found = append(found, member{name.(string), value})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	for i := 1; i < len(all); i++ {
-		if all[i].name == all[i-1].name {
-			r.wrong.Add(Error{strings.TrimPrefix(path+"."+all[i].name, "."), "the name twice in an object", "it once"})
+	slices.SortStableFunc(found, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(found); i++ {
+		if found[i].name == found[i-1].name {
+			r.wrong.Add(Error{strings.TrimPrefix(path+"."+found[i].name, "."), "the name twice in an object", "it once"})
 		}
 	}
-	return all, err == nil
+	return found, err == nil
 }
 
-// whole returns a whole number without a fraction or an exponent, and other texts unchanged.
-func whole(data []byte) []byte {
+// integer returns a whole number without a fraction or an exponent, and other texts unchanged.
+func integer(data []byte) []byte {
 	text := string(data)
 	x, err := strconv.ParseFloat(text, 64)
-	if size := math.Abs(x); err != nil || size < 1 || size > math.MaxInt64 || len(text) > 64 {
+	if err != nil {
+		return data
+	}
+	if size := math.Abs(x); size < 1 || size > math.MaxInt64 || len(text) > 64 {
 		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
-		if strings.Contains(mantissa, "0") && !strings.ContainsAny(mantissa, "123456789") && err == nil {
+		if strings.Contains(mantissa, "0") && !strings.ContainsAny(mantissa, "123456789") {
 			return []byte("0")
 		}
 		return data
@@ -240,26 +248,26 @@ func whole(data []byte) []byte {
 	return data
 }
 
-// shown returns a value for an error, a string without the escapes of JSON.
-func shown(data []byte) string {
-	all := string(data)
+// quote returns a value for an error, a string without the escapes of JSON.
+func quote(data []byte) string {
+	value := string(data)
 	switch data[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "a list"
 	case '"':
-		_ = json.Unmarshal(data, &all) // Decode has checked it
-		all = strconv.Quote(all)
+		_ = json.Unmarshal(data, &value) // Decode has checked it
+		value = strconv.Quote(value)
 	}
-	if len(all) > 64 {
-		return strings.ToValidUTF8(all[:64], "") + "…"
+	if len(value) > 64 {
+		return strings.ToValidUTF8(value[:64], "") + "…"
 	}
-	return all
+	return value
 }
 
-// wanted describes the values of a type.
-func wanted(v reflect.Value) string {
+// describe describes the values of a type.
+func describe(v reflect.Value) string {
 	if named, ok := v.Addr().Interface().(interface{ Wanted() string }); ok {
 		return named.Wanted()
 	}

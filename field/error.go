@@ -30,20 +30,20 @@ func (e *Error) Error() string {
 
 // All returns each *Error of a tree of errors in the order of the text, or nil
 // if there is none. It follows both forms of Unwrap.
-func All(err error) []*Error { return appendAll(nil, err) }
+func All(err error) []*Error { return appendErrors(nil, err) }
 
-func appendAll(all []*Error, err error) []*Error {
+func appendErrors(found []*Error, err error) []*Error {
 	switch tree := err.(type) {
 	case interface{ Unwrap() error }:
-		return appendAll(all, tree.Unwrap())
+		return appendErrors(found, tree.Unwrap())
 	case interface{ Unwrap() []error }:
-		for _, one := range tree.Unwrap() {
-			all = appendAll(all, one)
+		for _, branch := range tree.Unwrap() {
+			found = appendErrors(found, branch)
 		}
 	default:
 		if e, ok := errors.AsType[*Error](err); ok {
-			all = append(all, e)
+			found = append(found, e)
 		}
 	}
-	return all
+	return found
 }

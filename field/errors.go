@@ -10,10 +10,10 @@ import (
 
 // Errors collects errors in the order of their addition. The zero value is
 // empty and ready to use.
-type Errors struct{ all []error }
+type Errors struct{ problems []error }
 
 // Add adds an error with a Found in words, such as "no container".
-func (e *Errors) Add(problem Error) { e.all = append(e.all, &problem) }
+func (e *Errors) Add(problem Error) { e.problems = append(e.problems, &problem) }
 
 // Check adds an error about a value unless ok. Strings are quoted, other values
 // are printed as fmt.Sprint does, and an empty string or an untyped nil is "nothing".
@@ -23,14 +23,14 @@ func (e *Errors) Check(ok bool, path string, found any, fix string) {
 	}
 }
 
-// AtLeast adds an error if n is below least.
-func (e *Errors) AtLeast(path string, n, least int64) {
-	e.Check(n >= least, path, n, fmt.Sprintf("%d or more", least))
+// AtLeast adds an error if n is below lowest.
+func (e *Errors) AtLeast(path string, n, lowest int64) {
+	e.Check(n >= lowest, path, n, fmt.Sprintf("%d or more", lowest))
 }
 
-// AtMost adds an error if n is above most.
-func (e *Errors) AtMost(path string, n, most int64) {
-	e.Check(n <= most, path, n, fmt.Sprintf("%d or less", most))
+// AtMost adds an error if n is above highest.
+func (e *Errors) AtMost(path string, n, highest int64) {
+	e.Check(n <= highest, path, n, fmt.Sprintf("%d or less", highest))
 }
 
 // Join adds err, which may be nil. It puts the path and a dot before the path of each
@@ -38,18 +38,18 @@ func (e *Errors) AtMost(path string, n, most int64) {
 // err unchanged.
 func (e *Errors) Join(path string, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, one := range joined.Unwrap() {
-			e.Join(path, one)
+		for _, part := range joined.Unwrap() {
+			e.Join(path, part)
 		}
 		return
 	}
 	if err != nil {
-		e.all = append(e.all, below(path, err))
+		e.problems = append(e.problems, below(path, err))
 	}
 }
 
 // Err returns all errors, joined, or nil if there is none.
-func (e *Errors) Err() error { return errors.Join(e.all...) }
+func (e *Errors) Err() error { return errors.Join(e.problems...) }
 
 func below(path string, err error) error {
 	problem, ok := errors.AsType[*Error](err)

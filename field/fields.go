@@ -14,20 +14,20 @@ var indexes sync.Map // of types
 // it: of equal names the outermost, then the one with a tag, or else none. The caller must not
 // modify the map.
 func Names(t reflect.Type) map[string][]int {
-	if known, found := indexes.Load(t); found {
-		return known.(map[string][]int)
+	if cached, found := indexes.Load(t); found {
+		return cached.(map[string][]int)
 	}
-	all := map[string][]place{}
-	gather(t, nil, nil, all)
-	known := map[string][]int{}
-	for name, places := range all {
+	candidates := map[string][]place{}
+	gather(t, nil, nil, candidates)
+	byName := map[string][]int{}
+	for name, places := range candidates {
 		slices.SortStableFunc(places, place.compare)
 		if len(places) == 1 || places[0].compare(places[1]) != 0 {
-			known[name] = places[0].index
+			byName[name] = places[0].index
 		}
 	}
-	indexes.Store(t, known)
-	return known
+	indexes.Store(t, byName)
+	return byName
 }
 
 // A place is a field with a name.
@@ -46,15 +46,15 @@ func (p place) compare(q place) int {
 	return cmp.Compare(len(p.index), len(q.index))
 }
 
-// gather adds the fields of a struct, which is embedded in others.
-func gather(t reflect.Type, others []reflect.Type, at []int, all map[string][]place) {
+// gather adds the fields of a struct, embedded in others at the index outer.
+func gather(t reflect.Type, others []reflect.Type, outer []int, found map[string][]place) {
 	if slices.Contains(others, t) {
 		return
 	}
 	others = append(slices.Clip(others), t)
 	for i := range t.NumField() {
 		f := t.Field(i)
-		index := append(slices.Clip(at), i)
+		index := append(slices.Clip(outer), i)
 		tag := f.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		inner := f.Type
@@ -64,10 +64,10 @@ func gather(t reflect.Type, others []reflect.Type, at []int, all map[string][]pl
 		switch {
 		case tag == "-":
 		case name == "" && f.Anonymous && inner.Kind() == reflect.Struct:
-			gather(inner, others, index, all)
+			gather(inner, others, index, found)
 		case f.IsExported():
 			name := cmp.Or(name, f.Name)
-			all[name] = append(all[name], place{index, tag != "" && tag[0] != ','})
+			found[name] = append(found[name], place{index, tag != "" && tag[0] != ','})
 		}
 	}
 }

@@ -35,7 +35,7 @@ func finished(n int, order string) []history.Job {
 	return jobs
 }
 
-func BenchmarkToDelete(b *testing.B) {
+func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		jobs := finished(n, "random")
 		for _, k := range []int{0, 10, n - 100} {
@@ -47,9 +47,9 @@ func BenchmarkToDelete(b *testing.B) {
 }
 
 func choose(b *testing.B, jobs []history.Job, k int) {
-	limits := history.Limits{Succeeded: history.Keep(len(jobs) - k)}
+	policy := history.Policy{Succeeded: history.Keep(int64(len(jobs) - k))}
 	b.ReportAllocs()
 	for b.Loop() {
-		history.ToDelete(limits, jobs)
+		history.Decide(policy, history.Observation{Jobs: jobs})
 	}
 }

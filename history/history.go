@@ -1,23 +1,17 @@
-// Package history chooses the finished Jobs to delete, so that the newest Jobs of each
-// outcome are kept, up to a limit.
+// Package history chooses the finished Jobs to delete: the oldest above a number to keep, and
+// those that finished too long ago.
 //
-// [ToDelete] orders the Jobs of one outcome by the time they finished, ties by name.
-// It chooses the oldest until the [Limit] of the outcome is met. Succeeded and failed
-// Jobs have separate limits. Unfinished Jobs and Jobs that are being deleted are
-// neither chosen nor counted as kept.
+//	policy := history.Policy{Succeeded: history.Keep(3), Failed: history.Keep(10), Age: history.After(time.Hour)}
+//	decision := history.Decide(policy, history.Observation{Now: now, Jobs: jobs})
+//	for _, d := range decision.Delete { // d.Index is the place in jobs, d.Reason says why
 //
-// [Expired] chooses the Jobs that finished a time ago, whatever their number.
+// [Decide] orders the Jobs of one outcome by the time they finished, ties by name, and keeps the
+// newest, up to the limit of that outcome. Of these it then deletes those that have reached the
+// age. Unfinished Jobs and Jobs that are being deleted are neither chosen nor counted as kept.
 //
 // A Job finished when it completed, else when its condition Failed became true, else
 // when it was created: [Times.Finished]. Only succeeded Jobs have a completion time,
 // which alone would leave failed Jobs without an order.
-//
-// # Tests
-//
-//	the newest of each outcome are kept                       TestKeepsTheNewest
-//	the order of the Jobs does not matter                     TestOrderOfJobs
-//	nothing is chosen once the chosen Jobs are being deleted  TestIdempotent
-//	the age of a Job, and the next time                       TestExpired
 package history
 
 import (
@@ -25,8 +19,69 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
+
+// A Policy says which finished Jobs are kept. The zero value keeps all: each field that is nil
+// sets no limit.
+type Policy struct {
+	Succeeded *int64         `json:"succeeded,omitempty"` // succeeded Jobs to keep; 0 keeps none, and so does a negative number
+	Failed    *int64         `json:"failed,omitempty"`    // failed Jobs to keep, in the same way
+	Age       *time.Duration `json:"age,omitempty"`       // time after its finish at which a Job is deleted; 0 or less deletes at once
+}
+
+// Keep returns a limit of n Jobs, for a field of a [Policy].
+func Keep(n int64) *int64 { return &n }
+
+// After returns an age, for the field of a [Policy].
+func After(d time.Duration) *time.Duration { return &d }
+
+// DefaultPolicy returns the policy of a manifest that sets no limit: 100 Jobs of each outcome.
+func DefaultPolicy() Policy { return Policy{Succeeded: Keep(100), Failed: Keep(100)} }
+
+// Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
+// accepts an invalid policy.
+func (p Policy) Validate() error {
+	var problems field.Errors
+	for _, limit := range []struct {
+		name string
+		keep *int64
+	}{{"Succeeded", p.Succeeded}, {"Failed", p.Failed}} {
+		if limit.keep != nil {
+			problems.AtLeast(limit.name, *limit.keep, 0)
+		}
+	}
+	if p.Age != nil {
+		problems.Check(*p.Age >= 0, "Age", *p.Age, "0 or more")
+	}
+	return problems.Err()
+}
+
+// MarshalJSON returns the fields, with the age as a text such as "1h0m0s".
+func (p Policy) MarshalJSON() ([]byte, error) { return jsonform.Marshal(p) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (p *Policy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, p) }
+
+// String returns the limits, as in "3 succeeded, all failed, for 1h0m0s".
+func (p Policy) String() string {
+	limits := number(p.Succeeded) + " succeeded, " + number(p.Failed) + " failed"
+	if p.Age == nil {
+		return limits
+	}
+	return fmt.Sprintf("%s, for %v", limits, max(0, *p.Age))
+}
+
+func number(keep *int64) string {
+	if keep == nil {
+		return "all"
+	}
+	return strconv.FormatInt(max(0, *keep), 10)
+}
 
 // An Outcome is the result of a Job. The zero value is an unfinished Job, which is never
 // chosen.
@@ -37,13 +92,19 @@ const (
 	Failed    Outcome = "failed"    // the condition Failed is true
 )
 
-// A Job holds the facts that [ToDelete] reads. The zero value is unfinished. A Job
+// An Observation holds the Jobs of an owner. The zero value has none.
+type Observation struct {
+	Now  time.Time `json:"now"` // for the age; without one it is not read
+	Jobs []Job     `json:"jobs"`
+}
+
+// A Job holds the facts that [Decide] reads. The zero value is unfinished. A Job
 // with an unknown Outcome is never chosen.
 type Job struct {
-	Name     string
-	Outcome  Outcome
-	Deleting bool      // has a deletion timestamp
-	Finished time.Time // see [Times.Finished]; the zero time is the oldest
+	Name     string    `json:"name"`
+	Outcome  Outcome   `json:"outcome"`
+	Deleting bool      `json:"deleting"` // has a deletion timestamp
+	Finished time.Time `json:"finished"` // see [Times.Finished]; the zero time is the oldest
 }
 
 // Times holds the times of a Job from which its finish is known. A zero time is not
@@ -65,121 +126,122 @@ func (t Times) Finished() time.Time {
 	return t.Creation
 }
 
-// A Limit is the number of Jobs to keep. The zero value keeps all; Keep(0) keeps none.
-// Limits can be compared with ==.
-type Limit struct {
-	keep int
-	set  bool
+// A Decision lists the Jobs to delete. The zero value deletes none.
+type Decision struct {
+	// Delete has the succeeded Jobs above their limit, then the failed ones, each oldest first,
+	// ties by name, then by index; then the Jobs that have reached the age, in the order of the
+	// observation. It is nil if there are none.
+	Delete []Deletion `json:"delete,omitempty"`
+	// NextCheck is the next time at which a Job reaches the age. The zero time means none.
+	NextCheck time.Time `json:"nextCheck,omitzero"`
 }
 
-// Keep returns a limit of n Jobs. A negative n counts as 0.
-func Keep(n int) Limit { return Limit{max(0, n), true} }
-
-// Value returns the number of Jobs to keep and true, or 0 and false if all are kept.
-func (l Limit) Value() (n int, ok bool) { return l.keep, l.set }
-
-// String returns the number, or "all".
-func (l Limit) String() string {
-	if !l.set {
-		return "all"
-	}
-	return strconv.Itoa(l.keep)
+// A Deletion is a Job to delete.
+type Deletion struct {
+	Index  int    `json:"index"` // in [Observation].Jobs
+	Reason Reason `json:"reason"`
 }
 
-// excess returns the number of Jobs above the limit, of n.
-func (l Limit) excess(n int) int {
-	if !l.set {
-		return 0
-	}
-	return max(0, n-l.keep)
+// A Reason says why a Job is deleted. The zero value is no reason.
+type Reason string
+
+const (
+	ReasonSucceededLimit Reason = "SucceededLimit"
+	ReasonFailedLimit    Reason = "FailedLimit"
+	ReasonAge            Reason = "Age"
+)
+
+var texts = map[Reason]string{
+	ReasonSucceededLimit: "more succeeded Jobs than the history keeps",
+	ReasonFailedLimit:    "more failed Jobs than the history keeps",
+	ReasonAge:            "finished longer ago than the history keeps Jobs",
 }
 
-// An Age is a time after which finished Jobs are deleted. The zero value keeps all; After(0)
-// deletes each Job when it finishes. Ages can be compared with ==.
-type Age struct {
-	after time.Duration
-	set   bool
-}
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
-// After returns the age d. A negative d counts as 0.
-func After(d time.Duration) Age { return Age{max(0, d), true} }
-
-// Value returns the age and true, or 0 and false if Jobs of any age are kept.
-func (a Age) Value() (after time.Duration, ok bool) { return a.after, a.set }
-
-// Limits holds the limits of finished Jobs to keep. The zero value keeps all.
-type Limits struct {
-	Succeeded Limit
-	Failed    Limit
-	Age       Age // of both; for [Expired]
-}
-
-// DefaultLimits returns the limits of a manifest that sets none: 100 of each outcome.
-func DefaultLimits() Limits { return Limits{Succeeded: Keep(100), Failed: Keep(100)} }
-
-// String returns both limits.
-func (l Limits) String() string {
-	if l.Age.set {
-		return fmt.Sprintf("%v succeeded, %v failed, for %v", l.Succeeded, l.Failed, l.Age.after)
-	}
-	return fmt.Sprintf("%v succeeded, %v failed", l.Succeeded, l.Failed)
-}
-
-// Expired returns the indexes of the finished Jobs that have reached the age, in the order of
-// the Jobs, and when the next one does; the zero time means none. Jobs that are being deleted
-// are ignored.
-func Expired(age Age, jobs []Job, now time.Time) (expired []int, next time.Time) {
-	if !age.set {
-		return nil, time.Time{}
-	}
-	for i := range jobs {
-		if j := &jobs[i]; j.Deleting || j.Outcome != Succeeded && j.Outcome != Failed {
-			continue
+// String returns a line for each reason with the indexes of its Jobs, or "nothing to delete".
+func (d Decision) String() string {
+	var lines []string
+	for _, reason := range []Reason{ReasonSucceededLimit, ReasonFailedLimit, ReasonAge} {
+		var indexes []int
+		for _, deletion := range d.Delete {
+			if deletion.Reason == reason {
+				indexes = append(indexes, deletion.Index)
+			}
 		}
-		switch at := jobs[i].Finished.Add(age.after); {
-		case !now.Before(at):
-			expired = append(expired, i)
-		case next.IsZero() || at.Before(next):
-			next = at
+		if indexes != nil {
+			lines = append(lines, fmt.Sprintf("delete %v: %s", indexes, reason.Text()))
 		}
 	}
-	return expired, next
+	if lines == nil {
+		return "nothing to delete"
+	}
+	return strings.Join(lines, "\n")
 }
 
-// ToDelete returns the indexes of the Jobs to delete: succeeded Jobs, then failed Jobs,
-// each oldest first, ties by name, then by index. It returns nil if there are none.
-func ToDelete(limits Limits, jobs []Job) []int {
-	var succeeded, failed int
-	for i := range jobs {
-		switch {
-		case jobs[i].Deleting:
-		case jobs[i].Outcome == Succeeded:
-			succeeded++
-		case jobs[i].Outcome == Failed:
-			failed++
+// Decide returns the Jobs to delete. It changes none of its arguments.
+func Decide(p Policy, o Observation) (d Decision) {
+	excess := d.limit(p.Succeeded, Succeeded, ReasonSucceededLimit, o.Jobs)
+	excess = append(excess, d.limit(p.Failed, Failed, ReasonFailedLimit, o.Jobs)...)
+	if p.Age == nil {
+		return d
+	}
+	slices.Sort(excess)
+	for i := range o.Jobs {
+		if _, found := slices.BinarySearch(excess, i); !found && o.Jobs[i].finished() {
+			d.expire(i, o.Jobs[i].Finished.Add(max(0, *p.Age)), o.Now)
 		}
 	}
-	s := oldest(limits.Succeeded.excess(succeeded), succeeded, Succeeded, jobs)
-	f := oldest(limits.Failed.excess(failed), failed, Failed, jobs)
-	return append(s, f...)
+	return d
 }
 
-// oldest returns the n oldest of all Jobs of an outcome, oldest first.
-func oldest(n, all int, outcome Outcome, jobs []Job) []int {
-	if n == 0 {
+// limit deletes the oldest Jobs of an outcome above a limit, and returns their indexes.
+func (d *Decision) limit(keep *int64, outcome Outcome, reason Reason, jobs []Job) []int {
+	if keep == nil {
 		return nil
 	}
-	indexes := make([]int, 0, all)
+	indexes := oldest(max(0, *keep), outcome, jobs)
+	for _, i := range indexes {
+		d.Delete = append(d.Delete, Deletion{i, reason})
+	}
+	return indexes
+}
+
+// expire deletes a Job if its end has come, or else notes when it will.
+func (d *Decision) expire(index int, end, now time.Time) {
+	switch {
+	case !now.Before(end):
+		d.Delete = append(d.Delete, Deletion{index, ReasonAge})
+	case d.NextCheck.IsZero() || end.Before(d.NextCheck):
+		d.NextCheck = end
+	}
+}
+
+// finished reports whether the Job has an outcome and is not being deleted.
+func (j *Job) finished() bool {
+	return !j.Deleting && (j.Outcome == Succeeded || j.Outcome == Failed)
+}
+
+// oldest returns the Jobs of an outcome except the newest, oldest first.
+func oldest(newest int64, outcome Outcome, jobs []Job) []int {
+	n := int64(0)
+	for i := range jobs {
+		if jobs[i].Outcome == outcome && !jobs[i].Deleting {
+			n++
+		}
+	}
+	if n <= newest { // the common case needs no memory
+		return nil
+	}
+	indexes := make([]int, 0, n)
 	for i := range jobs {
 		if jobs[i].Outcome == outcome && !jobs[i].Deleting {
 			indexes = append(indexes, i)
 		}
 	}
 	slices.SortFunc(indexes, func(a, b int) int {
-		if c := jobs[a].Finished.Compare(jobs[b].Finished); c != 0 {
-			return c
-		}
-		return cmp.Or(cmp.Compare(jobs[a].Name, jobs[b].Name), cmp.Compare(a, b))
+		return cmp.Or(jobs[a].Finished.Compare(jobs[b].Finished), cmp.Compare(jobs[a].Name, jobs[b].Name), cmp.Compare(a, b))
 	})
-	return indexes[:n]
+	return indexes[:n-newest]
 }

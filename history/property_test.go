@@ -63,22 +63,22 @@ func drawJobs(t *rapid.T) []history.Job {
 	return rapid.OneOf(rapid.SliceOf(job), rapid.SliceOfN(job, 20, 60)).Draw(t, "jobs")
 }
 
-func drawLimits(t *rapid.T) history.Limits {
-	limit := func(name string) history.Limit {
-		n := rapid.OneOf(rapid.IntRange(-2, 20), rapid.SampledFrom([]int{math.MinInt, math.MaxInt})).Draw(t, name)
+func drawPolicy(t *rapid.T) history.Policy {
+	limit := func(name string) *int64 {
+		n := rapid.OneOf(rapid.Int64Range(-2, 20), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64})).Draw(t, name)
 		if n == -1 {
-			return history.Limit{}
+			return nil
 		}
 		return history.Keep(n)
 	}
-	return history.Limits{Succeeded: limit("succeeded"), Failed: limit("failed")}
+	return history.Policy{Succeeded: limit("succeeded"), Failed: limit("failed")}
 }
 
-// without returns the Jobs that are not at the indexes.
-func without(jobs []history.Job, indexes []int) []history.Job {
+// without returns the Jobs that are not chosen.
+func without(jobs []history.Job, chosen []history.Deletion) []history.Job {
 	var rest []history.Job
 	for i, j := range jobs {
-		if !slices.Contains(indexes, i) {
+		if !slices.ContainsFunc(chosen, func(d history.Deletion) bool { return d.Index == i }) {
 			rest = append(rest, j)
 		}
 	}
@@ -101,26 +101,27 @@ func older(a, b history.Job) bool {
 // Of each outcome as many are left as the limit says, none of them older than one
 // that goes, and nothing else is touched.
 func propKeepsTheNewest(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
-	chosen := history.ToDelete(limits, jobs)
+	jobs, policy := drawJobs(t), drawPolicy(t)
+	chosen := decide(policy, jobs)
 	left := without(jobs, chosen)
 	if len(left)+len(chosen) != len(jobs) {
 		t.Fatalf("of %d Jobs %v: %d left", len(jobs), chosen, len(left))
 	}
 	touched := 0
-	for outcome, limit := range map[history.Outcome]history.Limit{
-		history.Succeeded: limits.Succeeded, history.Failed: limits.Failed,
+	for outcome, limit := range map[history.Outcome]*int64{
+		history.Succeeded: policy.Succeeded, history.Failed: policy.Failed,
 	} {
 		had, kept := of(outcome, jobs), of(outcome, left)
 		touched += len(had) - len(kept)
 		want := len(had)
-		if n, limited := limit.Value(); limited {
-			want = min(n, want)
+		if limit != nil {
+			want = int(min(max(0, *limit), int64(want)))
 		}
 		if len(kept) != want {
-			t.Fatalf("limit %v: %d of %d %v left", limit, len(kept), len(had), outcome)
+			t.Fatalf("limit %v: %d of %d %v left", policy, len(kept), len(had), outcome)
 		}
-		for _, i := range chosen {
+		for _, d := range chosen {
+			i := d.Index
 			for _, k := range kept {
 				if jobs[i].Outcome == outcome && older(k, jobs[i]) {
 					t.Fatalf("%v goes, %v stays", jobs[i], k)
@@ -134,22 +135,24 @@ func propKeepsTheNewest(t *rapid.T, c *premise.Counts) {
 	kept := len(of(history.Succeeded, left)) + len(of(history.Failed, left))
 	c.Note("chosen", touched > 0)
 	c.Note("kept beside chosen", touched > 0 && kept > 0)
-	c.Note("a tie of times", slices.ContainsFunc(chosen, func(i int) bool {
-		return slices.ContainsFunc(left, func(k history.Job) bool { return k.Finished.Equal(jobs[i].Finished) && k.Outcome == jobs[i].Outcome })
+	c.Note("a tie of times", slices.ContainsFunc(chosen, func(d history.Deletion) bool {
+		return slices.ContainsFunc(left, func(k history.Job) bool {
+			return k.Finished.Equal(jobs[d.Index].Finished) && k.Outcome == jobs[d.Index].Outcome
+		})
 	}))
 }
 
 // Once the chosen are on their way out, or gone, no more are chosen.
 func propIdempotent(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
-	chosen := history.ToDelete(limits, jobs)
-	if again := history.ToDelete(limits, without(jobs, chosen)); again != nil {
+	jobs, policy := drawJobs(t), drawPolicy(t)
+	chosen := decide(policy, jobs)
+	if again := decide(policy, without(jobs, chosen)); again != nil {
 		t.Fatalf("when they are gone: %v", again)
 	}
-	for _, i := range chosen {
-		jobs[i].Deleting = true
+	for _, d := range chosen {
+		jobs[d.Index].Deleting = true
 	}
-	if again := history.ToDelete(limits, jobs); again != nil {
+	if again := decide(policy, jobs); again != nil {
 		t.Fatalf("while they go: %v", again)
 	}
 	c.Note("chosen", len(chosen) > 0)
@@ -157,10 +160,10 @@ func propIdempotent(t *rapid.T, c *premise.Counts) {
 
 // The same names are chosen, in the same order, however the Jobs are listed.
 func propOrderOfJobs(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
+	jobs, policy := drawJobs(t), drawPolicy(t)
 	other := rapid.Permutation(jobs).Draw(t, "other")
-	c.Note("another order", !slices.Equal(history.ToDelete(limits, other), history.ToDelete(limits, jobs)))
-	got, want := names(other, history.ToDelete(limits, other)), names(jobs, history.ToDelete(limits, jobs))
+	c.Note("another order", !slices.Equal(decide(policy, other), decide(policy, jobs)))
+	got, want := names(other, decide(policy, other)), names(jobs, decide(policy, jobs))
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}
@@ -168,11 +171,11 @@ func propOrderOfJobs(t *rapid.T, c *premise.Counts) {
 
 // Jobs that are being deleted make no difference, and neither do unfinished ones.
 func propDeletingIsNothing(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
+	jobs, policy := drawJobs(t), drawPolicy(t)
 	rest := slices.DeleteFunc(slices.Clone(jobs), func(j history.Job) bool {
 		return j.Deleting || j.Outcome == ""
 	})
-	got, want := names(jobs, history.ToDelete(limits, jobs)), names(rest, history.ToDelete(limits, rest))
+	got, want := names(jobs, decide(policy, jobs)), names(rest, decide(policy, rest))
 	if !slices.Equal(got, want) {
 		t.Fatalf("got %v, without them %v", got, want)
 	}
@@ -182,14 +185,14 @@ func propDeletingIsNothing(t *rapid.T, c *premise.Counts) {
 // The Jobs are as they were, and asked twice the answer is the same, in memory of
 // its own.
 func propArguments(t *rapid.T, c *premise.Counts) {
-	jobs, limits := drawJobs(t), drawLimits(t)
+	jobs, policy := drawJobs(t), drawPolicy(t)
 	before := slices.Clone(jobs)
-	first := history.ToDelete(limits, jobs)
+	first := decide(policy, jobs)
 	want := slices.Clone(first)
 	for i := range first {
-		first[i] = -1
+		first[i].Index = -1
 	}
-	if again := history.ToDelete(limits, jobs); !slices.Equal(again, want) {
+	if again := decide(policy, jobs); !slices.Equal(again, want) {
 		t.Fatalf("%v, then %v", want, again)
 	}
 	if !slices.Equal(before, jobs) {

@@ -106,23 +106,23 @@ func Decide(p Policy, s State, o Observation) Decision {
 		source := o.Metrics[i].Source
 		d.LeavesZero = d.LeavesZero || source == "" || source == "External" || source == "Object"
 	}
-	least, most, ok := p.normalize()
+	lowest, highest, ok := p.normalize()
 	d.AbleToScale = Condition{true, "SucceededGetScale"}
 	switch current := o.Replicas; {
 	case !ok || current < 0:
 		d.Rule = RuleInvalid
 	case current == 0 && !p.leavesZero(&s, d.LeavesZero):
 		d.Rule, d.ScalingActive = RuleDisabled, Condition{false, "ScalingDisabled"}
-	case current > most:
-		d.Rule, d.Replicas = RuleAboveMax, most
-	case current != 0 && current < least:
-		d.Rule, d.Replicas = RuleBelowMin, least
+	case current > highest:
+		d.Rule, d.Replicas = RuleAboveMax, highest
+	case current != 0 && current < lowest:
+		d.Rule, d.Replicas = RuleBelowMin, lowest
 	case !d.read(&p, &o):
 		d.Rule, d.ScalingActive = RuleUnreadable, Condition{false, "FailedGetMetrics"}
 	default:
 		d.ScalingActive = Condition{true, "ValidMetricFound"}
 		d.stabilize(&p, &s)
-		d.limit(&p, &s, least, most)
+		d.limit(&p, &s, lowest, highest)
 	}
 	return d
 }
@@ -171,27 +171,27 @@ func (d *Decision) stabilize(p *Policy, s *State) {
 	}
 	// Most recommendations are not extreme: times are compared last.
 	fromUp, fromDown := d.At.Add(-up), d.At.Add(-down)
-	least, most := Recommendation{Replicas: d.Metrics}, Recommendation{Replicas: d.Metrics}
+	lowest, highest := Recommendation{Replicas: d.Metrics}, Recommendation{Replicas: d.Metrics}
 	for i := range recorded {
 		switch r := &recorded[i]; {
 		case r.Replicas == d.Metrics:
-		case r.Replicas <= least.Replicas && r.At.After(fromUp):
-			least = *r
-		case r.Replicas >= most.Replicas && r.At.After(fromDown):
-			most = *r
+		case r.Replicas <= lowest.Replicas && r.At.After(fromUp):
+			lowest = *r
+		case r.Replicas >= highest.Replicas && r.At.After(fromDown):
+			highest = *r
 		}
 	}
-	if d.Stabilized = most.Replicas; p.Behavior != nil {
-		d.Stabilized = min(max(d.Current, least.Replicas), most.Replicas)
+	if d.Stabilized = highest.Replicas; p.Behavior != nil {
+		d.Stabilized = min(max(d.Current, lowest.Replicas), highest.Replicas)
 	}
 	switch {
 	case d.Stabilized == d.Metrics:
 	case p.Behavior != nil && d.Metrics >= d.Current:
 		d.AbleToScale.Reason = "ScaleUpStabilized"
-		d.check(least.At, up)
+		d.check(lowest.At, up)
 	default:
 		d.AbleToScale.Reason = "ScaleDownStabilized"
-		d.check(most.At, down)
+		d.check(highest.At, down)
 	}
 }
 
@@ -203,14 +203,14 @@ func (d *Decision) check(at time.Time, period time.Duration) {
 }
 
 // limit applies the limits of the rate and the bounds.
-func (d *Decision) limit(p *Policy, s *State, least, most int32) {
+func (d *Decision) limit(p *Policy, s *State, lowest, highest int32) {
 	if p.Behavior == nil {
-		d.limitToTwice(least, most, p.Exact)
+		d.limitToTwice(lowest, highest, p.Exact)
 	} else {
-		d.limitRate(p, s, least, most)
+		d.limitRate(p, s, lowest, highest)
 	}
-	if d.Current == 0 && d.Replicas < least {
-		d.Replicas = least
+	if d.Current == 0 && d.Replicas < lowest {
+		d.Replicas = lowest
 	}
 	d.Limited.True = d.Limited.Reason != "DesiredWithinRange"
 	switch {
@@ -230,39 +230,39 @@ func (d *Decision) limit(p *Policy, s *State, least, most int32) {
 }
 
 // limitToTwice is the rule without a behavior.
-func (d *Decision) limitToTwice(least, most int32, exact bool) {
+func (d *Decision) limitToTwice(lowest, highest int32, exact bool) {
 	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	twice := clamp(max(2*float64(d.Current), 4), exact)
 	switch {
-	case d.Stabilized < least:
-		d.Replicas, d.Limited.Reason = least, "TooFewReplicas"
-	case d.Stabilized > most && most <= twice:
-		d.Replicas, d.Limited.Reason = most, "TooManyReplicas"
+	case d.Stabilized < lowest:
+		d.Replicas, d.Limited.Reason = lowest, "TooFewReplicas"
+	case d.Stabilized > highest && highest <= twice:
+		d.Replicas, d.Limited.Reason = highest, "TooManyReplicas"
 	case d.Stabilized > twice:
 		d.Replicas, d.Allowed, d.Limited.Reason = twice, twice, "ScaleUpLimit"
 	}
 }
 
 // limitRate applies the policies of the behavior.
-func (d *Decision) limitRate(p *Policy, s *State, least, most int32) {
+func (d *Decision) limitRate(p *Policy, s *State, lowest, highest int32) {
 	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	switch {
 	case d.Stabilized > d.Current:
 		allowed := max(d.Current, p.Behavior.Up.allowed(d, s, p.Exact, up))
 		d.Allowed = min(d.Stabilized, allowed)
-		if d.Stabilized > min(allowed, most) {
+		if d.Stabilized > min(allowed, highest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleUpLimit"
-			if most <= allowed {
-				d.Replicas, d.Limited.Reason = most, "TooManyReplicas"
+			if highest <= allowed {
+				d.Replicas, d.Limited.Reason = highest, "TooManyReplicas"
 			}
 		}
 	case d.Stabilized < d.Current:
 		allowed := min(d.Current, p.Behavior.Down.allowed(d, s, p.Exact, down))
 		d.Allowed = max(d.Stabilized, allowed)
-		if d.Stabilized < max(allowed, least) {
+		if d.Stabilized < max(allowed, lowest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleDownLimit"
-			if least >= allowed {
-				d.Replicas, d.Limited.Reason = least, "TooFewReplicas"
+			if lowest >= allowed {
+				d.Replicas, d.Limited.Reason = lowest, "TooFewReplicas"
 			}
 		}
 	}

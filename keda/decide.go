@@ -254,7 +254,7 @@ func (f Fault) MarshalText() ([]byte, error) { return []byte(jsonform.Name(fault
 
 // note keeps the first fault; a panic replaces WrapsAround.
 func (f *Fault) note(g Fault) {
-	if *f == NoFault || !f.Panics() && g.Panics() {
+	if *f == NoFault || (g.Panics() && !f.Panics()) {
 		*f = g
 	}
 }
@@ -277,8 +277,8 @@ func (f *Fault) sub(a, b int64) int64 {
 	return diff
 }
 
-// whole converts as amd64 does: NaN and numbers outside int64 become MinInt64.
-func (f *Fault) whole(x float64) int64 {
+// truncate converts as amd64 does: NaN and numbers outside int64 become MinInt64.
+func (f *Fault) truncate(x float64) int64 {
 	if x >= math.MinInt64 && x < -math.MinInt64 {
 		return int64(x)
 	}

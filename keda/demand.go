@@ -46,7 +46,7 @@ func (p Profile) aggregate(j *ScaledJob, scalers []Scaler, r Replicas) (d Demand
 	case aggregation20:
 		d.total(scalers, r.QueueMax)
 	case aggregation25:
-		d.whole(scalers, c, r.QueueMax)
+		d.wholeNumbers(scalers, c, r.QueueMax)
 	default:
 		p.fractions(&d, scalers, c, r.QueueMax)
 	}
@@ -70,7 +70,7 @@ func (s *Scaler) incomplete() bool {
 }
 
 // total adds up the queues of all scalers and divides by the last target.
-func (d *Demand) total(scalers []Scaler, most int64) {
+func (d *Demand) total(scalers []Scaler, highest int64) {
 	queue, target := int64(0), int64(0)
 	for i := range scalers {
 		s := &scalers[i]
@@ -92,11 +92,11 @@ func (d *Demand) total(scalers []Scaler, most int64) {
 		jobs = divideUp(queue, target)
 	}
 	d.Uncapped = float64(jobs)
-	d.wholes(queue, min(most, jobs))
+	d.wholes(queue, min(highest, jobs))
 }
 
-// whole combines the scalers in whole numbers.
-func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
+// wholeNumbers combines the scalers in whole numbers.
+func (d *Demand) wholeNumbers(scalers []Scaler, c calculation, highest int64) {
 	t := tally[int64]{calculation: c}
 	for i := range scalers {
 		s := &scalers[i]
@@ -113,7 +113,7 @@ func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
 			e.uncapped = float64(e.jobs)
 		case target != 0:
 			jobs := divideUp(e.queue, target)
-			e.jobs, e.uncapped = min(most, jobs), float64(jobs)
+			e.jobs, e.uncapped = min(highest, jobs), float64(jobs)
 		}
 		t.add(e)
 	}
@@ -125,7 +125,7 @@ func (d *Demand) whole(scalers []Scaler, c calculation, most int64) {
 		t.uncapped = math.Ceil(t.uncapped / float64(t.n))
 	}
 	d.Active, d.Uncapped = t.active, t.uncapped
-	d.wholes(t.queue, min(most, t.jobs))
+	d.wholes(t.queue, min(highest, t.jobs))
 }
 
 func (d *Demand) wholes(queue, jobs int64) {
@@ -143,14 +143,14 @@ func divideUp(x, y int64) int64 {
 }
 
 // fractions combines the scalers in fractions and rounds up once.
-func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int64) {
+func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, highest int64) {
 	t := tally[float64]{calculation: c}
 	for i := range scalers {
 		switch s := &scalers[i]; {
 		case s.MaxValue != nil && !s.failed():
 			t.add(sample[float64]{s.QueueLength, *s.MaxValue, *s.MaxValue, s.active()})
 		case len(s.Metrics) > 0 && p.forms[behaviorAggregation] >= aggregation213:
-			p.each(&t, &d.Fault, s, most)
+			p.addMetrics(&t, &d.Fault, s, highest)
 		case s.external() && !s.failed():
 			if s.resource() {
 				d.Fault.note(resourceMetric)
@@ -159,7 +159,7 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int6
 			if len(s.Metrics) > 0 {
 				queue = s.named(s.Metrics[0].Name)
 			}
-			t.add(p.quotient(queue, s.target(), most, s.active()))
+			t.add(p.quotient(queue, s.target(), highest, s.active()))
 		}
 	}
 	if c == average && t.n > 0 {
@@ -168,14 +168,14 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, most int6
 		t.uncapped /= t.n
 	}
 	d.Active, d.Uncapped = t.active, t.uncapped
-	d.Queue, d.Jobs = t.queue, p.hold(t.jobs, most)
-	d.QueueLength = d.Fault.whole(math.Ceil(d.Queue))
-	d.MaxScale = d.Fault.whole(math.Ceil(d.Jobs))
+	d.Queue, d.Jobs = t.queue, p.hold(t.jobs, highest)
+	d.QueueLength = d.Fault.truncate(math.Ceil(d.Queue))
+	d.MaxScale = d.Fault.truncate(math.Ceil(d.Jobs))
 }
 
-// each adds an entry for every metric of a scaler. After an active metric, all later
+// addMetrics adds an entry for every metric of a scaler. After an active metric, all later
 // metrics of the scaler count as active.
-func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
+func (p Profile) addMetrics(t *tally[float64], f *Fault, s *Scaler, highest int64) {
 	active := false
 	for i := range s.Metrics {
 		m := &s.Metrics[i]
@@ -190,25 +190,25 @@ func (p Profile) each(t *tally[float64], f *Fault, s *Scaler, most int64) {
 		if m.Name == s.Metrics[0].Name {
 			queue = s.named(m.Name)
 		}
-		t.add(p.quotient(queue, s.target(), most, active))
+		t.add(p.quotient(queue, s.target(), highest, active))
 	}
 }
 
 // quotient returns an entry that asks for queue/target Jobs.
-func (p Profile) quotient(queue, target float64, most int64, active bool) sample[float64] {
+func (p Profile) quotient(queue, target float64, highest int64, active bool) sample[float64] {
 	if target == 0 {
 		return sample[float64]{queue: queue, active: active}
 	}
 	jobs := queue / target
-	return sample[float64]{queue, p.hold(jobs, most), jobs, active}
+	return sample[float64]{queue, p.hold(jobs, highest), jobs, active}
 }
 
 // hold returns the smaller of two numbers.
-func (p Profile) hold(jobs float64, most int64) float64 {
+func (p Profile) hold(jobs float64, highest int64) float64 {
 	if p.forms[behaviorCap] == cap28 && jobs != jobs {
-		return float64(most)
+		return float64(highest)
 	}
-	return min(jobs, float64(most))
+	return min(jobs, float64(highest))
 }
 
 // calculation is multipleScalersCalculation.

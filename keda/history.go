@@ -31,7 +31,7 @@ func (p Profile) History(j *ScaledJob, jobs []Job) Pruning {
 		{"Complete", j.Spec.SuccessfulJobsHistoryLimit},
 		{"Failed", j.Spec.FailedJobsHistoryLimit},
 	} {
-		of := finished(jobs, o.outcome)
+		indexes := finished(jobs, o.outcome)
 		limit := 100
 		if o.limit != nil {
 			limit = int(*o.limit)
@@ -39,33 +39,33 @@ func (p Profile) History(j *ScaledJob, jobs []Job) Pruning {
 		if limit < 0 {
 			return Pruning{chosen, negativeLimit}
 		}
-		sort.Sort(byCompletion{jobs, of})
-		chosen = append(chosen, of[:max(0, len(of)-limit)]...)
+		sort.Sort(byCompletion{jobs, indexes})
+		chosen = append(chosen, indexes[:max(0, len(indexes)-limit)]...)
 	}
 	return Pruning{Deleted: chosen}
 }
 
 func finished(jobs []Job, outcome string) []int {
-	var of []int
+	var indexes []int
 	for i := range jobs {
 		if jobs[i].outcome() == outcome {
-			of = append(of, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return of
+	return indexes
 }
 
 // byCompletion sorts indexes of Jobs. If only some Jobs have a time, the order is not
 // transitive, and the algorithm determines the result.
 type byCompletion struct {
-	jobs []Job
-	of   []int
+	jobs    []Job
+	indexes []int
 }
 
-func (b byCompletion) Len() int      { return len(b.of) }
-func (b byCompletion) Swap(i, k int) { b.of[i], b.of[k] = b.of[k], b.of[i] }
+func (b byCompletion) Len() int      { return len(b.indexes) }
+func (b byCompletion) Swap(i, k int) { b.indexes[i], b.indexes[k] = b.indexes[k], b.indexes[i] }
 func (b byCompletion) Less(i, k int) bool {
-	return before(b.jobs[b.of[i]].CompletionTime, b.jobs[b.of[k]].CompletionTime)
+	return before(b.jobs[b.indexes[i]].CompletionTime, b.jobs[b.indexes[k]].CompletionTime)
 }
 
 func before(a, b *time.Time) bool { return a != nil && b != nil && a.Before(*b) }

@@ -17,8 +17,8 @@ func (p Profile) Paused(j *ScaledJob) bool {
 	case p.forms[behaviorPause] == pause211:
 		return true
 	}
-	on, err := strconv.ParseBool(value)
-	return on || err != nil
+	isTrue, err := strconv.ParseBool(value)
+	return isTrue || err != nil
 }
 
 // JobCounts holds the numbers of Jobs that [State] needs. The zero value has none.
@@ -74,11 +74,11 @@ func matches(conditions []string, pods []Pod) int {
 }
 
 // distinct counts the listed names, each once, that are true conditions of one pod.
-func distinct(conditions []string, of []Condition) int {
+func distinct(conditions []string, present []Condition) int {
 	n := 0
 	for i, name := range conditions {
 		if !slices.Contains(conditions[:i], name) &&
-			slices.ContainsFunc(of, func(c Condition) bool { return c.Type == name && c.holds() }) {
+			slices.ContainsFunc(present, func(c Condition) bool { return c.Type == name && c.holds() }) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,9 +15,9 @@ type version struct{ minor, patch uint8 }
 
 func (v version) String() string { return fmt.Sprintf("2.%d.%d", v.minor, v.patch) }
 
-// since returns the first release with a rule: the minor alone if that is the
+// firstRelease returns the release with which a rule begins: the minor alone if that is the
 // minor's first patch.
-func (v version) since() string {
+func (v version) firstRelease() string {
 	if v.patch == 0 {
 		return fmt.Sprintf("2.%d", v.minor)
 	}
@@ -24,7 +25,7 @@ func (v version) since() string {
 }
 
 func (v version) before(other version) bool {
-	return v.minor < other.minor || v.minor == other.minor && v.patch < other.patch
+	return cmp.Or(cmp.Compare(v.minor, other.minor), cmp.Compare(v.patch, other.patch)) < 0
 }
 
 // Releases lists the releases known, oldest first, each with its patch.
@@ -66,12 +67,15 @@ func Release(name string) (Profile, error) {
 
 func number(digits string, limit int) (uint8, bool) {
 	n, err := strconv.Atoi(digits)
-	return uint8(n), err == nil && 0 <= n && n <= limit && strconv.Itoa(n) == digits
+	if err != nil || strconv.Itoa(n) != digits {
+		return 0, false
+	}
+	return uint8(n), 0 <= n && n <= limit
 }
 
 func unknown(release string) error {
 	newest := Newest().version
-	return fmt.Errorf("unknown KEDA release %q; use 2.0 to %s, or a patch such as %s", release, newest.since(), newest)
+	return fmt.Errorf("unknown KEDA release %q; use 2.0 to %s, or a patch such as %s", release, newest.firstRelease(), newest)
 }
 
 // A Profile holds a [Rule] for each behavior. [Release] and [Newest] return a Profile; the
@@ -86,7 +90,7 @@ func profileOf(v version) Profile {
 	p := Profile{version: v}
 	for b := range p.forms {
 		for i, f := range table[b].forms {
-			if !v.before(f.since) {
+			if !v.before(f.first) {
 				p.forms[b] = uint8(i)
 			}
 		}

@@ -28,8 +28,8 @@ func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
 	}
 	current := strconv.FormatInt(j.Generation, 10)
 	for i := range jobs {
-		of, known := jobs[i].Annotations[generation]
-		if form < rollout2141 || !known || of != current {
+		revision, found := jobs[i].Annotations[generation]
+		if form < rollout2141 || !found || revision != current {
 			r.Deleted = append(r.Deleted, i)
 		}
 	}

@@ -158,7 +158,7 @@ const (
 )
 
 type form struct {
-	since version
+	first version
 	text  string
 }
 
@@ -261,7 +261,7 @@ func behaviorOf(name string) (behavior, bool) {
 
 func (b behavior) rule(form uint8) Rule {
 	f := table[b].forms[form]
-	return Rule{Behavior: table[b].name, Since: f.since.since(), Text: f.text}
+	return Rule{Behavior: table[b].name, Since: f.first.firstRelease(), Text: f.text}
 }
 
 // find sets the form of r's behavior in forms, or returns an error if r is not one of
@@ -271,15 +271,15 @@ func (r Rule) find(forms *[behaviors]uint8) error {
 	if !ok {
 		return fmt.Errorf("rules: found %q; use a behavior of the package keda", r.Behavior)
 	}
-	var known []string
+	var releases []string
 	for i, f := range table[b].forms {
-		known = append(known, f.since.since())
-		if known[i] == r.Since {
+		releases = append(releases, f.first.firstRelease())
+		if releases[i] == r.Since {
 			forms[b] = uint8(i)
 			return nil
 		}
 	}
-	return fmt.Errorf("rules[%s]: found %q; use %s", r.Behavior, r.Since, strings.Join(known, ", "))
+	return fmt.Errorf("rules[%s]: found %q; use %s", r.Behavior, r.Since, strings.Join(releases, ", "))
 }
 
 // A Rule is the form of a behavior from one release on, until the behavior's next

@@ -79,22 +79,22 @@ func (s *Scaler) resource() bool {
 }
 
 // failed and active describe the scaler's first metric, up to 2.12.
-func (s *Scaler) failed() bool { return s.Failed || len(s.Metrics) > 0 && s.Metrics[0].Failed }
+func (s *Scaler) failed() bool { return s.Failed || (len(s.Metrics) > 0 && s.Metrics[0].Failed) }
 func (s *Scaler) active() bool {
 	if len(s.Metrics) > 0 {
 		return s.activeAs(&s.Metrics[0])
 	}
-	own := scaling.Metric{Value: s.QueueLength, ActivationThreshold: s.ActivationThreshold, Activity: s.Activity}
-	return own.IsActive()
+	metric := scaling.Metric{Value: s.QueueLength, ActivationThreshold: s.ActivationThreshold, Activity: s.Activity}
+	return metric.IsActive()
 }
 
 // activeAs reports whether the scaler is active when it is asked for a metric.
 func (s *Scaler) activeAs(m *Metric) bool {
-	own := scaling.Metric{Value: m.Value, ActivationThreshold: s.ActivationThreshold, Activity: m.Activity}
+	metric := scaling.Metric{Value: m.Value, ActivationThreshold: s.ActivationThreshold, Activity: m.Activity}
 	if m.Activity == scaling.ByThreshold {
-		own.Activity = s.Activity
+		metric.Activity = s.Activity
 	}
-	return own.IsActive()
+	return metric.IsActive()
 }
 
 // named adds up the readings of one name.

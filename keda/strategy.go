@@ -17,23 +17,23 @@ type Replicas struct {
 
 // Replicas returns m and M by the behavior replicas.
 func (p Profile) Replicas(j *ScaledJob) Replicas {
-	least, most := j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount
+	minimum, maximum := j.Spec.MinReplicaCount, j.Spec.MaxReplicaCount
 	r := Replicas{QueueMax: 100}
-	if most != nil {
-		r.QueueMax = int64(*most)
+	if maximum != nil {
+		r.QueueMax = int64(*maximum)
 	}
 	form := p.forms[behaviorReplicas]
 	switch {
-	case least == nil || form == replicas20:
-	case most == nil && form == replicas28:
+	case minimum == nil || form == replicas20:
+	case maximum == nil && form == replicas28:
 		r.Fault = NoMaximum
-	case most == nil:
-		r.Min = int64(*least)
-	case *least <= *most:
-		r.Min = int64(*least)
+	case maximum == nil:
+		r.Min = int64(*minimum)
+	case *minimum <= *maximum:
+		r.Min = int64(*minimum)
 		r.QueueMax -= r.Min
 	default:
-		r.Min = int64(*most)
+		r.Min = int64(*maximum)
 		if form == replicas28 {
 			r.QueueMax = 0
 		}
@@ -146,7 +146,7 @@ func (s Strategy) Scale(l strategy.Load, scaleTo int64) Scale {
 		if s.fault.Panics() {
 			return Scale{Fault: s.fault}
 		}
-		working := f.whole(float64(l.Running) * s.percentage)
+		working := f.truncate(float64(l.Running) * s.percentage)
 		r.EffectiveMaxScale = min(f.sub(f.sub(l.Target, s.deduction), working), l.Max)
 	default:
 		r.EffectiveMaxScale = f.sub(l.Target, l.Running)
@@ -155,12 +155,12 @@ func (s Strategy) Scale(l strategy.Load, scaleTo int64) Scale {
 }
 
 func (s Strategy) accurately(f *Fault, l *strategy.Load) int64 {
-	all := f.add(l.Target, l.Running)
+	total := f.add(l.Target, l.Running)
 	if s.accurate == accurate219 {
-		all = f.sub(all, l.Pending)
+		total = f.sub(total, l.Pending)
 	}
 	switch {
-	case all > l.Max:
+	case total > l.Max:
 		return f.sub(l.Max, l.Running)
 	case s.accurate == accurate20:
 		return l.Target

@@ -97,17 +97,17 @@ func uses(j *ScaledJob, scalers []Scaler) map[Feature]bool {
 	strategy := &spec.ScalingStrategy
 	_, pause := annotations[paused]
 	_, excluded := annotations[excludedLabels]
+	calculates := strategy.MultipleScalersCalculation != "" && strategy.MultipleScalersCalculation != "max"
+	propagates := spec.Rollout.PropagationPolicy != "" && spec.Rollout.PropagationPolicy != "background"
 	return map[Feature]bool{
 		PendingConditions: len(strategy.PendingPodConditions) > 0,
-		Calculation: strategy.MultipleScalersCalculation != "" && strategy.MultipleScalersCalculation != "max" ||
-			slices.ContainsFunc(scalers, func(s Scaler) bool { return s.MaxValue != nil }),
+		Calculation:       calculates || slices.ContainsFunc(scalers, func(s Scaler) bool { return s.MaxValue != nil }),
 		DeprecatedRollout: !immediate(spec.RolloutStrategy),
 		MinReplicaCount:   spec.MinReplicaCount != nil && *spec.MinReplicaCount != 0,
-		RolloutFields: !immediate(spec.Rollout.Strategy) ||
-			spec.Rollout.PropagationPolicy != "" && spec.Rollout.PropagationPolicy != "background",
-		PauseAnnotation: pause,
-		EagerStrategy:   strategy.Strategy == "eager",
-		ExcludedLabels:  excluded,
+		RolloutFields:     !immediate(spec.Rollout.Strategy) || propagates,
+		PauseAnnotation:   pause,
+		EagerStrategy:     strategy.Strategy == "eager",
+		ExcludedLabels:    excluded,
 	}
 }
 
@@ -130,9 +130,9 @@ func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
 		strategies = kinds[1:]
 	}
 	for _, n := range [...]struct {
-		path  string
-		value *int32
-		least int32
+		path   string
+		value  *int32
+		lowest int32
 	}{
 		{"spec.pollingInterval", spec.PollingInterval, 1},
 		{"spec.successfulJobsHistoryLimit", spec.SuccessfulJobsHistoryLimit, 0},
@@ -140,13 +140,13 @@ func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
 		{"spec.minReplicaCount", spec.MinReplicaCount, 0},
 		{"spec.maxReplicaCount", spec.MaxReplicaCount, 1},
 	} {
-		if n.value != nil && *n.value < n.least {
-			reject(n.path, fmt.Sprint(*n.value), fmt.Sprintf("%d or more", n.least))
+		if n.value != nil && *n.value < n.lowest {
+			reject(n.path, fmt.Sprint(*n.value), fmt.Sprintf("%d or more", n.lowest))
 		}
 	}
 	for _, s := range [...]struct {
 		path, value string
-		known       []string
+		names       []string
 	}{
 		{"spec.rolloutStrategy", spec.RolloutStrategy, rollouts},
 		{"spec.rollout.strategy", spec.Rollout.Strategy, rollouts},
@@ -154,8 +154,8 @@ func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
 		{"spec.scalingStrategy.strategy", spec.ScalingStrategy.Strategy, strategies},
 		{"spec.scalingStrategy.multipleScalersCalculation", spec.ScalingStrategy.MultipleScalersCalculation, calculations[:]},
 	} {
-		if s.value != "" && !slices.Contains(s.known, s.value) {
-			reject(s.path, fmt.Sprintf("%q", s.value), "one of "+strings.Join(s.known, ", "))
+		if s.value != "" && !slices.Contains(s.names, s.value) {
+			reject(s.path, fmt.Sprintf("%q", s.value), "one of "+strings.Join(s.names, ", "))
 		}
 	}
 }

@@ -1,5 +1,9 @@
 // Package rollout decides whether an outdated Job is deleted, and how.
 //
+//	policy := rollout.Policy{Strategy: rollout.Drain}
+//	decision := rollout.Decide(policy, rollout.Observation{Job: job, Current: revision})
+//	if decision.Delete { // with policy.Propagation; decision.Reason says why, or why not
+//
 // A Job is outdated if it was created from a lower generation of its owner than the
 // current one. With TemplateOnly its template hash must differ as well, so that only
 // a changed Job template counts. The [Strategy] selects the outdated Jobs to delete:
@@ -8,41 +12,48 @@
 //	immediate  all, running or not
 //	drain      Jobs without any started pod
 //
-// [Policy.Deletes] is false for finished Jobs (package history deletes them), for
-// Jobs that are being deleted, and for Jobs of an unknown revision: without a
+// [Decide] judges one Job, independently of others. It deletes no finished Job (package history
+// does), no Job that is being deleted, and no Job of an unknown revision: without a
 // generation, with a newer generation than the caller has read, or under
 // TemplateOnly without a hash.
 //
 // In a poll, rollout comes before scaling: the deleted Jobs are terminating in the
 // same decision, and scaling decides from the queue how many Jobs of the new spec to
 // create. While the owner is paused, the caller rolls out nothing.
-//
-// # Tests
-//
-//	Deletes obeys each rule in every combination of policy, revision and Job   TestEveryState
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Revision identifies the spec that a Job was created from, or the owner's current
 // spec. The zero value is unknown.
 type Revision struct {
-	Generation   int64  // metadata.generation of the owner, from 1; 0 and below are unknown
-	TemplateHash string // hash of the Job template; "" is unknown
+	Generation   int64  `json:"generation"`   // metadata.generation of the owner, from 1; 0 and below are unknown
+	TemplateHash string `json:"templateHash"` // hash of the Job template; "" is unknown
 }
 
-// A Job holds the facts that a [Policy] reads. The zero value has an unknown revision
+// An Observation is a Job beside its owner's current revision. The zero value deletes nothing.
+type Observation struct {
+	Job     Job      `json:"job"`
+	Current Revision `json:"current"`
+	// PodsUnknown reports whether the caller does not watch pods: it then knows of few Jobs, or of
+	// none, that no pod has started. It changes only the reason for which Drain keeps a Job.
+	PodsUnknown bool `json:"podsUnknown"`
+}
+
+// A Job holds the facts that [Decide] reads. The zero value has an unknown revision
 // and is never deleted.
 type Job struct {
-	Revision     Revision
-	NeverStarted bool // no pod has ever started; false if unknown
-	Finished     bool
-	Deleting     bool // has a deletion timestamp
+	Revision     Revision `json:"revision"`
+	NeverStarted bool     `json:"neverStarted"` // no pod has ever started; false if unknown
+	Finished     bool     `json:"finished"`
+	Deleting     bool     `json:"deleting"` // has a deletion timestamp
 }
 
 // Strategy is the treatment of outdated Jobs. The zero value and values without a
@@ -119,7 +130,7 @@ func ParsePropagation(name string) (p Propagation, err error) {
 // A Policy holds the rollout settings of an owner. The zero value deletes nothing.
 type Policy struct {
 	Strategy     Strategy    `json:"strategy"`
-	Propagation  Propagation `json:"propagation"`  // for the delete request; Deletes ignores it
+	Propagation  Propagation `json:"propagation"`  // for the delete request; Decide ignores it
 	TemplateOnly bool        `json:"templateOnly"` // only a changed Job template makes a Job outdated
 }
 
@@ -127,18 +138,110 @@ type Policy struct {
 // any change of the spec.
 func DefaultPolicy() Policy { return Policy{Strategy: Immediate} }
 
-// Deletes reports whether the policy deletes the Job while current is the owner's
-// revision. It does not depend on other Jobs.
-func (p Policy) Deletes(j Job, current Revision) bool {
-	chosen := p.Strategy == Immediate || p.Strategy == Drain && j.NeverStarted
-	return chosen && !j.Finished && !j.Deleting && p.outdated(j.Revision, current)
+// Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
+// accepts an invalid policy, and deletes nothing.
+func (p Policy) Validate() error {
+	var problems field.Errors
+	problems.Check(p.Strategy <= Drain, "Strategy", p.Strategy, "Gradual, Immediate or Drain")
+	problems.Check(p.Propagation <= Orphan, "Propagation", p.Propagation, "Background, Foreground or Orphan")
+	return problems.Err()
 }
 
-// outdated reports whether r is known to be older than the current revision.
-func (p Policy) outdated(r, current Revision) bool {
-	if r.Generation <= 0 || r.Generation >= current.Generation {
-		return false
+// A Decision says whether a Job is deleted. The zero value keeps it.
+type Decision struct {
+	Delete bool   `json:"delete"`
+	Reason Reason `json:"reason"`
+}
+
+// String returns the decision in words.
+func (d Decision) String() string {
+	if d.Delete {
+		return "delete: " + d.Reason.Text()
 	}
-	known := r.TemplateHash != "" && current.TemplateHash != ""
-	return !p.TemplateOnly || known && r.TemplateHash != current.TemplateHash
+	return "keep: " + d.Reason.Text()
+}
+
+// A Reason says why a Job is deleted or kept. If several apply, the first of this list is given.
+type Reason string
+
+const (
+	ReasonGradual         Reason = "Gradual"
+	ReasonStrategyUnknown Reason = "StrategyUnknown"
+	ReasonFinished        Reason = "Finished"
+	ReasonDeleting        Reason = "Deleting"
+	ReasonRevisionUnknown Reason = "RevisionUnknown"
+	ReasonCurrent         Reason = "Current"
+	ReasonNewer           Reason = "Newer"
+	ReasonSameTemplate    Reason = "SameTemplate"
+	ReasonPodsUnknown     Reason = "PodsUnknown"
+	ReasonStarted         Reason = "Started"
+	ReasonOutdated        Reason = "Outdated" // the only one that deletes
+)
+
+var texts = map[Reason]string{
+	ReasonGradual:         "outdated Jobs may finish",
+	ReasonStrategyUnknown: "the rollout strategy is unknown",
+	ReasonFinished:        "it has finished",
+	ReasonDeleting:        "it is being deleted",
+	ReasonRevisionUnknown: "its revision or the current one is unknown",
+	ReasonCurrent:         "it has the current revision",
+	ReasonNewer:           "it has a newer revision than was read",
+	ReasonSameTemplate:    "the Job template has not changed",
+	ReasonPodsUnknown:     "drain needs to know the pods; watch them, or use immediate or gradual",
+	ReasonStarted:         "a pod of it has started, or may have",
+	ReasonOutdated:        "it is outdated",
+}
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
+
+// Decide returns whether the policy deletes the observed Job. It does not depend on other Jobs.
+func Decide(p Policy, o Observation) Decision {
+	reason := cmp.Or(p.exemption(&o.Job), p.compare(o.Job.Revision, o.Current), p.hold(&o), ReasonOutdated)
+	return Decision{reason == ReasonOutdated, reason}
+}
+
+// exemption returns why the Job is kept whatever its revision, or "".
+func (p Policy) exemption(j *Job) Reason {
+	switch {
+	case p.Strategy == Gradual:
+		return ReasonGradual
+	case p.Strategy > Drain:
+		return ReasonStrategyUnknown
+	case j.Finished:
+		return ReasonFinished
+	case j.Deleting:
+		return ReasonDeleting
+	}
+	return ""
+}
+
+// compare returns why a Job of the revision is not outdated, or "".
+func (p Policy) compare(revision, current Revision) Reason {
+	switch {
+	case revision.Generation <= 0, current.Generation <= 0:
+		return ReasonRevisionUnknown
+	case revision.Generation == current.Generation:
+		return ReasonCurrent
+	case revision.Generation > current.Generation:
+		return ReasonNewer
+	case !p.TemplateOnly:
+		return ""
+	case revision.TemplateHash == "", current.TemplateHash == "":
+		return ReasonRevisionUnknown
+	case revision.TemplateHash == current.TemplateHash:
+		return ReasonSameTemplate
+	}
+	return ""
+}
+
+// hold returns why an outdated Job stays, or "".
+func (p Policy) hold(o *Observation) Reason {
+	switch {
+	case p.Strategy != Drain || o.Job.NeverStarted:
+		return ""
+	case o.PodsUnknown:
+		return ReasonPodsUnknown
+	}
+	return ReasonStarted
 }

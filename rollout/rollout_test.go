@@ -18,22 +18,24 @@ func revision(generation int64, hash string) rollout.Revision {
 func TestEveryState(t *testing.T) {
 	hashes := []string{"", "a", "b"}
 	bools := []bool{false, true}
-	states, chosen := 0, map[bool]int{}
+	states, chosen, reasons := 0, map[bool]int{}, map[rollout.Reason]int{}
 	for strategy := range rollout.Strategy(5) {
 		for _, only := range bools {
 			for now := range 15 {
 				for of := range 15 {
-					for flags := range 8 {
+					for flags := range 16 {
 						p := rollout.Policy{Strategy: strategy, TemplateOnly: only}
 						current := revision(int64(now/3-1), hashes[now%3])
 						j := rollout.Job{
 							Revision:     revision(int64(of/3-1), hashes[of%3]),
-							NeverStarted: bools[flags%2], Finished: bools[flags/2%2], Deleting: bools[flags/4],
+							NeverStarted: bools[flags%2], Finished: bools[flags/2%2], Deleting: bools[flags/4%2],
 						}
-						got := p.Deletes(j, current)
-						chosen[got]++
-						if got != (whyNot(p, current, j) == "") {
-							t.Fatalf("%+v of %+v under %+v: deleted: %v, though %q", j, current, p, got, whyNot(p, current, j))
+						o := rollout.Observation{Job: j, Current: current, PodsUnknown: bools[flags/8]}
+						got := rollout.Decide(p, o)
+						chosen[got.Delete]++
+						reasons[got.Reason]++
+						if want := expected(p, o); got.Reason != want || got.Delete != (want == rollout.ReasonOutdated) {
+							t.Fatalf("%+v under %+v: %v, want %v", o, p, got, want)
 						}
 						states++
 					}
@@ -41,34 +43,46 @@ func TestEveryState(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 5*2*15*15*8, states)
-	require.Equal(t, 99, chosen[true])
+	require.Equal(t, 5*2*15*15*16, states)
+	require.Equal(t, 198, chosen[true])
+	require.Len(t, reasons, 11, "each reason is given")
+	for reason := range reasons {
+		require.NotEqual(t, string(reason), reason.Text())
+	}
 }
 
-// whyNot is the oracle: the first reason not to delete a Job, or "".
-func whyNot(p rollout.Policy, now rollout.Revision, j rollout.Job) string {
+// expected is the oracle: the first reason that applies.
+func expected(p rollout.Policy, o rollout.Observation) rollout.Reason {
+	j, r, now := o.Job, o.Job.Revision, o.Current
 	for _, rule := range []struct {
-		reason  string
+		reason  rollout.Reason
 		applies bool
 	}{
-		{"outdated Jobs may finish", p.Strategy == rollout.Gradual},
-		{"the strategy is unknown", p.Strategy > rollout.Drain},
-		{"it has finished", j.Finished},
-		{"it is being deleted", j.Deleting},
-		{"its generation is unknown", j.Revision.Generation < 1},
-		{"the current generation is unknown", now.Generation < 1},
-		{"it is current", j.Revision.Generation == now.Generation},
-		{"it is newer", j.Revision.Generation > now.Generation},
-		{"its template is unknown", p.TemplateOnly && j.Revision.TemplateHash == ""},
-		{"the current template is unknown", p.TemplateOnly && now.TemplateHash == ""},
-		{"its template is current", p.TemplateOnly && j.Revision.TemplateHash == now.TemplateHash},
-		{"it may have started", p.Strategy == rollout.Drain && !j.NeverStarted},
+		{rollout.ReasonGradual, p.Strategy == rollout.Gradual},
+		{rollout.ReasonStrategyUnknown, p.Strategy > rollout.Drain},
+		{rollout.ReasonFinished, j.Finished},
+		{rollout.ReasonDeleting, j.Deleting},
+		{rollout.ReasonRevisionUnknown, r.Generation < 1},
+		{rollout.ReasonRevisionUnknown, now.Generation < 1},
+		{rollout.ReasonCurrent, r.Generation == now.Generation},
+		{rollout.ReasonNewer, r.Generation > now.Generation},
+		{rollout.ReasonRevisionUnknown, p.TemplateOnly && (r.TemplateHash == "" || now.TemplateHash == "")},
+		{rollout.ReasonSameTemplate, p.TemplateOnly && r.TemplateHash == now.TemplateHash},
+		{rollout.ReasonPodsUnknown, p.Strategy == rollout.Drain && !j.NeverStarted && o.PodsUnknown},
+		{rollout.ReasonStarted, p.Strategy == rollout.Drain && !j.NeverStarted},
 	} {
 		if rule.applies {
 			return rule.reason
 		}
 	}
-	return ""
+	return rollout.ReasonOutdated
+}
+
+func TestValidate(t *testing.T) {
+	require.NoError(t, rollout.Policy{}.Validate())
+	require.NoError(t, rollout.Policy{Strategy: rollout.Drain, Propagation: rollout.Orphan}.Validate())
+	require.EqualError(t, rollout.Policy{Strategy: 3, Propagation: 3}.Validate(),
+		"Strategy: found Strategy(3); use Gradual, Immediate or Drain\nPropagation: found Propagation(3); use Background, Foreground or Orphan")
 }
 
 func TestParseStrategy(t *testing.T) {
@@ -131,7 +145,7 @@ func TestZeroPolicy(t *testing.T) {
 }
 
 // Generation 2 changed the polling interval, generation 3 the Job template.
-func ExamplePolicy_Deletes() {
+func Example() {
 	running := rollout.Job{Revision: rollout.Revision{Generation: 1, TemplateHash: "5f1c"}}
 	pending := running
 	pending.NeverStarted = true
@@ -139,27 +153,38 @@ func ExamplePolicy_Deletes() {
 		for _, p := range []rollout.Policy{
 			{Strategy: rollout.Gradual},
 			{Strategy: rollout.Drain},
-			{Strategy: rollout.Immediate},
 			{Strategy: rollout.Immediate, TemplateOnly: true},
 		} {
-			fmt.Println(current.Generation, p.Strategy, p.TemplateOnly, p.Deletes(running, current), p.Deletes(pending, current))
+			fmt.Println(current.Generation, p.Strategy)
+			fmt.Println("  running:", rollout.Decide(p, rollout.Observation{Job: running, Current: current}))
+			fmt.Println("  pending:", rollout.Decide(p, rollout.Observation{Job: pending, Current: current}))
 		}
 	}
 	// Output:
-	// 2 gradual false false false
-	// 2 drain false false true
-	// 2 immediate false true true
-	// 2 immediate true false false
-	// 3 gradual false false false
-	// 3 drain false false true
-	// 3 immediate false true true
-	// 3 immediate true true true
+	// 2 gradual
+	//   running: keep: outdated Jobs may finish
+	//   pending: keep: outdated Jobs may finish
+	// 2 drain
+	//   running: keep: a pod of it has started, or may have
+	//   pending: delete: it is outdated
+	// 2 immediate
+	//   running: keep: the Job template has not changed
+	//   pending: keep: the Job template has not changed
+	// 3 gradual
+	//   running: keep: outdated Jobs may finish
+	//   pending: keep: outdated Jobs may finish
+	// 3 drain
+	//   running: keep: a pod of it has started, or may have
+	//   pending: delete: it is outdated
+	// 3 immediate
+	//   running: delete: it is outdated
+	//   pending: delete: it is outdated
 }
 
-func BenchmarkDeletes(b *testing.B) {
+func BenchmarkDecide(b *testing.B) {
 	p, j := rollout.DefaultPolicy(), rollout.Job{Revision: revision(1, "a")}
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Deletes(j, revision(2, "b"))
+		rollout.Decide(p, rollout.Observation{Job: j, Current: revision(2, "b")})
 	}
 }

@@ -19,7 +19,7 @@ func BenchmarkDecide(b *testing.B) {
 				p := scaling.DefaultPolicy()
 				p.Aggregation = a
 				p.Strategy = strategy.Accurate{}
-				s := scaling.State{Metrics: metrics, Jobs: &scaling.JobCounts{Running: 3, Pending: 1}}
+				s := scaling.Observation{Metrics: metrics, Jobs: &scaling.JobCounts{Running: 3, Pending: 1}}
 				b.ReportAllocs()
 				var created int64
 				for b.Loop() {

@@ -23,10 +23,10 @@ var wildest = []strategy.Strategy{
 // A poll is the argument of Decide.
 type poll struct {
 	scaling.Policy
-	scaling.State
+	scaling.Observation
 }
 
-func (p poll) decide() scaling.Decision { return scaling.Decide(p.Policy, p.State) }
+func (p poll) decide() scaling.Decision { return scaling.Decide(p.Policy, p.Observation) }
 
 // pick draws one of the values, each almost equally often: rapid.SampledFrom
 // prefers the first.

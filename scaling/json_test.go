@@ -52,7 +52,7 @@ func propJSON(t *rapid.T, c *premise.Counts) {
 	odd := p
 	odd.Metrics = slices.Clone(p.Metrics)
 	nameless(t, &odd)
-	for _, v := range []any{odd.Policy, odd.State, odd.decide()} {
+	for _, v := range []any{odd.Policy, odd.Observation, odd.decide()} {
 		if _, err := json.Marshal(v); err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +60,8 @@ func propJSON(t *rapid.T, c *premise.Counts) {
 	d := p.decide()
 	same(t, d, roundTrip(t, d))
 	require.Equal(t, p.Bounds, roundTrip(t, p.Bounds))
-	require.Equal(t, fmt.Sprintf("%+v", p.Metrics), fmt.Sprintf("%+v", roundTrip(t, p.State).Metrics), "NaN is unequal to itself")
-	require.Equal(t, p.Jobs, roundTrip(t, p.State).Jobs)
+	require.Equal(t, fmt.Sprintf("%+v", p.Metrics), fmt.Sprintf("%+v", roundTrip(t, p.Observation).Metrics), "NaN is unequal to itself")
+	require.Equal(t, p.Jobs, roundTrip(t, p.Observation).Jobs)
 	c.Note("an infinite queue", math.IsInf(d.Trace.Demand.Queue, 1))
 	c.Note("no maximum", d.Trace.Load.Max == scaling.NoMax)
 	c.Note("a strategy is asked", d.Trace.Strategy != "")
@@ -71,7 +71,7 @@ func propJSON(t *rapid.T, c *premise.Counts) {
 // Without a maximum, nothing that depends on it has a number.
 func TestUnlimited(t *testing.T) {
 	p := scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: scaling.NoMax}, Strategy: strategy.Eager{}}
-	d := scaling.Decide(p, scaling.State{Metrics: []scaling.Metric{{Value: 9, Target: 2}}, Jobs: &scaling.JobCounts{Running: 3, Terminating: 1}})
+	d := scaling.Decide(p, scaling.Observation{Metrics: []scaling.Metric{{Value: 9, Target: 2}}, Jobs: &scaling.JobCounts{Running: 3, Terminating: 1}})
 	require.Equal(t, int64(5), d.Create)
 	data, err := json.Marshal(d)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func ExamplePolicy_MarshalJSON() {
 }
 
 func ExampleDecision() {
-	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: scaling.NoMax}}, scaling.State{
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: scaling.NoMax}}, scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
 		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
 	})
@@ -98,7 +98,17 @@ func ExampleDecision() {
 	// Output:
 	// {
 	//   "create": 7,
-	//   "rule": "strategy",
+	//   "reason": "strategy",
+	//   "desired": {
+	//     "jobs": 11,
+	//     "known": true,
+	//     "reason": "demand"
+	//   },
+	//   "surplus": {
+	//     "jobs": 0,
+	//     "known": true,
+	//     "reason": "creating"
+	//   },
 	//   "trace": {
 	//     "aggregation": "max",
 	//     "demand": {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
@@ -26,6 +27,9 @@ type Metric struct {
 	// Activity overrides the threshold if the caller knows whether the metric is active.
 	// The zero value compares Value with ActivationThreshold.
 	Activity Activity `json:"activity"`
+	// WaitingOnly reports whether Value leaves out the items in progress. It changes nothing of what
+	// is created; Desired and Surplus are then not known.
+	WaitingOnly bool `json:"waitingOnly,omitempty"`
 	// Failed reports whether reading the metric failed. The other fields except Name
 	// are then ignored.
 	Failed bool `json:"failed"`
@@ -58,11 +62,22 @@ func (a Activity) MarshalText() ([]byte, error) { return []byte(a.String()), nil
 // UnmarshalText reads the name of an activity.
 func (a *Activity) UnmarshalText(text []byte) error { return jsonform.Parse(activities, text, a) }
 
+// Validate returns every problem of the configured fields, joined: Target, ActivationThreshold and
+// Activity. Each is a [*field.Error].
+func (m Metric) Validate() error {
+	var e field.Errors
+	e.Check(m.Target > 0 && m.Target <= math.MaxFloat64, "Target", m.Target, "a positive, finite number")
+	e.Check(m.ActivationThreshold >= 0 && m.ActivationThreshold <= math.MaxFloat64,
+		"ActivationThreshold", m.ActivationThreshold, "a finite number of 0 or more")
+	e.Check(m.Activity <= Inactive, "Activity", m.Activity, "ByThreshold, Active or Inactive")
+	return e.Err()
+}
+
 // readable reports whether the metric has a valid queue length, of at most longest, and
 // a valid target.
 func (m *Metric) readable(longest float64) bool {
-	return !m.Failed && m.Value >= 0 && m.Value <= longest &&
-		m.Target > 0 && m.Target <= math.MaxFloat64
+	isTarget := m.Target > 0 && m.Target <= math.MaxFloat64
+	return !m.Failed && isTarget && (m.Value >= 0 && m.Value <= longest)
 }
 
 // IsActive reports whether the metric is active: by Activity, or if that is ByThreshold,
@@ -169,7 +184,7 @@ func (d *Demand) aggregate(a Aggregation, metrics []Metric, longest float64) {
 func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 	var best *Metric
 	read, active := 0, 0
-	most := math.Inf(-1) // longest queue so far; under shortest, the negative of the shortest
+	extreme := math.Inf(-1) // longest queue so far; under shortest, the negative of the shortest
 	for i := range metrics {
 		m := &metrics[i]
 		if !m.readable(longest) {
@@ -184,8 +199,8 @@ func (d *Demand) choose(metrics []Metric, longest float64, shortest bool) {
 		if shortest {
 			value = -value
 		}
-		if value > most || value == most && m.precedes(best) {
-			best, most = m, value
+		if value > extreme || (value == extreme && m.precedes(best)) {
+			best, extreme = m, value
 		}
 	}
 	d.Read, d.Active = read, active
@@ -233,24 +248,24 @@ func (d *Demand) total(metrics []Metric, longest float64, mean bool) {
 // their order. Its unit is 2^-63, and each number is cut to it. From 2^63 on a sum is
 // infinite.
 type sum struct {
-	whole, part uint64 // both below 2^63, unless over
-	over        bool
+	units, part uint64 // both below 2^63, unless infinite
+	infinite    bool
 }
 
 func (s sum) plus(x float64) sum {
-	whole, part := math.Modf(min(x, 1<<63))
+	units, part := math.Modf(min(x, 1<<63))
 	s.part += uint64(part * (1 << 63))
-	s.whole += uint64(whole) + s.part>>63
+	s.units += uint64(units) + s.part>>63
 	s.part &= 1<<63 - 1
-	s.over = s.over || s.whole >= 1<<63
+	s.infinite = s.infinite || s.units >= 1<<63
 	return s
 }
 
 func (s sum) float() float64 {
-	if s.over {
+	if s.infinite {
 		return math.Inf(1)
 	}
-	return float64(s.whole) + float64(s.part)/(1<<63)
+	return float64(s.units) + float64(s.part)/(1<<63)
 }
 
 // roundUp returns x rounded up, or the nearest whole number if x is within one part in

@@ -211,12 +211,12 @@ func tied(a scaling.Aggregation, metrics []scaling.Metric) bool {
 }
 
 // ruled are the rules that Decide returns.
-var ruled = []scaling.Rule{scaling.RuleStrategy, scaling.RuleMin, scaling.RuleMax, scaling.RuleInactive, scaling.RuleUnreadable,
-	scaling.RuleHeld, scaling.RulePaused, scaling.RuleJobsUnknown}
+var ruled = []scaling.Reason{scaling.ReasonStrategy, scaling.ReasonMin, scaling.ReasonMax, scaling.ReasonInactive, scaling.ReasonUnreadable,
+	scaling.ReasonHeld, scaling.ReasonPaused, scaling.ReasonJobsUnknown}
 
 func noteJobs(p poll, d scaling.Decision, c *premise.Counts) {
 	for _, rule := range ruled {
-		c.Note("rule: "+rule.String(), d.Rule == rule)
+		c.Note("rule: "+rule.Text(), d.Reason == rule)
 	}
 	t, asked := d.Trace, d.Trace.Strategy != ""
 	least := min(p.Bounds.Min, p.Bounds.Max)
@@ -225,7 +225,7 @@ func noteJobs(p poll, d scaling.Decision, c *premise.Counts) {
 	c.Note("minimum above the maximum", p.Bounds.Min > p.Bounds.Max)
 	c.Note("no maximum", asked && p.Bounds.Max == scaling.NoMax)
 	c.Note("creates", d.Create > 0)
-	c.Note("terminating Jobs limit", t.Jobs.Terminating > 0 && d.Rule == scaling.RuleMax && t.Headroom < p.Bounds.Max-t.Jobs.Running)
+	c.Note("terminating Jobs limit", t.Jobs.Terminating > 0 && d.Reason == scaling.ReasonMax && t.Headroom < p.Bounds.Max-t.Jobs.Running)
 	c.Note("stuck Jobs are replaced", asked && d.Create > 0 && t.Load.Stuck > 0 && t.Strategy == strategy.PendingAware{}.String())
 	c.Note("ages unknown", asked && t.Load.Stuck > 0 && t.Jobs.AgesUnknown)
 	c.Note("suspended Jobs", asked && t.Jobs.Suspended > 0)
@@ -244,7 +244,7 @@ func TestOracle(t *testing.T) {
 		}
 	}
 	for _, rule := range ruled {
-		least["rule: "+rule.String()] = 0.03
+		least["rule: "+rule.Text()] = 0.03
 	}
 	for _, s := range strategies[:len(strategies)-1] {
 		least["strategy "+strategy.Describe(s)] = 0.025

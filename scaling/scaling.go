@@ -1,10 +1,16 @@
-// Package scaling decides how many Jobs to create in a poll of a queue.
+// Package scaling decides how many Jobs to create in a poll of a queue, and how many workers
+// too many there are.
+//
+//	policy := scaling.DefaultPolicy()
+//	decision := scaling.Decide(policy, scaling.Observation{Metrics: metrics, Jobs: &counts})
+//	// decision.Create Jobs are missing; decision.Surplus workers may be drained; decision.Reason says why
 //
 //	metrics ─ Aggregate ─> demand ─ Bounds ─> target ─ Strategy ─> proposal ─ Bounds ─> Decision
 //
-// [Decide] takes a [Policy], which is configuration, and a [State], which is the
-// observation of a poll. It returns a [Decision] with a [Trace] of each stage.
-// [Validate] returns the problems of a policy; call it when configuration is loaded.
+// [Decide] takes a [Policy], which is configuration, and an [Observation] of a poll. It returns a
+// [Decision] with a [Trace] of each stage. [Policy.Validate] and [Metric.Validate] return the
+// problems of each; call them when configuration is loaded. Package scalingtest has properties
+// for other implementations.
 //
 // R, P and S are the running, pending and stuck Jobs, T the Jobs that the queue asks for,
 // and M the most Jobs that the queue may have, as in package strategy. Jobs in flight are
@@ -52,12 +58,13 @@
 // A decision takes constant time, and a few nanoseconds for each metric. It allocates
 // nothing, except with the strategy custom (BenchmarkDecide).
 //
-// # Tests
+// # Workers that serve many items
 //
-//	R + terminating + create exceeds max only if R + terminating did  TestBounds
-//	under Sum, a longer queue never gets fewer Jobs                   TestMonotone
-//	the order of the metrics does not matter                          TestOrder
-//	an independent implementation decides the same                    TestOracle
+// [Decision].Desired is the number of Jobs that the queue asks for, whatever runs, and
+// [Decision].Surplus is the number that may be drained. A [Cooldown] waits until a surplus is
+// steady. With one metric and one item per Job, the surplus is at most the workers without an
+// item. With several items or queues it is not known which workers are idle: mark a worker, wait
+// until it answers that it takes no more items, and then delete it.
 package scaling
 
 import (
@@ -156,29 +163,33 @@ func (m MinMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil 
 // UnmarshalText reads the name of a mode.
 func (m *MinMode) UnmarshalText(text []byte) error { return jsonform.Parse(minModes, text, m) }
 
-// Validate returns every problem of a policy and of the configured fields of its
-// metrics (Target, ActivationThreshold and Activity), joined. Each is a [*field.Error].
+// Validate returns every problem of the policy, joined. Each is a [*field.Error].
 // Decide also accepts an invalid policy. A Min above Max is valid: it counts as Max, and
 // the trace shows it.
-func Validate(p Policy, metrics ...Metric) error {
+func (p Policy) Validate() error {
 	var e field.Errors
 	e.AtLeast("Bounds.Min", p.Bounds.Min, 0)
 	e.AtLeast("Bounds.Max", p.Bounds.Max, 0)
 	e.Check(p.Bounds.Mode <= Floor, "Bounds.Mode", p.Bounds.Mode, "Additive or Floor")
 	e.Check(int(p.Aggregation) < len(aggregations), "Aggregation", p.Aggregation, "one of "+strings.Join(aggregations, ", "))
+	return e.Err()
+}
+
+// Warnings returns what is valid and probably a mistake: a Min above Max, and a metric that leaves
+// out the items in progress beside a strategy that subtracts the running Jobs.
+func (p Policy) Warnings(metrics ...Metric) error {
+	var e field.Errors
+	e.Check(p.Bounds.Min <= p.Bounds.Max, "Bounds.Min", p.Bounds.Min, fmt.Sprintf("at most Max, %d; it counts as Max", p.Bounds.Max))
 	for i, m := range metrics {
-		path := fmt.Sprintf("Metrics[%d].", i)
-		e.Check(m.Target > 0 && m.Target <= math.MaxFloat64, path+"Target", m.Target, "a positive, finite number")
-		e.Check(m.ActivationThreshold >= 0 && m.ActivationThreshold <= math.MaxFloat64,
-			path+"ActivationThreshold", m.ActivationThreshold, "a finite number of 0 or more")
-		e.Check(m.Activity <= Inactive, path+"Activity", m.Activity, "ByThreshold, Active or Inactive")
+		e.Check(!m.WaitingOnly || !strategy.TargetIsTotal(p.strategy()), fmt.Sprintf("Metrics[%d].WaitingOnly", i), true,
+			"a metric that counts items in progress, or the strategy accurate: "+strategy.Describe(p.strategy())+" subtracts the running Jobs from the waiting items")
 	}
 	return e.Err()
 }
 
-// A State is the observation of a poll. The zero value has no metric and unknown Jobs, so
+// An Observation is what was read for a poll. The zero value has no metric and unknown Jobs, so
 // that nothing is created.
-type State struct {
+type Observation struct {
 	Metrics []Metric `json:"metrics"`
 	// Jobs is nil if the Jobs are unknown: they could not be listed, or the cache has
 	// not synced.
@@ -203,28 +214,34 @@ type JobCounts struct {
 
 // normalize sets j to the observed counts, with InFlight added and each part at most
 // its whole.
-func (j *JobCounts) normalize(seen *JobCounts) {
-	running := max(0, seen.Running)
-	pending := min(max(0, seen.Pending), running)
-	j.InFlight = max(0, seen.InFlight)
-	j.Suspended = min(max(0, seen.Suspended), pending)
+func (j *JobCounts) normalize(observed *JobCounts) {
+	running := max(0, observed.Running)
+	pending := min(max(0, observed.Pending), running)
+	j.InFlight = max(0, observed.InFlight)
+	j.Suspended = min(max(0, observed.Suspended), pending)
 	j.Stuck = pending - j.Suspended
-	if !seen.AgesUnknown {
-		j.Stuck = min(max(0, seen.Stuck), j.Stuck)
+	if !observed.AgesUnknown {
+		j.Stuck = min(max(0, observed.Stuck), j.Stuck)
 	}
 	j.Running = plus(running, j.InFlight)
 	j.Pending = plus(pending, j.InFlight)
-	j.Terminating = max(0, seen.Terminating)
-	j.AgesUnknown = seen.AgesUnknown
+	j.Terminating = max(0, observed.Terminating)
+	j.AgesUnknown = observed.AgesUnknown
 }
 
 // A Decision is the number of Jobs to create, with the reason. The zero value creates
-// none. It can be read back from its JSON: enumerated values have names, an
+// none and drains none. It can be read back from its JSON: enumerated values have names, an
 // infinite number is "+Inf", and NoMax is "unlimited".
 type Decision struct {
-	Create int64 `json:"create"` // at least 0
-	Rule   Rule  `json:"rule"`   // the rule that determined Create
-	Trace  Trace `json:"trace"`  // the numbers of each stage
+	Create int64  `json:"create"` // at least 0
+	Reason Reason `json:"reason"` // what determined Create
+	// Desired is the number of Jobs that the queue asks for within the bounds, whatever runs.
+	Desired Count `json:"desired"`
+	// Surplus is the number of running workers above Desired, stuck ones left out, for workers that
+	// serve many items, such as idle agents or machines. It is 0 if Create is not. The caller drains
+	// idle workers: those that it drains are not created again while the metrics stay.
+	Surplus Count `json:"surplus"`
+	Trace   Trace `json:"trace"` // the numbers of each stage
 }
 
 // Decide returns the number of Jobs to create in a poll, by the stages of the package
@@ -232,14 +249,21 @@ type Decision struct {
 // inputs have equal results.
 //
 // R + terminating + create exceeds the maximum only if R + terminating already did. With
-// unknown Jobs (s.Jobs is nil), create is 0.
-func Decide(p Policy, s State) (d Decision) {
+// unknown Jobs (o.Jobs is nil), create is 0.
+func Decide(p Policy, o Observation) (d Decision) {
+	d.create(&p, &o)
+	d.desire(&p, &o)
+	return
+}
+
+// create decides how many Jobs are created.
+func (d *Decision) create(p *Policy, o *Observation) {
 	t, bounds, room := &d.Trace, p.Bounds.normalize(), int64(0)
 	t.Aggregation, t.Bounds = p.Aggregation, p.Bounds
-	t.Demand.aggregate(p.Aggregation, s.Metrics, longest(p.Bounds.Max == NoMax))
-	if s.Jobs != nil {
+	t.Demand.aggregate(p.Aggregation, o.Metrics, longest(p.Bounds.Max == NoMax))
+	if o.Jobs != nil {
 		t.JobsKnown = true
-		t.Jobs.normalize(s.Jobs)
+		t.Jobs.normalize(o.Jobs)
 		room = bounds.room(&t.Jobs)
 		if t.Headroom = room; bounds.Max == NoMax {
 			t.Headroom = NoMax
@@ -249,37 +273,36 @@ func Decide(p Policy, s State) (d Decision) {
 	unread := t.Demand.Metrics - t.Demand.Read
 	switch {
 	case p.Paused:
-		d.Rule = RulePaused
+		d.Reason = ReasonPaused
 		return
-	case s.Jobs == nil:
-		d.Rule = RuleJobsUnknown
+	case o.Jobs == nil:
+		d.Reason = ReasonJobsUnknown
 		return
 	case unread > 0 && t.Demand.Read == 0:
-		d.Rule = RuleUnreadable
+		d.Reason = ReasonUnreadable
 	case unread > 0 && p.HoldOnFailure:
-		d.Rule = RuleHeld
+		d.Reason = ReasonHeld
 	case t.Demand.Active == 0:
-		d.Rule = RuleInactive
+		d.Reason = ReasonInactive
 	default:
-		d.Rule = t.propose(p.strategy(), bounds)
+		d.Reason = t.propose(p.strategy(), bounds)
 	}
-	d.Create = t.asked()
+	d.Create = t.request()
 	if d.Create > room {
-		d.Create, d.Rule = room, RuleMax
+		d.Create, d.Reason = room, ReasonMax
 	}
-	return
 }
 
-// propose calls the strategy, and returns the rule that determines the result so far.
-func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
-	most, running := b.Max, t.Jobs.Running
+// propose calls the strategy, and returns the reason for the result so far.
+func (t *Trace) propose(s strategy.Strategy, b Bounds) Reason {
+	limit, running := b.Max, t.Jobs.Running
 	if b.Mode != Floor {
 		running = max(0, running-b.Min)
-		if most != NoMax {
-			most -= b.Min
+		if limit != NoMax {
+			limit -= b.Min
 		}
 	}
-	target := min(t.Demand.Jobs, most)
+	target := min(t.Demand.Jobs, limit)
 	if b.Mode == Floor && strategy.TargetIsTotal(s) {
 		target = max(target, b.Min)
 	}
@@ -287,20 +310,20 @@ func (t *Trace) propose(s strategy.Strategy, b Bounds) Rule {
 	// Field by field, and not as a struct: reading a copy that was just written waits for
 	// the writes, longer than the rest of the decision takes.
 	l := &t.Load
-	l.Target, l.Running, l.Pending, l.Stuck, l.Max = target, running, pending, stuck, most
-	t.Proposal = s.Propose(strategy.Load{Target: target, Running: running, Pending: pending, Stuck: stuck, Max: most})
+	l.Target, l.Running, l.Pending, l.Stuck, l.Max = target, running, pending, stuck, limit
+	t.Proposal = s.Propose(strategy.Load{Target: target, Running: running, Pending: pending, Stuck: stuck, Max: limit})
 	t.Strategy = strategy.Describe(s)
 	switch {
-	case t.BelowMin > 0 && t.asked() == t.BelowMin:
-		return RuleMin
-	case t.Demand.Jobs > most:
-		return RuleMax
+	case t.BelowMin > 0 && t.request() == t.BelowMin:
+		return ReasonMin
+	case t.Demand.Jobs > limit:
+		return ReasonMax
 	}
-	return RuleStrategy
+	return ReasonStrategy
 }
 
-// asked returns the Jobs for the minimum and the proposal together.
-func (t *Trace) asked() int64 {
+// request returns the Jobs for the minimum and the proposal together.
+func (t *Trace) request() int64 {
 	proposal := max(0, t.Proposal)
 	if t.Bounds.Mode == Floor {
 		return max(t.BelowMin, proposal)

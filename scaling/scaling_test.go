@@ -7,29 +7,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
 func TestInfiniteQueue(t *testing.T) {
-	s := scaling.State{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}}
+	s := scaling.Observation{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}}
 	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
 		p := scaling.Policy{Bounds: scaling.Bounds{Max: 7}, Aggregation: a}
 		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
 		p.Bounds.Max = scaling.NoMax
-		require.Equal(t, scaling.RuleUnreadable, scaling.Decide(p, s).Rule, "%s", a)
-		longest := scaling.State{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
-		require.Equal(t, scaling.RuleStrategy, scaling.Decide(p, longest).Rule, "%s", a)
+		require.Equal(t, scaling.ReasonUnreadable, scaling.Decide(p, s).Reason, "%s", a)
+		longest := scaling.Observation{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
+		require.Equal(t, scaling.ReasonStrategy, scaling.Decide(p, longest).Reason, "%s", a)
 	}
 }
 
 func TestZeroValuesCreateNothing(t *testing.T) {
 	queue := []scaling.Metric{{Value: 9, Target: 1}}
-	require.Equal(t, scaling.RuleJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: queue}).Rule)
-	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.State{Metrics: queue, Jobs: &scaling.JobCounts{}}).Create)
-	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.JobCounts{}}).Create)
-	require.Equal(t, "nothing was decided", scaling.Decision{}.Rule.String())
+	require.Equal(t, scaling.ReasonJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: queue}).Reason)
+	require.Zero(t, scaling.Decide(scaling.Policy{}, scaling.Observation{Metrics: queue, Jobs: &scaling.JobCounts{}}).Create)
+	require.Zero(t, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: make([]scaling.Metric, 1), Jobs: &scaling.JobCounts{}}).Create)
+	require.Equal(t, "nothing was decided", scaling.Decision{}.Reason.Text())
 }
 
 // The sum of a million thirds is the same in any order, and exact but for the
@@ -97,28 +96,28 @@ func TestRules(t *testing.T) {
 		metrics []scaling.Metric
 		jobs    scaling.JobCounts
 		create  int64
-		rule    scaling.Rule
+		rule    scaling.Reason
 	}{
-		{"the strategy", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
-		{"no more than the maximum, of its own accord", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
-		{"nothing to do, without a minimum", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{Running: 3}, 0, scaling.RuleStrategy},
-		{"more than the maximum", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(4), scaling.JobCounts{}, 3, scaling.RuleMax},
-		{"more than is left beside the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(3), scaling.JobCounts{}, 4, scaling.RuleMax},
-		{"terminating Jobs", scaling.Policy{Bounds: scaling.Bounds{Max: 4}}, asks(3), scaling.JobCounts{Terminating: 2}, 2, scaling.RuleMax},
-		{"the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 2, scaling.RuleMin},
-		{"a single Job of the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 1, scaling.RuleMin},
-		{"the minimum and the queue", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(1), scaling.JobCounts{}, 3, scaling.RuleStrategy},
-		{"the minimum, as terminating Jobs leave it", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(0), scaling.JobCounts{Terminating: 3}, 1, scaling.RuleMax},
-		{"inactive", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(0), scaling.JobCounts{Running: 1}, 1, scaling.RuleInactive},
-		{"some unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed, scaling.JobCounts{}, 5, scaling.RuleStrategy},
-		{"held", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}, HoldOnFailure: true}, failed, scaling.JobCounts{}, 2, scaling.RuleHeld},
-		{"all readable", scaling.Policy{Bounds: scaling.Bounds{Max: 9}, HoldOnFailure: true}, asks(3), scaling.JobCounts{}, 3, scaling.RuleStrategy},
-		{"unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed[1:], scaling.JobCounts{}, 2, scaling.RuleUnreadable},
-		{"no metrics", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, nil, scaling.JobCounts{}, 2, scaling.RuleInactive},
+		{"the strategy", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{}, 3, scaling.ReasonStrategy},
+		{"no more than the maximum, of its own accord", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(3), scaling.JobCounts{}, 3, scaling.ReasonStrategy},
+		{"nothing to do, without a minimum", scaling.Policy{Bounds: scaling.Bounds{Max: 9}}, asks(3), scaling.JobCounts{Running: 3}, 0, scaling.ReasonStrategy},
+		{"more than the maximum", scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, asks(4), scaling.JobCounts{}, 3, scaling.ReasonMax},
+		{"more than is left beside the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(3), scaling.JobCounts{}, 4, scaling.ReasonMax},
+		{"terminating Jobs", scaling.Policy{Bounds: scaling.Bounds{Max: 4}}, asks(3), scaling.JobCounts{Terminating: 2}, 2, scaling.ReasonMax},
+		{"the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 2, scaling.ReasonMin},
+		{"a single Job of the minimum", scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 9, Mode: scaling.Floor}}, asks(1), scaling.JobCounts{}, 1, scaling.ReasonMin},
+		{"the minimum and the queue", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(1), scaling.JobCounts{}, 3, scaling.ReasonStrategy},
+		{"the minimum, as terminating Jobs leave it", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 4}}, asks(0), scaling.JobCounts{Terminating: 3}, 1, scaling.ReasonMax},
+		{"inactive", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, asks(0), scaling.JobCounts{Running: 1}, 1, scaling.ReasonInactive},
+		{"some unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed, scaling.JobCounts{}, 5, scaling.ReasonStrategy},
+		{"held", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}, HoldOnFailure: true}, failed, scaling.JobCounts{}, 2, scaling.ReasonHeld},
+		{"all readable", scaling.Policy{Bounds: scaling.Bounds{Max: 9}, HoldOnFailure: true}, asks(3), scaling.JobCounts{}, 3, scaling.ReasonStrategy},
+		{"unreadable", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, failed[1:], scaling.JobCounts{}, 2, scaling.ReasonUnreadable},
+		{"no metrics", scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 9}}, nil, scaling.JobCounts{}, 2, scaling.ReasonInactive},
 	} {
-		d := scaling.Decide(tt.policy, scaling.State{Metrics: tt.metrics, Jobs: &tt.jobs})
+		d := scaling.Decide(tt.policy, scaling.Observation{Metrics: tt.metrics, Jobs: &tt.jobs})
 		require.Equal(t, tt.create, d.Create, "%s\n%s", tt.name, d)
-		require.Equal(t, tt.rule, d.Rule, "%s\n%s", tt.name, d)
+		require.Equal(t, tt.rule, d.Reason, "%s\n%s", tt.name, d)
 	}
 }
 
@@ -127,11 +126,11 @@ func TestTraceText(t *testing.T) {
 	queues := []scaling.Metric{{Name: "b", Value: 3, Target: 2}, {Name: "a", Value: 1, Target: 2}, {Name: "c", Failed: true}}
 	for _, tt := range []struct {
 		policy scaling.Policy
-		state  scaling.State
+		state  scaling.Observation
 		want   string
 	}{
 		{scaling.Policy{Bounds: scaling.Bounds{Min: 5, Max: 5, Mode: scaling.Floor}, Aggregation: scaling.Sum},
-			scaling.State{Metrics: queues, Jobs: &scaling.JobCounts{Running: 3, Pending: 2, Suspended: 1, Stuck: 1, Terminating: 4, InFlight: 1}},
+			scaling.Observation{Metrics: queues, Jobs: &scaling.JobCounts{Running: 3, Pending: 2, Suspended: 1, Stuck: 1, Terminating: 4, InFlight: 1}},
 			`metrics   2 of 3 read, 2 active; sum: queue length 4 asks for 2 Jobs, rounded up to 2
 jobs      R=4 running, P=3 of them pending, S=1 of them stuck; 1 suspended; 1 in flight; 4 terminating, not part of R
 bounds    min 5 (floor), max 5: T=5 of 2 Jobs asked for
@@ -139,7 +138,7 @@ strategy  default: T - R; at T=5 R=4 P=3 S=1 M=5 it proposes 1
 limits    min needs 1 more Jobs, max allows 0 more
 create    0: the maximum`},
 		{scaling.Policy{Bounds: scaling.Bounds{Min: 6, Max: 5}, Aggregation: scaling.Min},
-			scaling.State{Metrics: queues, Jobs: &scaling.JobCounts{Running: 7}},
+			scaling.Observation{Metrics: queues, Jobs: &scaling.JobCounts{Running: 7}},
 			`metrics   2 of 3 read, 2 active; min is a: queue length 1 asks for 0.5 Jobs, rounded up to 1
 jobs      R=7 running, P=0 of them pending, S=0 of them stuck
 bounds    min 5 (additive), max 5 (min 6 exceeds max and counts as max): T=0 of 1 Jobs asked for, R=2 of 7 running
@@ -147,14 +146,14 @@ strategy  default: T - R; at T=0 R=2 P=0 S=0 M=0 it proposes -2
 limits    min needs 0 more Jobs, max allows 0 more
 create    0: the maximum`},
 		{scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}},
-			scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}}, Jobs: &scaling.JobCounts{}},
+			scaling.Observation{Metrics: []scaling.Metric{{Value: 3, Target: 2}}, Jobs: &scaling.JobCounts{}},
 			`metrics   1 of 1 read, 1 active; max: queue length 3 asks for 1.5 Jobs, rounded up to 2
 jobs      R=0 running, P=0 of them pending, S=0 of them stuck
 bounds    min 0 (additive), max unlimited: T=2 of 2 Jobs asked for
 strategy  default: T - R; at T=2 R=0 P=0 S=0 M=unlimited it proposes 2
 limits    min needs 0 more Jobs, no maximum
 create    2: the strategy's proposal`},
-		{scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, scaling.State{Metrics: queues[2:]},
+		{scaling.Policy{Bounds: scaling.Bounds{Max: 3}}, scaling.Observation{Metrics: queues[2:]},
 			"metrics   0 of 1 read, 0 active\njobs      not known\ncreate    0: the Jobs are not known"},
 	} {
 		require.Equal(t, tt.want, scaling.Decide(tt.policy, tt.state).String())
@@ -164,29 +163,31 @@ create    2: the strategy's proposal`},
 // The trace has each part at most as large as its whole, and the Jobs in flight in both.
 func TestJobsInTheTrace(t *testing.T) {
 	jobs := scaling.JobCounts{Running: 5, Pending: 9, Suspended: 2, Stuck: 1, Terminating: -1, InFlight: 3, AgesUnknown: true}
-	d := scaling.Decide(scaling.Policy{}, scaling.State{Jobs: &jobs})
+	d := scaling.Decide(scaling.Policy{}, scaling.Observation{Jobs: &jobs})
 	require.Equal(t, scaling.JobCounts{Running: 8, Pending: 8, Suspended: 2, Stuck: 3, InFlight: 3, AgesUnknown: true}, d.Trace.Jobs)
 }
 
 func TestValidate(t *testing.T) {
-	require.NoError(t, scaling.Validate(scaling.DefaultPolicy(), scaling.Metric{Target: 1}))
-	require.NoError(t, scaling.Validate(scaling.Policy{}))
-	require.NoError(t, scaling.Validate(scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum},
-		scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}), "the last of each")
-	err := scaling.Validate(
-		scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9},
-		scaling.Metric{Target: 1}, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8},
-	)
-	require.EqualError(t, err, `Bounds.Min: found -1; use 0 or more
+	require.NoError(t, scaling.DefaultPolicy().Validate())
+	require.NoError(t, scaling.Policy{}.Validate())
+	require.NoError(t, scaling.Policy{Bounds: scaling.Bounds{Mode: scaling.Floor}, Aggregation: scaling.Sum}.Validate(), "the last of each")
+	require.NoError(t, scaling.Metric{Target: math.MaxFloat64, ActivationThreshold: math.MaxFloat64, Activity: scaling.Inactive}.Validate())
+	require.EqualError(t, scaling.Policy{Bounds: scaling.Bounds{Min: -1, Max: -2, Mode: 5}, Aggregation: 9}.Validate(), `Bounds.Min: found -1; use 0 or more
 Bounds.Max: found -2; use 0 or more
 Bounds.Mode: found MinMode(5); use Additive or Floor
-Aggregation: found Aggregation(9); use one of max, min, avg, sum
-Metrics[1].Target: found NaN; use a positive, finite number
-Metrics[1].ActivationThreshold: found -1; use a finite number of 0 or more
-Metrics[1].Activity: found Activity(8); use ByThreshold, Active or Inactive`)
-	var first *field.Error
-	require.ErrorAs(t, err, &first)
-	require.Equal(t, "Bounds.Min", first.Path)
+Aggregation: found Aggregation(9); use one of max, min, avg, sum`)
+	require.EqualError(t, scaling.Metric{Target: math.NaN(), ActivationThreshold: -1, Activity: 8}.Validate(), `Target: found NaN; use a positive, finite number
+ActivationThreshold: found -1; use a finite number of 0 or more
+Activity: found Activity(8); use ByThreshold, Active or Inactive`)
+}
+
+func TestWarnings(t *testing.T) {
+	waiting := scaling.Metric{Target: 1, WaitingOnly: true}
+	require.NoError(t, scaling.Policy{Strategy: strategy.Accurate{}}.Warnings(waiting))
+	require.NoError(t, scaling.DefaultPolicy().Warnings(scaling.Metric{Target: 1}))
+	require.ErrorContains(t, scaling.DefaultPolicy().Warnings(scaling.Metric{}, waiting), "Metrics[1].WaitingOnly: found true; use a metric that counts items in progress")
+	require.ErrorContains(t, scaling.Policy{Strategy: strategy.PendingAware{}}.Warnings(waiting), "Metrics[0].WaitingOnly")
+	require.ErrorContains(t, scaling.Policy{Bounds: scaling.Bounds{Min: 9, Max: 2}}.Warnings(), "Bounds.Min: found 9; use at most Max, 2")
 }
 
 // Custom allocates, since it multiplies exactly.
@@ -196,14 +197,14 @@ func TestDecideAllocatesNothing(t *testing.T) {
 			continue
 		}
 		p := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 30}, Strategy: s, Aggregation: scaling.Avg}
-		state := scaling.State{Metrics: []scaling.Metric{{Value: 3, Target: 2}, {Value: 4, Target: 1}}, Jobs: &scaling.JobCounts{Running: 2}}
+		state := scaling.Observation{Metrics: []scaling.Metric{{Value: 3, Target: 2}, {Value: 4, Target: 1}}, Jobs: &scaling.JobCounts{Running: 2}}
 		require.Zero(t, testing.AllocsPerRun(100, func() { scaling.Decide(p, state) }), "%v", s)
 	}
 }
 
 func ExampleDecide() {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}} // strategy default
-	decision := scaling.Decide(policy, scaling.State{
+	decision := scaling.Decide(policy, scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}}, // 47 items, 5 per Job
 		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},               // nil: unknown, so create nothing
 	})
@@ -218,7 +219,7 @@ func ExampleDecide() {
 }
 
 func ExampleDecide_unreadable() {
-	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 10}, Strategy: strategy.Accurate{}}, scaling.State{
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 2, Max: 10}, Strategy: strategy.Accurate{}}, scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "orders", Failed: true}},
 		Jobs:    &scaling.JobCounts{},
 	})

@@ -1,46 +1,125 @@
 package scaling
 
-import "github.com/scaledjob/scaledjob/strategy"
+import (
+	"time"
 
-// A Surplus is a number of workers that may be drained, with the reason. The zero value
-// drains none.
-type Surplus struct {
-	Workers int64
-	Reason  string
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+	"github.com/scaledjob/scaledjob/strategy"
+)
+
+// A Count is a number of Jobs, or the reason why it is not known. The zero value is not known.
+type Count struct {
+	Jobs   int64  `json:"jobs"`
+	Known  bool   `json:"known"`
+	Reason Reason `json:"reason"`
 }
 
-// Surplus returns how many of the running workers a decision of the policy leaves without
-// work, for workers that serve many items each, such as idle agents or machines. The caller
-// chooses idle Jobs. At least the minimum and the strategy's target remain.
-//
-// There is no surplus if the policy is paused, if the workers or any metric are unknown, if
-// the decision creates workers, or if the strategy's target leaves out the items in progress
-// (see [strategy.TargetIsTotal]).
-func (d Decision) Surplus(p Policy) Surplus {
-	t, bounds := &d.Trace, p.Bounds.normalize()
+// desire sets Desired and Surplus.
+func (d *Decision) desire(p *Policy, o *Observation) {
+	if reason := d.undesired(p, o); reason != "" {
+		d.Desired, d.Surplus = Count{Reason: reason}, Count{Reason: reason}
+		return
+	}
+	jobs, bounds := &d.Trace.Jobs, p.Bounds.normalize()
+	d.Desired = bounds.desired(&d.Trace.Demand)
+	surplus := max(0, jobs.Running-jobs.Stuck-d.Desired.Jobs)
+	switch {
+	case o.Jobs == nil:
+		d.Surplus = Count{Reason: ReasonJobsUnknown}
+	case d.Create > 0:
+		d.Surplus = Count{0, true, ReasonCreating}
+	case surplus > 0:
+		d.Surplus = Count{surplus, true, ReasonAboveDesired}
+	default:
+		d.Surplus = Count{0, true, ReasonNeeded}
+	}
+}
+
+// undesired returns why the Jobs that the queue asks for are not known, or "".
+func (d *Decision) undesired(p *Policy, o *Observation) Reason {
+	demand := &d.Trace.Demand
 	switch {
 	case p.Paused:
-		return Surplus{Reason: "paused"}
-	case !t.JobsKnown:
-		return Surplus{Reason: "the workers are not known"}
-	case t.Demand.Read < t.Demand.Metrics || t.Demand.Metrics == 0:
-		return Surplus{Reason: "not every metric could be read"}
-	case d.Create > 0:
-		return Surplus{Reason: "more workers are needed"}
+		return ReasonPaused
+	case demand.Read < demand.Metrics || demand.Metrics == 0:
+		return ReasonPartlyRead
 	case !strategy.TargetIsTotal(p.strategy()):
-		return Surplus{Reason: "the strategy's target leaves out the items in progress"}
+		return ReasonPartialTarget
 	}
-	target := min(t.Demand.Jobs, bounds.Max)
-	if t.Demand.Active == 0 {
-		target = 0
+	for i := range o.Metrics {
+		if o.Metrics[i].WaitingOnly {
+			return ReasonWaitingOnly
+		}
 	}
-	if bounds.Mode == Floor {
-		target = max(target, bounds.Min)
-	} else if target = plus(target, bounds.Min); target > bounds.Max {
-		target = bounds.Max
+	return ""
+}
+
+// desired returns the demand within the bounds.
+func (b Bounds) desired(d *Demand) Count {
+	c := Count{d.Jobs, true, ReasonDemand}
+	if d.Active == 0 {
+		c = Count{0, true, ReasonInactive}
 	}
-	if n := t.Jobs.Running - target; n > 0 {
-		return Surplus{n, "above the strategy's target and the minimum"}
+	switch {
+	case b.Mode != Floor:
+		c.Jobs = plus(c.Jobs, b.Min)
+	case c.Jobs < b.Min:
+		c.Jobs, c.Reason = b.Min, ReasonMin
 	}
-	return Surplus{Reason: "every worker is needed"}
+	if c.Jobs > b.Max {
+		c.Jobs, c.Reason = b.Max, ReasonMax
+	}
+	return c
+}
+
+// A Cooldown drains a surplus that was steady. The zero value drains each surplus at once.
+type Cooldown struct {
+	Period time.Duration `json:"period"` // time for which there was a surplus in each observation
+}
+
+// MarshalJSON returns the field, with the period as a text such as "5m0s".
+func (c Cooldown) MarshalJSON() ([]byte, error) { return jsonform.Marshal(c) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (c *Cooldown) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, c) }
+
+// A SurplusObservation is the surplus at a time.
+type SurplusObservation struct {
+	Now     time.Time `json:"now"`
+	Surplus Count     `json:"surplus"` // of a [Decision]
+}
+
+// A SurplusCheckpoint is the surplus that there has been since a time. The zero value is none.
+type SurplusCheckpoint struct {
+	Jobs  int64     `json:"jobs"` // the smallest surplus since then
+	Since time.Time `json:"since,omitzero"`
+}
+
+// A Drain is a number of workers to drain. The zero value drains none.
+type Drain struct {
+	Jobs       int64             `json:"jobs"`
+	NextCheck  time.Time         `json:"nextCheck,omitzero"` // when the present surplus will have been steady
+	Checkpoint SurplusCheckpoint `json:"checkpoint"`         // for the next decision; it assumes that the workers are drained
+}
+
+// Decide returns the smallest surplus of the period that ends now. A surplus of 0, or one that is
+// not known, begins the period anew, and so does a drain. If the clock went back, the period begins
+// at the earlier time.
+func (c Cooldown) Decide(o SurplusObservation, last SurplusCheckpoint) (d Drain) {
+	if !o.Surplus.Known || o.Surplus.Jobs <= 0 {
+		return d
+	}
+	next := SurplusCheckpoint{o.Surplus.Jobs, o.Now}
+	if last.Jobs > 0 && !last.Since.After(o.Now) {
+		next = SurplusCheckpoint{min(last.Jobs, o.Surplus.Jobs), last.Since}
+	}
+	end := next.Since.Add(max(0, c.Period))
+	if end.After(o.Now) {
+		return Drain{NextCheck: end, Checkpoint: next}
+	}
+	d.Jobs = next.Jobs
+	if remaining := o.Surplus.Jobs - d.Jobs; remaining > 0 {
+		d.Checkpoint, d.NextCheck = SurplusCheckpoint{remaining, o.Now}, o.Now.Add(max(0, c.Period))
+	}
+	return d
 }

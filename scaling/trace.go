@@ -33,45 +33,61 @@ func (t Trace) MarshalJSON() ([]byte, error) { return jsonform.Marshal(t) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, t) }
 
-// Rule is the rule that determined Create in a decision. Decide never returns RuleWaiting.
+// A Reason says what determined a number of a decision. Decide never returns ReasonWaiting, which
+// is for callers that may not create.
 //
-// If several rules apply, the first of these is given: paused, jobsUnknown, max if it
+// If several apply to Create, the first of these is given: paused, jobsUnknown, max if it
 // reduces Create, unreadable, held, inactive, min, max if it limits the target, strategy.
-type Rule string
+type Reason string
 
 const (
-	RuleNone        Rule = "" // no decision
-	RuleStrategy    Rule = "strategy"
-	RuleMin         Rule = "min"         // the minimum; the strategy asks for no more
-	RuleMax         Rule = "max"         // the maximum limits the target or the result
-	RuleInactive    Rule = "inactive"    // no metric is active: only the minimum
-	RuleUnreadable  Rule = "unreadable"  // no metric is readable: only the minimum
-	RuleHeld        Rule = "held"        // some metrics are unreadable under HoldOnFailure: only the minimum
-	RulePaused      Rule = "paused"      // no Jobs
-	RuleJobsUnknown Rule = "jobsUnknown" // no Jobs
-	RuleWaiting     Rule = "waiting"     // requests of before must have their effect first: no Jobs
+	ReasonNone        Reason = "" // no decision
+	ReasonStrategy    Reason = "strategy"
+	ReasonMin         Reason = "min"         // the strategy asks for no more
+	ReasonMax         Reason = "max"         // it limits the target or the result
+	ReasonInactive    Reason = "inactive"    // only the minimum
+	ReasonUnreadable  Reason = "unreadable"  // only the minimum
+	ReasonHeld        Reason = "held"        // only the minimum, under HoldOnFailure
+	ReasonPaused      Reason = "paused"      // no Jobs
+	ReasonJobsUnknown Reason = "jobsUnknown" // no Jobs
+	ReasonWaiting     Reason = "waiting"     // no Jobs
+
+	ReasonDemand        Reason = "demand"        // of Desired
+	ReasonAboveDesired  Reason = "aboveDesired"  // of Surplus, and the next two
+	ReasonCreating      Reason = "creating"      // there is none
+	ReasonNeeded        Reason = "needed"        // there is none
+	ReasonPartlyRead    Reason = "partlyRead"    // of both, which are not known, and the next two
+	ReasonWaitingOnly   Reason = "waitingOnly"   // see Metric.WaitingOnly
+	ReasonPartialTarget Reason = "partialTarget" // see strategy.TargetIsTotal
 )
 
-var rules = map[Rule]string{
-	RuleNone:        "nothing was decided",
-	RuleStrategy:    "the strategy's proposal",
-	RuleMin:         "the minimum",
-	RuleMax:         "the maximum",
-	RuleInactive:    "no metric is active, so the minimum only",
-	RuleUnreadable:  "no metric could be read, so the minimum only",
-	RuleHeld:        "not every metric could be read, so the minimum only",
-	RulePaused:      "paused",
-	RuleJobsUnknown: "the Jobs are not known",
-	RuleWaiting:     "earlier requests must have their effect first",
+var texts = map[Reason]string{
+	ReasonNone:          "nothing was decided",
+	ReasonStrategy:      "the strategy's proposal",
+	ReasonMin:           "the minimum",
+	ReasonMax:           "the maximum",
+	ReasonInactive:      "no metric is active, so the minimum only",
+	ReasonUnreadable:    "no metric could be read, so the minimum only",
+	ReasonHeld:          "not every metric could be read, so the minimum only",
+	ReasonPaused:        "paused",
+	ReasonJobsUnknown:   "the Jobs are not known",
+	ReasonWaiting:       "earlier requests must have their effect first",
+	ReasonDemand:        "the queue",
+	ReasonAboveDesired:  "more Jobs run than are desired",
+	ReasonCreating:      "Jobs are created",
+	ReasonNeeded:        "every Job that has started is desired",
+	ReasonPartlyRead:    "not every metric could be read",
+	ReasonWaitingOnly:   "a metric leaves out the items in progress",
+	ReasonPartialTarget: "the strategy's target leaves out the items in progress",
 }
 
-// String describes the rule in words.
-func (r Rule) String() string { return cmp.Or(rules[r], string(r)) }
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String returns the stages and the result in aligned lines, without a newline at the
 // end.
 func (d Decision) String() string {
-	return d.Trace.String() + fmt.Sprintf("\ncreate    %d: %s", d.Create, d.Rule)
+	return d.Trace.String() + fmt.Sprintf("\ncreate    %d: %s", d.Create, d.Reason.Text())
 }
 
 // String returns the stages in aligned lines, without a newline at the end.
@@ -108,11 +124,11 @@ func (t Trace) jobs() string {
 	j := t.Jobs
 	s := fmt.Sprintf("R=%d running, P=%d of them pending, S=%d of them stuck", j.Running, j.Pending, j.Stuck)
 	for _, part := range []struct {
-		n    int64
-		what string
+		n     int64
+		state string
 	}{{j.Suspended, "suspended"}, {j.InFlight, "in flight"}, {j.Terminating, "terminating, not part of R"}} {
 		if part.n > 0 {
-			s += fmt.Sprintf("; %d %s", part.n, part.what)
+			s += fmt.Sprintf("; %d %s", part.n, part.state)
 		}
 	}
 	return s

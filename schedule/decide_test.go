@@ -198,7 +198,7 @@ func TestDecide(t *testing.T) {
 			{"00:20", asks, "start 00:20*, wait 00:20*, run 00:10*, 0=0+0+0+0"},
 			{"00:30", finishes("00:25", schedule.Succeeded), "done 00:10* 00:20*, RunSucceeded, RunSucceeded, 0=0+0+0+0"},
 		}},
-		{"history", with(func(s *schedule.Policy) { s.History = history.Limits{Succeeded: history.Keep(1)} }), []step{
+		{"history", with(func(s *schedule.Policy) { s.History = history.Policy{Succeeded: history.Keep(1)} }), []step{
 			{"01:00", nil, "start 01:00, wait 01:00, 1=0+1+0+0"},
 			{"02:00", finishes("01:30", schedule.Succeeded), "start 02:00, wait 02:00, done 01:00, RunSucceeded, 2=1+1+0+0"},
 			{"03:00", finishes("02:30", schedule.Succeeded), "start 03:00, wait 03:00, done 02:00, delete 1, RunSucceeded, 3=2+1+0+0"},
@@ -459,7 +459,7 @@ func TestTags(t *testing.T) {
 // With many dependencies with long names, the state has few completed runs.
 func TestSizeWithDependencies(t *testing.T) {
 	s := minutely(t)
-	s.History = history.Limits{}
+	s.History = history.Policy{}
 	seen := schedule.Observation{JobsKnown: true, DeletedBy: map[string]string{}}
 	for i := range 100 {
 		name := fmt.Sprintf("%s%03d", strings.Repeat("a", 250), i)
@@ -499,7 +499,7 @@ func TestStateSizeOfMixes(t *testing.T) {
 		r := rand.New(rand.NewSource(int64(seed)))
 		s := minutely(t)
 		s.Schedule = schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT1S"), nil)
-		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Limits{}, 1000, after("other")
+		s.SkipOutdated, s.History, s.MaxCatchUp, s.After = false, history.Policy{}, 1000, after("other")
 		s.Concurrency = []schedule.Concurrency{schedule.Allow, schedule.Wait}[seed%2]
 		seen := schedule.Observation{JobsKnown: true, DeletedBy: map[string]string{}}
 		for i := range 1000 {

@@ -52,7 +52,7 @@ type Policy struct {
 	MaxCatchUp int64
 	// History limits the completed runs that the checkpoint keeps. The zero value keeps as many as
 	// the size of the checkpoint allows.
-	History history.Limits
+	History history.Policy
 	// After names the jobs whose completed runs request a run of this job.
 	After []Dependency
 
@@ -81,7 +81,7 @@ const (
 // runs are skipped, a failure does not block, runs may overlap, and history keeps 100
 // succeeded and 100 failed runs.
 func DefaultPolicy() Policy {
-	return Policy{SkipOutdated: true, Concurrency: Allow, History: history.DefaultLimits()}
+	return Policy{SkipOutdated: true, Concurrency: Allow, History: history.DefaultPolicy()}
 }
 
 // keepsLatest reports whether only the latest scheduled run waits.

@@ -31,17 +31,17 @@ func TestHistoryOfEachOutcome(t *testing.T) {
 	state.Completed = []schedule.Run{ran("ok 6", 6, true), lost, ran("ok 1", 1, true), stopped, ran("failed", 2, false), cancelled}
 	seen := completed(state)
 	for _, tt := range []struct {
-		succeeded, failed history.Limit
+		succeeded, failed *int64
 		keep, drop        []string
 	}{
 		{history.Keep(1), history.Keep(2), []string{"stopped", "cancelled", "ok 6"}, []string{"ok 1", "failed", "lost"}},
 		{history.Keep(2), history.Keep(3), []string{"ok 1", "lost", "stopped", "cancelled", "ok 6"}, []string{"failed"}},
 		{history.Keep(2), history.Keep(4), []string{"ok 1", "failed", "lost", "stopped", "cancelled", "ok 6"}, nil},
-		{history.Limit{}, history.Keep(0), []string{"ok 1", "ok 6"}, []string{"failed", "lost", "stopped", "cancelled"}},
-		{history.Keep(0), history.Limit{}, []string{"failed", "lost", "stopped", "cancelled"}, []string{"ok 1", "ok 6"}},
+		{nil, history.Keep(0), []string{"ok 1", "ok 6"}, []string{"failed", "lost", "stopped", "cancelled"}},
+		{history.Keep(0), nil, []string{"failed", "lost", "stopped", "cancelled"}, []string{"ok 1", "ok 6"}},
 	} {
 		s := schedule.DefaultPolicy()
-		s.UID, s.Created, s.History = "2f6a", created, history.Limits{Succeeded: tt.succeeded, Failed: tt.failed}
+		s.UID, s.Created, s.History = "2f6a", created, history.Policy{Succeeded: tt.succeeded, Failed: tt.failed}
 		d := decide(s, state, seen, minute(9))
 		require.Equal(t, tt.keep, tagsOf(d.Checkpoint.Completed))
 		require.Equal(t, tt.drop, d.Checkpoint.PendingDeletion)

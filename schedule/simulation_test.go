@@ -134,7 +134,7 @@ func (p play) decided(t *rapid.T) (begins []begin, total tally) {
 		UID: "2f6a", Created: created,
 		Schedule:     schedule.ISO8601(parse(t, fmt.Sprintf("R%d/%s/PT%dS", p.times, start.Format(time.RFC3339), p.step)), nil),
 		SkipOutdated: p.skip, BlockOnFailure: p.block, Concurrency: concurrency(p.overlap), MaxWaiting: int64(p.maxWaiting),
-		History: history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)},
+		History: history.Policy{Succeeded: history.Keep(2), Failed: history.Keep(1)},
 	})
 	type end struct {
 		at      time.Time

@@ -98,8 +98,8 @@ func (d *decider) prune() {
 		}
 	}
 	outlived := map[string]bool{}
-	for _, i := range history.ToDelete(d.policy.History, jobs) {
-		outlived[jobs[i].Name] = true
+	for _, finished := range history.Decide(d.policy.History, history.Observation{Jobs: jobs}).Delete {
+		outlived[jobs[finished.Index].Name] = true
 	}
 	d.drop(func(r Run) bool { return outlived[r.Tag] && !d.unanswered(r.Tag) })
 	d.fit()

@@ -58,7 +58,7 @@ func TestSizeInAnOutage(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		s := minutely(t)
 		if s.Schedule = often(t); keep {
-			s.History = history.Limits{}
+			s.History = history.Policy{}
 		}
 		before[keep], began = full(t, s)
 	}
@@ -78,7 +78,7 @@ func TestSizeInAnOutage(t *testing.T) {
 		s.MaxWaiting, s.MaxCatchUp = []int64{0, 10_000}[choose(5)], []int64{0, 10_000}[choose(6)]
 		keep := choose(7) == 1
 		if keep {
-			s.History = history.Limits{}
+			s.History = history.Policy{}
 		}
 		asked := choose(8) == 1
 		if asked {

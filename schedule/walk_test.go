@@ -132,8 +132,8 @@ func (w *walk) edit(field int) {
 	case 5:
 		p.StartingDeadline = []schedule.Duration{0, schedule.Duration(5 * time.Second), schedule.Duration(time.Minute)}[w.r.Intn(3)]
 	case 6:
-		keep := history.Keep(w.r.Intn(4))
-		p.History = history.Limits{Succeeded: keep, Failed: keep}
+		keep := history.Keep(w.r.Int63n(4))
+		p.History = history.Policy{Succeeded: keep, Failed: keep}
 	case 7:
 		p.Jitter = []schedule.Duration{0, 0, schedule.Duration(15 * time.Second), schedule.Duration(50 * time.Second)}[w.r.Intn(4)]
 	case 8:

@@ -37,7 +37,7 @@ type Settings struct {
 	// StuckAfter is the time after which a pending Job is stuck; nil means never.
 	StuckAfter *Duration
 	// History limits the finished Jobs that each poll keeps.
-	History history.Limits
+	History history.Policy
 	// Metrics select the items that each queue's metric counts under this autoscaler, as
 	// Queue.Metric does; "" or no element means Queue.Metric.
 	Metrics []string
@@ -84,12 +84,12 @@ type Scaling struct {
 	Policy     scaling.Policy // the zero value creates nothing: see [scaling.DefaultPolicy]
 	Interval   Duration       // 0 means 30s
 	StuckAfter *Duration      // nil means that no pending Job is stuck
-	History    history.Limits // the zero value keeps all
+	History    history.Policy // the zero value keeps all
 }
 
 // NewScaling returns the autoscaler of a strategy with a maximum and the defaults of a ScaledJob.
 func NewScaling(s strategy.Strategy, maximum int64) Scaling {
-	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultLimits()}
+	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultPolicy()}
 	p.Policy.Strategy, p.Policy.Bounds.Max = s, maximum
 	return p
 }
@@ -104,11 +104,11 @@ func (p Scaling) Settings() Settings {
 
 // Decide calls [scaling.Decide].
 func (p Scaling) Decide(o Observation) Decision {
-	d := scaling.Decide(p.Policy, scaling.State{Metrics: o.Metrics, Jobs: o.Jobs})
-	return Decision{Create: d.Create, Rule: d.Rule.String()}
+	d := scaling.Decide(p.Policy, scaling.Observation{Metrics: o.Metrics, Jobs: o.Jobs})
+	return Decision{Create: d.Create, Rule: d.Reason.Text()}
 }
 
-func (p Scaling) check(r *report, _ []Cluster) { r.Join("policy", scaling.Validate(p.Policy)) }
+func (p Scaling) check(r *report, _ []Cluster) { r.Join("policy", p.Policy.Validate()) }
 
 // bound sets the bounds as they are documented: a minimum above the maximum is the
 // maximum.
@@ -161,7 +161,7 @@ type KEDA struct {
 
 // Settings returns the settings, with the bounds as KEDA documents them.
 func (p KEDA) Settings() Settings {
-	s := Settings{Name: p.Name, History: history.DefaultLimits(), Metrics: p.Metrics}
+	s := Settings{Name: p.Name, History: history.DefaultPolicy(), Metrics: p.Metrics}
 	b := scaling.DefaultPolicy().Bounds
 	if n := p.Spec.PollingInterval; n != nil {
 		s.Interval = Duration(*n) * second
@@ -173,10 +173,10 @@ func (p KEDA) Settings() Settings {
 		b.Max = int64(*n)
 	}
 	if n := p.Spec.SuccessfulJobsHistoryLimit; n != nil {
-		s.History.Succeeded = history.Keep(int(*n))
+		s.History.Succeeded = history.Keep(int64(*n))
 	}
 	if n := p.Spec.FailedJobsHistoryLimit; n != nil {
-		s.History.Failed = history.Keep(int(*n))
+		s.History.Failed = history.Keep(int64(*n))
 	}
 	s.bound(b)
 	chosen := p.Spec.ScalingStrategy
@@ -293,7 +293,7 @@ func (p Placement) Settings() Settings {
 func (p Placement) Decide(o Observation) Decision {
 	checkpoint, _ := o.Checkpoint.(jobs.Checkpoint)
 	d := jobs.Decide(p.Policy, jobs.Observation{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
-	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Rule.String())}
+	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Reason.Text())}
 	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
 		if !deletion.Deferred {
 			decision.Delete = append(decision.Delete, deletion.Ref)

@@ -61,7 +61,7 @@ func (m manifest) policy(clusters int) simulation.Autoscaler {
 		return s
 	}
 	p := jobs.DefaultPolicy()
-	p.Scaling, p.History = s.Policy, history.DefaultLimits()
+	p.Scaling, p.History = s.Policy, history.DefaultPolicy()
 	p.Scaling.Bounds.Mode = scaling.Floor
 	p.History = bounds.History
 	p.Members, p.Scheduling, p.Workload.Class, p.Workload.Size = m.Members, m.Scheduling, m.Class, m.Size

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -272,10 +271,10 @@ func (r *run) pruneFinished() {
 	}
 	limits := r.settings.History
 	pruned := int64(0)
-	for i, limit := range []history.Limit{limits.Failed, limits.Succeeded} {
-		if n, limited := limit.Value(); limited && r.finished[i] > int64(n) {
-			pruned += r.finished[i] - int64(n)
-			r.finished[i] = int64(n)
+	for i, limit := range []*int64{limits.Failed, limits.Succeeded} {
+		if limit != nil && r.finished[i] > *limit {
+			pruned += r.finished[i] - *limit
+			r.finished[i] = *limit
 		}
 	}
 	if pruned > 0 {

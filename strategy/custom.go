@@ -26,8 +26,8 @@ func NewCustom(deduction int64, percentage Percentage) *Custom {
 // Propose returns min(M, T - deduction - trunc(R * percentage)).
 func (c *Custom) Propose(l Load) int64 {
 	// The deduction comes last, since it alone can make the difference overflow.
-	rest := sub(l.Target, c.percentage.Of(l.Running))
-	return min(l.Max, sub(rest, c.deduction))
+	remaining := sub(l.Target, c.percentage.Of(l.Running))
+	return min(l.Max, sub(remaining, c.deduction))
 }
 
 // String returns the name and the formula with its parameters.

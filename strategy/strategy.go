@@ -1,5 +1,9 @@
 // Package strategy computes how many Jobs a queue's load asks for.
 //
+//	load := strategy.Load{Target: 10, Running: 4, Pending: 2, Max: 20}
+//	create := strategy.Default{}.Propose(load) // 6
+//	chosen, err := strategy.FromSpec("accurate", strategy.Parameters{})
+//
 // A [Load] has five numbers of Jobs. A [Strategy] computes the proposal from them:
 //
 //	T  Target   Jobs that would serve the queue, rounded up
@@ -30,12 +34,6 @@
 // at the ends of int64.
 //
 // Package strategytest checks the properties of any strategy.
-//
-// # Tests
-//
-//	each formula at every load with numbers up to 8   TestStrategiesEqualTheOracle
-//	each formula at extreme loads                     TestExtremes
-//	a percentage is exact                             TestPercentageIsExact
 package strategy
 
 import (
@@ -83,13 +81,36 @@ type Strategy interface {
 }
 
 // TargetIsTotal reports whether the target of s is the number of all Jobs that should
-// run, not of Jobs to add: s has a TargetIsTotal method, and it returns true. Such a
-// strategy can have a minimum as a floor under its target. Another strategy would add
-// the minimum again in every poll.
+// run, not of Jobs to add: s has a TargetIsTotal method, and it returns true. If s has no such
+// method and an Unwrap method that returns another Strategy, that one is asked, so that a strategy
+// that wraps another keeps the property. Such a strategy can have a minimum as a floor under its
+// target. Another strategy would add the minimum again in every poll.
 func TargetIsTotal(s Strategy) bool {
-	t, ok := s.(interface{ TargetIsTotal() bool })
-	return ok && t.TargetIsTotal()
+	for {
+		if t, ok := s.(interface{ TargetIsTotal() bool }); ok {
+			return t.TargetIsTotal()
+		}
+		wrapper, ok := s.(interface{ Unwrap() Strategy })
+		if !ok {
+			return false
+		}
+		s = wrapper.Unwrap()
+	}
 }
+
+// Total declares that the target of a strategy is a total, for a [Func] such as T - R:
+//
+//	strategy.Total{strategy.Func(func(l strategy.Load) int64 { return l.Target - l.Running })}
+type Total struct{ Strategy }
+
+// TargetIsTotal is true.
+func (Total) TargetIsTotal() bool { return true }
+
+// Unwrap returns the strategy.
+func (t Total) Unwrap() Strategy { return t.Strategy }
+
+// String returns the text of the strategy.
+func (t Total) String() string { return Describe(t.Strategy) }
 
 // Func makes a Strategy of a plain function.
 type Func func(Load) int64

@@ -21,7 +21,7 @@ import (
 // max, strategy default, rollout immediate, propagation background.
 type Config struct {
 	Policy          scaling.Policy
-	History         history.Limits
+	History         history.Policy
 	Rollout         rollout.Policy
 	PollingInterval time.Duration
 	Triggers        []Trigger // in the order of the manifest
@@ -123,12 +123,12 @@ func (r *reader) strategy() strategy.Strategy {
 	return s
 }
 
-func (r *reader) history() history.Limits {
-	limits := history.DefaultLimits()
-	limit := func(path string, n *int32, l *history.Limit) {
+func (r *reader) history() history.Policy {
+	limits := history.DefaultPolicy()
+	limit := func(path string, n *int32, l **int64) {
 		if n != nil {
 			r.problems.AtLeast(path, int64(*n), 0)
-			*l = history.Keep(int(*n))
+			*l = history.Keep(int64(*n))
 		}
 	}
 	limit("spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, &limits.Succeeded)

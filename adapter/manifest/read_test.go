@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, manifest.Config{
 		Policy:          scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Default{}},
-		History:         history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+		History:         history.Policy{Succeeded: history.Keep(100), Failed: history.Keep(100)},
 		Rollout:         rollout.Policy{Strategy: rollout.Immediate},
 		PollingInterval: 30 * time.Second,
 		Triggers:        []manifest.Trigger{{Name: "rabbitmq", Type: "rabbitmq", Target: 5}},
@@ -83,7 +83,7 @@ status: {paused: "0"}
 	require.Equal(t, manifest.Config{
 		Policy: scaling.Policy{Bounds: scaling.Bounds{Min: 10, Max: 50}, Aggregation: scaling.Sum,
 			Strategy: strategy.NewCustom(1, half), Paused: true},
-		History:         history.Limits{Succeeded: history.Keep(5), Failed: history.Keep(0)},
+		History:         history.Policy{Succeeded: history.Keep(5), Failed: history.Keep(0)},
 		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Foreground},
 		PollingInterval: 20 * time.Second,
 		Triggers: []manifest.Trigger{

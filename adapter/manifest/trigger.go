@@ -94,7 +94,7 @@ func (r *reader) trigger(path string, in ScaleTrigger, t *Trigger, targets map[s
 	switch {
 	case ok:
 		t.Target = given
-		if scaling.Validate(scaling.Policy{}, scaling.Metric{Target: given}) != nil {
+		if (scaling.Metric{Target: given}).Validate() != nil {
 			r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%v as the target given for %s", given, t.Name), Fix: "a positive, finite number"})
 		}
 	case known:
@@ -142,7 +142,7 @@ func (r *reader) decimal(path string, metadata map[string]string, key string, n 
 	if positive {
 		m, fix = scaling.Metric{Target: x}, `a positive number in quotes, such as "5"`
 	}
-	r.problems.Check(err == nil && scaling.Validate(scaling.Policy{}, m) == nil, path+".metadata."+key, text, fix)
+	r.problems.Check(err == nil && m.Validate() == nil, path+".metadata."+key, text, fix)
 	*n = x
 }
 

@@ -63,7 +63,7 @@ func Example() {
 		}
 		return plan
 	}
-	for poll().Scaling.Rule == scaling.RuleJobsUnknown { // until the members' Jobs are listed
+	for poll().Scaling.Reason == scaling.ReasonJobsUnknown { // until the members' Jobs are listed
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("again:", len(poll().Create))

@@ -120,7 +120,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 		}
 		policy.Revision, policy.Scheduling, policy.Seed = rollout.Revision{}, s.scheduling, fmt.Sprint(i)
 		policy.Workload = taint.Workload{Class: "a", Size: 1}
-		policy.History = history.Limits{Succeeded: history.Keep(0)} // so that Jobs are deleted
+		policy.History = history.Policy{Succeeded: history.Keep(0)} // so that Jobs are deleted
 		for k, name := range names {
 			m := jobs.NewMember(name)
 			m.Priority = new(int32(100 - k))

@@ -395,7 +395,7 @@ func TestBackAtOnce(t *testing.T) {
 	require.Equal(t, jobs.NeverReached, w.observe()["a"].Reach)
 	require.Empty(t, w.poll())
 	plan, _ := w.plan()
-	require.Equal(t, scaling.RuleJobsUnknown, plan.Scaling.Rule)
+	require.Equal(t, scaling.ReasonJobsUnknown, plan.Scaling.Reason)
 	w.sites["a"].breaks(nil)
 	w.shown(2)
 }
@@ -485,7 +485,7 @@ func testDeletions(t *testing.T) {
 			j.Status.CompletionTime = &at
 		})
 	}
-	w.demand, w.policy.History = 0, history.Limits{Succeeded: history.Keep(5)}
+	w.demand, w.policy.History = 0, history.Policy{Succeeded: history.Keep(5)}
 	time.Sleep(2 * slow.Timeout) // creates of a predecessor would have arrived
 	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Finished) == 3 })
 	reports := w.apply()

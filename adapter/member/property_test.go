@@ -74,7 +74,7 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 	}
 	w.ready()
 	w.policy.Scaling.Bounds.Max = int64(rapid.IntRange(1, 12).Draw(t, "max"))
-	w.policy.History = history.Limits{Succeeded: history.Keep(1)}
+	w.policy.History = history.Policy{Succeeded: history.Keep(1)}
 	w.policy.Failover.Duplication = rapid.SampledFrom([]jobs.Duplication{jobs.KeepAll, jobs.PreferFailover, jobs.PreferSource, jobs.ImmediateSourceCleanup}).Draw(t, "duplication")
 	w.policy.Failover.LostAfter = rapid.SampledFrom([]time.Duration{0, 5 * time.Second, 5 * time.Second}).Draw(t, "lost after")
 	w.demand = rapid.Int64Range(1, 20).Draw(t, "demand")

@@ -72,7 +72,7 @@ type owner struct {
 func newOwner(target adapter.Target, overrides map[string]Override) (*owner, error) {
 	target.Policy = scaling.Policy{Bounds: scaling.Bounds{Max: scaling.NoMax}}
 	target.Rollout = rollout.Policy{Propagation: target.Rollout.Propagation}
-	target.History, target.StuckAfter = history.Limits{}, 0
+	target.History, target.StuckAfter = history.Policy{}, 0
 	if err := target.Validate(); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func Example_tracker() {
 	for range 2 {
 		plan := tracker.Plan(found[0].UID, []scaling.Metric{config.Triggers[0].Metric(20)}, time.Now())
 		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(plan.Decision.Rule, result.Created, err)
+		fmt.Println(plan.Decision.Reason.Text(), result.Created, err)
 	}
 	// Output:
 	// the strategy's proposal 4 <nil>
@@ -92,7 +92,7 @@ func Example_tracker() {
 func ExamplePollResult() {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	poll := scaledjob.PollResult{
-		Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.State{
+		Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{
 			Metrics: []scaling.Metric{{Name: "orders", Value: 7, Target: 1}}, Jobs: &scaling.JobCounts{},
 		}),
 		Result:  adapter.Result{Created: 5},

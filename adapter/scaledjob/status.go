@@ -113,7 +113,7 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error()
 		return c
 	}
-	if p.Decision.Rule == scaling.RuleJobsUnknown || p.Decision.Rule == scaling.RuleNone {
+	if p.Decision.Reason == scaling.ReasonJobsUnknown || p.Decision.Reason == scaling.ReasonNone {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
 		return c
 	}
@@ -220,7 +220,7 @@ func (p *PollResult) paused() metav1.Condition {
 	switch {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid"
-	case p.Decision.Rule == scaling.RulePaused:
+	case p.Decision.Reason == scaling.ReasonPaused:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonPaused, "No Job is created or rolled out; finished Jobs are pruned"
 	}
 	return c

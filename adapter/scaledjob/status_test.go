@@ -34,7 +34,7 @@ func metrics(failed ...bool) (all []scaling.Metric) {
 func decision(paused bool, metrics ...scaling.Metric) scaling.Decision {
 	p := scaling.DefaultPolicy()
 	p.Paused = paused
-	return scaling.Decide(p, scaling.State{Metrics: metrics, Jobs: &scaling.JobCounts{}})
+	return scaling.Decide(p, scaling.Observation{Metrics: metrics, Jobs: &scaling.JobCounts{}})
 }
 
 func TestConditions(t *testing.T) {
@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 			"Unknown PartialTriggerError", "True ScalerActive", "False ScaledJobUnpaused", "Some triggers could not be read: no route"},
 		{"none read", scaledjob.PollResult{Decision: decision(false, metrics(true)...)},
 			"False TriggerError", "Unknown UnknownState", "False ScaledJobUnpaused", "No trigger could be read"},
-		{"Jobs unknown", scaledjob.PollResult{Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.State{Metrics: metrics(false)})},
+		{"Jobs unknown", scaledjob.PollResult{Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: metrics(false)})},
 			"Unknown JobsUnknown", "True ScalerActive", "False ScaledJobUnpaused", "not known"},
 		{"refused", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.Join(errors.New("delete Job a"), created)},
 			"False JobCreateFailed", "True ScalerActive", "False ScaledJobUnpaused", "created 1 of 3 Jobs: exceeded quota"},

@@ -273,16 +273,16 @@ func (r *reader) numbers(c *Config) {
 	for _, limit := range []struct {
 		path   string
 		n      *int32
-		limits []*history.Limit
+		limits []**int64
 	}{
-		{"spec.historyLimit", r.spec.HistoryLimit, []*history.Limit{&c.Policy.History.Succeeded, &c.Policy.History.Failed}},
-		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []*history.Limit{&c.Policy.History.Succeeded}},
-		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []*history.Limit{&c.Policy.History.Failed}},
+		{"spec.historyLimit", r.spec.HistoryLimit, []**int64{&c.Policy.History.Succeeded, &c.Policy.History.Failed}},
+		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []**int64{&c.Policy.History.Succeeded}},
+		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []**int64{&c.Policy.History.Failed}},
 	} {
 		n := optional(r, limit.path, limit.n, 0, MaxHistory)
 		for _, l := range limit.limits {
 			if limit.n != nil {
-				*l = history.Keep(int(n))
+				*l = history.Keep(int64(n))
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func TestDefaults(t *testing.T) {
 		Policy: schedule.Policy{
 			UID: "7d2b2f3c-6a55-4a4f-8f50-111111111111", Created: c.Policy.Created,
 			SkipOutdated: true, Concurrency: schedule.Allow,
-			History: history.Limits{Succeeded: history.Keep(100), Failed: history.Keep(100)},
+			History: history.Policy{Succeeded: history.Keep(100), Failed: history.Keep(100)},
 		},
 		PodCount: 1, MaxRestart: 1, Template: template,
 	}, c)
@@ -89,7 +89,7 @@ func TestEveryField(t *testing.T) {
 	require.Equal(t, repeating(t, "R/2026-03-01T02:00:00Z/P1D", "Europe/Berlin"), c.Policy.Schedule)
 	require.Equal(t, [3]bool{false, true, false}, [3]bool{c.Policy.SkipOutdated, c.Policy.BlockOnFailure, c.Policy.Concurrency == schedule.Allow})
 	require.Equal(t, [3]int64{0, 90, 7}, [3]int64{int64(c.MaxRestart), c.ExecTimeout, int64(c.PodCount)})
-	require.Equal(t, history.Limits{Succeeded: history.Keep(0), Failed: history.Keep(0)}, c.Policy.History)
+	require.Equal(t, history.Policy{Succeeded: history.Keep(0), Failed: history.Keep(0)}, c.Policy.History)
 	require.Equal(t, []schedule.Dependency{
 		{Job: "a", Outcome: schedule.Succeeded}, {Job: "b", Outcome: schedule.Failed}, {Job: "b", Outcome: schedule.Any},
 	}, c.Policy.After)

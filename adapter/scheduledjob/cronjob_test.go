@@ -34,7 +34,7 @@ func TestCronJobFields(t *testing.T) {
 	require.True(t, c.Policy.Suspended)
 	require.EqualValues(t, 90*time.Second, c.Policy.StartingDeadline)
 	require.Equal(t, schedule.Forbid, c.Policy.Concurrency)
-	require.Equal(t, history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(1)}, c.Policy.History)
+	require.Equal(t, history.Policy{Succeeded: history.Keep(3), Failed: history.Keep(1)}, c.Policy.History)
 	require.Empty(t, c.Warnings)
 
 	job := c.NewJob(metav1.OwnerReference{}, schedule.Run{Tag: "tag"}).Spec

@@ -68,7 +68,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 		return notReady(string(replicas.ReasonCheckpointVersion), o.unusable.Error())
 	case o.cutOff != nil:
 		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
-	case plan.Scaling.Rule == scaling.RuleJobsUnknown:
+	case plan.Scaling.Reason == scaling.ReasonJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	case err != nil:
 		return notReady(reasonCreateFailed, err.Error())

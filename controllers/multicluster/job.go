@@ -156,7 +156,7 @@ func (j *job) poll(ctx context.Context) time.Time {
 	before := j.status
 	j.status = j.after(&o, time.Now())
 	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
-	if o.plan.Scaling.Rule == scaling.RuleJobsUnknown { // which a moment may change
+	if o.plan.Scaling.Reason == scaling.ReasonJobsUnknown { // which a moment may change
 		return begin.Add(time.Second)
 	}
 	j.decided = true

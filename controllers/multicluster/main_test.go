@@ -209,23 +209,23 @@ func TestTaints(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	read := scaling.Demand{Metrics: 2, Read: 2}
-	decided := func(demand scaling.Demand, rule scaling.Rule) (d jobs.Decision) {
-		d.Scaling.Trace.Demand, d.Scaling.Rule = demand, rule
+	decided := func(demand scaling.Demand, rule scaling.Reason) (d jobs.Decision) {
+		d.Scaling.Trace.Demand, d.Scaling.Reason = demand, rule
 		return d
 	}
-	held, excluded := decided(read, scaling.RuleMax), decided(read, scaling.RuleStrategy)
+	held, excluded := decided(read, scaling.ReasonMax), decided(read, scaling.ReasonStrategy)
 	held.Reason = jobs.ReasonHeldByStuck
 	excluded.Unplaced, excluded.Reason = 1, jobs.ReasonAllExcluded
 	for want, o := range map[string]jobOutcome{
-		"True Ready":                    {plan: decided(read, scaling.RuleStrategy)},
+		"True Ready":                    {plan: decided(read, scaling.ReasonStrategy)},
 		"False SpecCheckFailed":         {invalid: errors.New("a")},
 		"False CheckpointVersion":       {unusable: errors.New("a")},
-		"Unknown JobsUnknown":           {plan: decided(read, scaling.RuleJobsUnknown)},
+		"Unknown JobsUnknown":           {plan: decided(read, scaling.ReasonJobsUnknown)},
 		"False CapacityHeldByStuckJobs": {plan: held},
 		"False AllMembersExcluded":      {plan: excluded},
 		"False JobCreateFailed":         {plan: held, refused: errors.New("a")},
 		"False TriggerError":            {unread: errors.New("a")},
-		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.RuleStrategy)},
+		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.ReasonStrategy)},
 	} {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)

@@ -112,15 +112,15 @@ func (o *transition) slowDown(config *scaledjob.Config) {
 	}
 }
 
-var kedaRules = map[keda.Reason]scaling.Rule{
-	keda.ReasonMinimum: scaling.RuleMin, keda.ReasonInactive: scaling.RuleInactive, keda.ReasonPaused: scaling.RulePaused,
+var kedaRules = map[keda.Reason]scaling.Reason{
+	keda.ReasonMinimum: scaling.ReasonMin, keda.ReasonInactive: scaling.ReasonInactive, keda.ReasonPaused: scaling.ReasonPaused,
 }
 
 // decide replaces the number of Jobs of a plan by that of the release. While the Jobs are not known,
 // or requests must have their effect first, no Job is created; KEDA creates some then.
 func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scaling.Metric) {
 	d := &p.Decision
-	if job == nil || !d.Trace.JobsKnown || d.Rule == scaling.RulePaused { // releases before 2.11 know no pause
+	if job == nil || !d.Trace.JobsKnown || d.Reason == scaling.ReasonPaused { // releases before 2.11 know no pause
 		return
 	}
 	for _, h := range p.Holds {
@@ -136,9 +136,9 @@ func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scal
 	rule, found := kedaRules[is.Reason]
 	switch {
 	case !found:
-		d.Rule = scaling.RuleStrategy
-	case d.Rule != scaling.RuleUnreadable || rule != scaling.RuleInactive:
-		d.Rule = rule
+		d.Reason = scaling.ReasonStrategy
+	case d.Reason != scaling.ReasonUnreadable || rule != scaling.ReasonInactive:
+		d.Reason = rule
 	}
 	p.Create, d.Create = is.Create, is.Create
 	d.Trace.Strategy, d.Trace.Load, d.Trace.Proposal = is.Strategy.String(), is.Load, is.EffectiveMaxScale

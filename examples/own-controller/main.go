@@ -51,7 +51,7 @@ func run(ctx context.Context, clients loop.Clients, terms *requests.Holder) {
 func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 	t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	t.Policy.Bounds.Max, err = strconv.ParseInt(queue.Data["max"], 10, 64)
-	t.History = history.Limits{Succeeded: history.Keep(3), Failed: history.Keep(3)}
+	t.History = history.Policy{Succeeded: history.Keep(3), Failed: history.Keep(3)}
 	t.Job = &batchv1.Job{}
 	t.Job.Spec.Template.Spec.Containers = []corev1.Container{
 		{Name: "worker", Image: queue.Data["image"], Command: strings.Fields(queue.Data["command"])}}

@@ -1,5 +1,5 @@
 // Package jsonform holds the JSON forms that the deciding packages share: names of
-// enumerated values, numbers that are not finite, and limits that are none.
+// enumerated values, numbers that are not finite, durations, and limits that are none.
 package jsonform
 
 import (
@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // Name returns the name of an enumerated value. For a value without a name it
@@ -81,9 +82,28 @@ func (l *Limit) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*int64)(l))
 }
 
+// A Duration is a text in JSON, such as "5m0s".
+type Duration time.Duration
+
+// MarshalJSON returns the text.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads the text.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	parsed, err := time.ParseDuration(text)
+	if err == nil {
+		*d = Duration(parsed)
+	}
+	return err
+}
+
 // Marshal returns the JSON of a struct with exported fields. In it, float64 and
-// *float64 fields are of type [Float], and int64 fields with the tag form:"limit" are
-// of type [Limit].
+// *float64 fields are of type [Float], time.Duration and *time.Duration fields of type
+// [Duration], and int64 fields with the tag form:"limit" of type [Limit].
 func Marshal(v any) ([]byte, error) {
 	from := reflect.ValueOf(v)
 	form := reflect.New(formOf(from.Type())).Elem()
@@ -110,6 +130,10 @@ func formOf(t reflect.Type) reflect.Type {
 			f.Type = reflect.TypeFor[Float]()
 		case f.Type == reflect.TypeFor[*float64]():
 			f.Type = reflect.TypeFor[*Float]()
+		case f.Type == reflect.TypeFor[time.Duration]():
+			f.Type = reflect.TypeFor[Duration]()
+		case f.Type == reflect.TypeFor[*time.Duration]():
+			f.Type = reflect.TypeFor[*Duration]()
 		case f.Tag.Get("form") == "limit":
 			f.Type = reflect.TypeFor[Limit]()
 		}

@@ -30,7 +30,8 @@ func (f *fleet) outdated() []int32 {
 		return nil
 	}
 	return f.choose(func(j *job) bool {
-		return j.live() && f.Rollout.Deletes(rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted}, f.Revision)
+		o := rollout.Observation{Job: rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted}, Current: f.Revision}
+		return j.live() && rollout.Decide(f.Rollout, o).Delete
 	})
 }
 
@@ -63,16 +64,10 @@ func (f *fleet) history() (chosen []int32) {
 		finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcome})
 		at = append(at, int32(i))
 	}
-	all := history.ToDelete(f.History, finished)
-	expired, next := history.Expired(f.History.Age, finished, f.Now)
-	f.change.add(next)
-	for _, i := range expired {
-		if !slices.Contains(all, i) {
-			all = append(all, i)
-		}
-	}
-	for _, i := range all {
-		chosen = append(chosen, at[i])
+	decision := history.Decide(f.History, history.Observation{Now: f.Now, Jobs: finished})
+	f.change.add(decision.NextCheck)
+	for _, d := range decision.Delete {
+		chosen = append(chosen, at[d.Index])
 	}
 	return chosen
 }

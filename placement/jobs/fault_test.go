@@ -60,7 +60,7 @@ func TestNeverReached(t *testing.T) {
 		for second := range 60 {
 			f.Now = at(second)
 			d := f.plan()
-			require.Equal(t, scaling.RuleJobsUnknown, d.Scaling.Rule)
+			require.Equal(t, scaling.ReasonJobsUnknown, d.Scaling.Reason)
 			require.Empty(t, d.Create)
 			require.Equal(t, jobs.ReasonNeverReached, d.Members[1].Excluded)
 			require.False(t, d.NextCheck.After(at(60)), "%v", d.NextCheck)
@@ -282,7 +282,7 @@ func TestDecisionString(t *testing.T) {
 	f.Scaling.Bounds.Max, f.Failover.Duplication = 9, jobs.PreferFailover
 	f.member("a").MaxJobs = new(int64(4))
 	f.member("c").MaxJobs = new(int64(0))
-	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Limits{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2}
+	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Policy{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2}
 	now := rollout.Revision{Generation: 2}
 	f.cluster("a").Jobs = []jobs.Job{
 		{Name: "old", UID: "1", Revision: rollout.Revision{Generation: 1}}, {Name: "done", UID: "2", Phase: jobs.Succeeded, Finished: at(-9)},

@@ -57,7 +57,7 @@ func (f *fleet) decide(d *Decision) {
 // scale decides by package scaling. With FailoverOverMax the trace has the raised
 // maximum.
 func (f *fleet) scale(jobs scaling.JobCounts) scaling.Decision {
-	policy, state := f.Scaling, scaling.State{Metrics: f.Metrics, Jobs: &jobs}
+	policy, state := f.Scaling, scaling.Observation{Metrics: f.Metrics, Jobs: &jobs}
 	policy.Strategy = f.strategy()
 	if f.waits() {
 		state.Jobs = nil

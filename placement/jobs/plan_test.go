@@ -177,7 +177,7 @@ func TestChain(t *testing.T) {
 // finished. Those on a cluster that does not answer have to wait.
 func TestHistoryAndRollout(t *testing.T) {
 	f := newFleet("a", "b")
-	f.History = history.Limits{Succeeded: history.Keep(1)}
+	f.History = history.Policy{Succeeded: history.Keep(1)}
 	f.Revision = rollout.Revision{Generation: 2}
 	finished := func(name string, minute int) jobs.Job {
 		return jobs.Job{Name: name, UID: name, Phase: jobs.Succeeded, Finished: epoch.Add(time.Duration(minute) * time.Minute)}
@@ -211,7 +211,7 @@ func TestHistoryAndRollout(t *testing.T) {
 	plan = f.plan()
 	require.Equal(t, []string{"s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
 	require.Empty(t, plan.Create)
-	require.Equal(t, scaling.RulePaused, plan.Scaling.Rule)
+	require.Equal(t, scaling.ReasonPaused, plan.Scaling.Reason)
 }
 
 // All of the maximum is stuck. Over the maximum as much again may be created, once.

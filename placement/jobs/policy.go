@@ -24,7 +24,7 @@ type Policy struct {
 	Scheduling      Scheduling
 	Workload        taint.Workload // class and size of the Jobs, which PriorityFailover reads
 	Failover        Failover
-	History         history.Limits
+	History         history.Policy
 	Rollout         rollout.Policy
 	Revision        rollout.Revision // of new Jobs
 	// Seed is where the turns of the members begin: if it is empty at the beginning of the
@@ -90,7 +90,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Scaling:  scaling.Policy{Bounds: scaling.Bounds{Max: 100, Mode: scaling.Floor}, Strategy: strategy.PendingAware{}},
 		Failover: Failover{GracePeriod: time.Minute, HardTaint: 5 * time.Minute, SoftTaint: 3 * time.Minute},
-		History:  history.DefaultLimits(), Rollout: rollout.DefaultPolicy(),
+		History:  history.DefaultPolicy(), Rollout: rollout.DefaultPolicy(),
 	}
 }
 

@@ -42,7 +42,7 @@ func drawFleet(t *rapid.T) *fleet {
 	f.Seed = rapid.SampledFrom([]string{"", "ns/etl"}).Draw(t, "seed")
 	f.Workload = taint.Workload{Class: "a", Size: 4}
 	f.Revision, f.Rollout.Strategy = rollout.Revision{Generation: 2}, rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate}).Draw(t, "rollout")
-	f.History = history.Limits{Succeeded: history.Keep(1)}
+	f.History = history.Policy{Succeeded: history.Keep(1)}
 	before, inRound := stored{Clusters: map[string]storedCluster{}}, rapid.Bool().Draw(t, "in a round")
 	for i, name := range names {
 		m, c := &f.Members[i], &f.Clusters[i]

@@ -5,14 +5,13 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // Validate returns each problem of the policy as a [*field.Error], joined, and valid
 // fields that may surprise as warnings. [Decide] is defined for every policy.
 func (p *Policy) Validate() (warnings []*field.Error, err error) {
 	var e field.Errors
-	e.Join("Scaling", scaling.Validate(p.Scaling))
+	e.Join("Scaling", p.Scaling.Validate())
 	p.validateMembers(&e)
 	name := p.Scheduling
 	e.Check(name == "" || name == WeightedRoundRobin || name == PriorityFailover, "Scheduling", name,

@@ -22,7 +22,8 @@ type Property struct {
 	OnlyTotals bool
 }
 
-// The properties of [All]: name and meaning of each. Converges applies only to totals.
+// The properties of [All]: name and meaning of each. SettlesInOnePoll applies only to totals,
+// and a damped strategy, which creates a part of the missing Jobs in each poll, breaks it alone.
 // "Creates" is the proposal within 0 ... max(0, M - R).
 var (
 	Pure                     = Property{"Pure", "equal loads get equal proposals", pure, false}
@@ -33,19 +34,19 @@ var (
 	MonotoneInMax            = Property{"MonotoneInMax", "a smaller maximum never creates more Jobs", monotoneInMax, false}
 	EmptyQueueCreatesNothing = Property{"EmptyQueueCreatesNothing", "a target of 0 creates no Job", emptyQueueCreatesNothing, false}
 	WithinHeadroom           = Property{"WithinHeadroom", "the proposal itself is at most max(0, M - R)", withinHeadroom, false}
-	Converges                = Property{"Converges", "after the created Jobs are running and pending, the same target creates no more", converges, true}
+	SettlesInOnePoll         = Property{"SettlesInOnePoll", "after the created Jobs are running and pending, the same target creates no more", settlesInOnePoll, true}
 )
 
 // All returns every property of this package.
 func All() []Property {
 	return []Property{Pure, MonotoneInTarget, MonotoneInRunning, MonotoneInPending, MonotoneInStuck, MonotoneInMax,
-		EmptyQueueCreatesNothing, WithinHeadroom, Converges}
+		EmptyQueueCreatesNothing, WithinHeadroom, SettlesInOnePoll}
 }
 
 // Applicable returns the properties of [All] that apply to s, except the given properties.
 func Applicable(s strategy.Strategy, except ...Property) []Property {
 	return slices.DeleteFunc(All(), func(p Property) bool {
-		return p.OnlyTotals && !strategy.TargetIsTotal(s) || contains(except, p)
+		return (p.OnlyTotals && !strategy.TargetIsTotal(s)) || contains(except, p)
 	})
 }
 
@@ -54,60 +55,60 @@ func contains(properties []Property, p Property) bool {
 }
 
 func pure(s strategy.Strategy, l strategy.Load, step int64) error {
-	first, other := at(s, l), l
+	first, other := propose(s, l), l
 	other.Target = plus(l.Target, step)
 	s.Propose(other)
-	second := at(s, l)
+	second := propose(s, l)
 	return violation(first, second, first.proposal != second.proposal)
 }
 
 func monotoneInTarget(s strategy.Strategy, l strategy.Load, step int64) error {
 	other := l
 	other.Target = min(plus(l.Target, step), l.Max)
-	return neverMore(at(s, other), at(s, l))
+	return neverMore(propose(s, other), propose(s, l))
 }
 
 func monotoneInRunning(s strategy.Strategy, l strategy.Load, step int64) error {
 	other := l
 	other.Running = plus(l.Running, step)
-	return neverMore(at(s, l), at(s, other))
+	return neverMore(propose(s, l), propose(s, other))
 }
 
 func monotoneInPending(s strategy.Strategy, l strategy.Load, step int64) error {
 	other := l
 	other.Pending = min(plus(l.Pending, step), l.Running)
-	return neverMore(at(s, l), at(s, other))
+	return neverMore(propose(s, l), propose(s, other))
 }
 
 func monotoneInStuck(s strategy.Strategy, l strategy.Load, step int64) error {
 	other := l
 	other.Stuck = min(plus(l.Stuck, step), l.Pending)
-	return neverMore(at(s, other), at(s, l))
+	return neverMore(propose(s, other), propose(s, l))
 }
 
 func monotoneInMax(s strategy.Strategy, l strategy.Load, step int64) error {
 	other := l
 	other.Max = max(0, l.Max-step)
 	other.Target = min(l.Target, other.Max)
-	return neverMore(at(s, l), at(s, other))
+	return neverMore(propose(s, l), propose(s, other))
 }
 
 func emptyQueueCreatesNothing(s strategy.Strategy, l strategy.Load, _ int64) error {
 	empty := l
 	empty.Target = 0
-	second := at(s, empty)
-	return violation(at(s, l), second, second.create() > 0)
+	second := propose(s, empty)
+	return violation(propose(s, l), second, second.create() > 0)
 }
 
 func withinHeadroom(s strategy.Strategy, l strategy.Load, _ int64) error {
-	p := at(s, l)
+	p := propose(s, l)
 	return violation(p, p, p.proposal > headroom(l))
 }
 
-func converges(s strategy.Strategy, l strategy.Load, _ int64) error {
-	first, after := at(s, l), l
+func settlesInOnePoll(s strategy.Strategy, l strategy.Load, _ int64) error {
+	first, after := propose(s, l), l
 	after.Running, after.Pending = plus(l.Running, first.create()), plus(l.Pending, first.create())
-	second := at(s, after)
+	second := propose(s, after)
 	return violation(first, second, second.create() > 0)
 }
 
@@ -117,7 +118,7 @@ type answer struct {
 	proposal int64
 }
 
-func at(s strategy.Strategy, l strategy.Load) answer { return answer{l, s.Propose(l)} }
+func propose(s strategy.Strategy, l strategy.Load) answer { return answer{l, s.Propose(l)} }
 
 // create is the proposal as callers bound it.
 func (a answer) create() int64 { return min(max(0, a.proposal), headroom(a.load)) }

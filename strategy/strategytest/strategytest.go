@@ -1,18 +1,15 @@
 // Package strategytest checks the properties of a [strategy.Strategy].
 //
-//	func TestMine(t *testing.T) { strategytest.Run(t, Mine{}) }
+//	func TestMine(t *testing.T) { strategytest.Run(t, Mine{}, strategytest.InProgress) }
 //
-// [Run] checks each property of [All] that applies to the strategy in a subtest. It
+// [Run] checks each property of [All] that applies to the strategy in a subtest, and those of a
+// played queue ([Played]) for the load that the strategy assumes. It
 // tries every load with numbers up to 8, smallest first, so that a counterexample is the
 // smallest possible. Then it tries random loads: small, realistic and extreme. rapid
 // shrinks their counterexamples. A strategy that panics breaks every property.
 //
 // Properties are about the Jobs created: the proposal, limited to 0 ... max(0, M - R) as
 // callers do. Loads are normalized, and T is at most M.
-//
-// # Tests
-//
-//	the properties that the documented formulas break   TestCounterexamples of package strategy
 package strategytest
 
 import (
@@ -27,10 +24,11 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Run checks every property of [All] that applies to s, each in a subtest that
-// fails with the smallest counterexample found. A property in except must be
-// broken: its subtest fails if no counterexample has numbers up to 8.
-func Run(t *testing.T, s strategy.Strategy, except ...Property) {
+// Run checks every property of [All] that applies to s, and every property of [Played] for the
+// items that its target counts, each in a subtest that fails with the smallest counterexample
+// found. A property in except must be broken: its subtest fails if no counterexample has numbers
+// up to 8. Run logs what it did not check.
+func Run(t *testing.T, s strategy.Strategy, counted Items, except ...Property) {
 	t.Helper()
 	for _, p := range Applicable(s, except...) {
 		t.Run(p.Name, func(t *testing.T) {
@@ -38,6 +36,16 @@ func Run(t *testing.T, s strategy.Strategy, except ...Property) {
 				t.Fatal(err)
 			}
 			rapid.Check(t, Random(s, p))
+		})
+	}
+	for _, p := range Played(counted) {
+		if contains(except, p) {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			if err := Smallest(s, p); err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 	for _, p := range except {
@@ -49,6 +57,10 @@ func Run(t *testing.T, s strategy.Strategy, except ...Property) {
 			t.Log(err)
 		})
 	}
+	if !strategy.TargetIsTotal(s) {
+		t.Logf("not checked: %s, because the target of %s is not declared a total (strategy.TargetIsTotal)", SettlesInOnePoll.Name, strategy.Describe(s))
+	}
+	t.Logf("not checked: the queue of a load that counts %s, and Jobs that get stuck or finish while the queue is played", Waiting+InProgress-counted)
 }
 
 // Random returns a random check of the given properties, for rapid.Check and, through
@@ -175,6 +187,6 @@ func loads(n *rapid.Generator[int64]) *rapid.Generator[strategy.Load] {
 }
 
 // part draws any part of a whole, or all but a few.
-func part(t *rapid.T, label string, of int64) int64 {
-	return rapid.OneOf(rapid.Int64Range(0, of), rapid.Int64Range(max(0, of-small), of)).Draw(t, label)
+func part(t *rapid.T, label string, whole int64) int64 {
+	return rapid.OneOf(rapid.Int64Range(0, whole), rapid.Int64Range(max(0, whole-small), whole)).Draw(t, label)
 }

@@ -40,7 +40,7 @@ func TestPropertiesFindTheirBreakers(t *testing.T) {
 			"at T=0 R=0 P=0 S=0 M=1 it proposes 1 and creates 1"},
 		{strategytest.WithinHeadroom, func(l strategy.Load) int64 { return l.Target }, strategy.Load{Target: 1, Running: 1, Max: 1},
 			"at T=1 R=1 P=0 S=0 M=1 it proposes 1 and creates 0"},
-		{strategytest.Converges, func(l strategy.Load) int64 { return 1 }, strategy.Load{Max: 2},
+		{strategytest.SettlesInOnePoll, func(l strategy.Load) int64 { return 1 }, strategy.Load{Max: 2},
 			"at T=0 R=0 P=0 S=0 M=2 it proposes 1 and creates 1; at T=0 R=1 P=1 S=0 M=2 it proposes 1 and creates 1"},
 	}
 	require.Len(t, broken, len(strategytest.All()))
@@ -78,15 +78,15 @@ const breaker = "STRATEGYTEST_BREAKER"
 func TestBreakers(t *testing.T) {
 	switch os.Getenv(breaker) {
 	case "small":
-		strategytest.Run(t, total{1, 1})
+		strategytest.Run(t, total{1, 1}, strategytest.InProgress)
 	case "random":
-		strategytest.Run(t, total{9, math.MaxInt64})
+		strategytest.Run(t, total{9, math.MaxInt64}, strategytest.InProgress)
 	case "property":
 		rapid.Check(t, strategytest.Random(total{9, math.MaxInt64}, strategytest.WithinHeadroom))
 	case "exception":
-		strategytest.Run(t, strategy.Default{}, strategytest.WithinHeadroom)
+		strategytest.Run(t, strategy.Default{}, strategytest.InProgress, strategytest.WithinHeadroom)
 	case "none":
-		strategytest.Run(t, strategy.Default{})
+		strategytest.Run(t, strategy.Default{}, strategytest.InProgress)
 	}
 }
 
@@ -160,7 +160,31 @@ func TestLoads(t *testing.T) {
 func ExampleSmallest() {
 	// A strategy that ignores the running Jobs.
 	s := strategy.Func(func(l strategy.Load) int64 { return l.Target })
-	fmt.Println(strategytest.Smallest(s, strategytest.Converges))
+	fmt.Println(strategytest.Smallest(s, strategytest.SettlesInOnePoll))
 	// Output:
-	// Converges (after the created Jobs are running and pending, the same target creates no more) is broken at T=1 R=0 P=0 S=0 M=2: at T=1 R=0 P=0 S=0 M=2 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=2 it proposes 1 and creates 1
+	// SettlesInOnePoll (after the created Jobs are running and pending, the same target creates no more) is broken at T=1 R=0 P=0 S=0 M=2: at T=1 R=0 P=0 S=0 M=2 it proposes 1 and creates 1; at T=1 R=1 P=1 S=0 M=2 it proposes 1 and creates 1
+}
+
+// A strategy that ignores the running Jobs gives 3 items 12 Jobs, and one that subtracts them
+// starves a queue that counts waiting items only. A damped strategy breaks SettlesInOnePoll alone.
+func TestPlayed(t *testing.T) {
+	blind := strategy.Func(func(l strategy.Load) int64 { return min(l.Target, max(0, l.Max-l.Running)) })
+	damped := strategy.Total{Strategy: strategy.Func(func(l strategy.Load) int64 {
+		return (min(max(0, l.Target-l.Running), max(0, l.Max-l.Running)) + 1) / 2
+	})}
+	broken := func(s strategy.Strategy, counted strategytest.Items) (names []string) {
+		for _, p := range append(strategytest.Applicable(s), strategytest.Played(counted)...) {
+			if strategytest.Smallest(s, p) != nil {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	require.Equal(t, []string{"NoJobWithoutItem"}, broken(blind, strategytest.InProgress))
+	require.Equal(t, []string{"NoJobWithoutItem"}, broken(blind, strategytest.Waiting), "a Job that is starting has no item yet")
+	require.Equal(t, []string{"SettlesInOnePoll"}, broken(damped, strategytest.InProgress))
+	require.Equal(t, []string{"ServesEachItem"}, broken(strategy.Default{}, strategytest.Waiting))
+	require.Empty(t, broken(strategy.Default{}, strategytest.InProgress))
+	require.Empty(t, broken(strategy.Accurate{SubtractPending: true}, strategytest.Waiting))
+	require.Empty(t, broken(strategy.PendingAware{}, strategytest.InProgress))
 }

@@ -121,7 +121,7 @@ func duration(r testing.BenchmarkResult) string {
 // decisions has three metrics, the strategy accurate and a maximum of 100.
 func decisions() []comparison {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Max: 100}, Strategy: strategy.Accurate{}}
-	state := scaling.State{Jobs: &scaling.JobCounts{Running: 4, Pending: 1}}
+	state := scaling.Observation{Jobs: &scaling.JobCounts{Running: 4, Pending: 1}}
 	var entries []kedajob.ScalerMetrics
 	for i := range 3 {
 		n := float64(10 * (i + 1))
@@ -211,7 +211,7 @@ func owners(limit int, kept int32) (adapter.Target, *v1alpha1.ScaledJob) {
 	target := adapter.Target{
 		Owner:  adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "mail", Name: "orders", UID: ownerUID},
 		Job:    &batchv1.Job{Spec: batchv1.JobSpec{Template: template}},
-		Policy: policy, History: history.Limits{Succeeded: history.Keep(int(kept)), Failed: history.Keep(int(kept))},
+		Policy: policy, History: history.Policy{Succeeded: history.Keep(int64(kept)), Failed: history.Keep(int64(kept))},
 	}
 	return target, &v1alpha1.ScaledJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob"},

@@ -233,7 +233,7 @@ func testDrain(t *testing.T, client kubernetes.Interface) {
 
 func testHistory(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "finish")
-	f.target.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(1)}
+	f.target.History = history.Policy{Succeeded: history.Keep(2), Failed: history.Keep(1)}
 	f.apply(f.look(5))
 	f.target.Job.Spec.Template.Labels = map[string]string{"fails": "x"}
 	f.apply(f.look(8))

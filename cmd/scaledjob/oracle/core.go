@@ -135,7 +135,7 @@ type coreDecision struct {
 	Target      int64           `json:"target"`
 	Create      int64           `json:"create"`
 	Total       int64           `json:"total"`
-	Rule        scaling.Rule    `json:"rule"`
+	Rule        scaling.Reason  `json:"rule"`
 	Trace       string          `json:"trace"`
 }
 
@@ -144,7 +144,7 @@ func (l *line) coreDecide() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Rule, d.String()}, nil
+	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Reason, d.String()}, nil
 }
 
 func (l *line) decision() (scaling.Decision, error) {
@@ -153,7 +153,7 @@ func (l *line) decision() (scaling.Decision, error) {
 	if err := errors.Join(err, problem); err != nil {
 		return scaling.Decision{}, err
 	}
-	state := scaling.State{Metrics: metrics}
+	state := scaling.Observation{Metrics: metrics}
 	if !l.JobsUnknown {
 		state.Jobs = l.counts()
 	}
@@ -178,7 +178,7 @@ func (l *line) corePropose() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.State{Jobs: l.counts()}).Trace.Jobs
+	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.Observation{Jobs: l.counts()}).Trace.Jobs
 	load.Running, load.Pending, load.Stuck = jobs.Running, jobs.Pending, jobs.Stuck
 	load = load.Normalize()
 	return struct {
@@ -280,12 +280,12 @@ func (l *line) coreCount() (any, error) {
 
 func (l *line) coreHistory() (any, error) {
 	t := l.target()
-	t.History = history.DefaultLimits()
+	t.History = history.DefaultPolicy()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		t.History.Succeeded = history.Keep(int(*n))
+		t.History.Succeeded = history.Keep(int64(*n))
 	}
 	if n := l.FailedJobsHistoryLimit; n != nil {
-		t.History.Failed = history.Keep(int(*n))
+		t.History.Failed = history.Keep(int64(*n))
 	}
 	names, err := l.plan(t)
 	return deleted{ID: l.ID, Deleted: names}, err

@@ -54,7 +54,7 @@ func TestDocumentedJob(t *testing.T) {
 	want.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
 	want.Scheduling = jobs.WeightedRoundRobin
 	want.Scaling.Bounds.Max = 20
-	want.History = history.Limits{Succeeded: history.Keep(2), Failed: history.Keep(2)}
+	want.History = history.Policy{Succeeded: history.Keep(2), Failed: history.Keep(2)}
 	want.Rollout.TemplateOnly = true
 	want.Revision = c.Target.Revision
 	want.Seed = "/processor-job"
@@ -145,7 +145,7 @@ func TestEveryJobField(t *testing.T) {
 			Strategy: strategy.NewCustom(5, half), Paused: true,
 		},
 		FailoverOverMax: true,
-		History:         history.Limits{Succeeded: history.Keep(1), Failed: history.Keep(2)},
+		History:         history.Policy{Succeeded: history.Keep(1), Failed: history.Keep(2)},
 		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan, TemplateOnly: true},
 		Revision:        c.Target.Revision,
 		Seed:            "b/a",

@@ -14,7 +14,7 @@ func main() { fmt.Print(draw(decide())) }
 
 // decide returns the decision of the README.
 func decide() scaling.Decision {
-	return scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}}, scaling.State{
+	return scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}}, scaling.Observation{
 		Metrics: []scaling.Metric{{Name: "orders", Value: 47, Target: 5}},
 		Jobs:    &scaling.JobCounts{Running: 4, Pending: 1},
 	})

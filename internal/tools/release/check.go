@@ -149,7 +149,7 @@ IMPORTS
 
 func main() {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Max: 6}, Strategy: strategy.Default{}}
-	d := scaling.Decide(policy, scaling.State{Metrics: []scaling.Metric{{Value: 12, Target: 5}}, Jobs: &scaling.JobCounts{}})
+	d := scaling.Decide(policy, scaling.Observation{Metrics: []scaling.Metric{{Value: 12, Target: 5}}, Jobs: &scaling.JobCounts{}})
 	fmt.Println("create", d.Create)
 }
 `

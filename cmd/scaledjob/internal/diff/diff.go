@@ -69,7 +69,7 @@ func playerOf(e input.Release, m *input.ScaledJob, triggers []manifest.Trigger, 
 	config, err := m.Spec.Config(targets)
 	return func(c cell) (answer, fmt.Stringer) {
 		jobs := scaling.JobCounts{Running: c.Running, Pending: c.Pending}
-		d := scaling.Decide(config.Policy, scaling.State{Metrics: input.Metrics(triggers, c.Queue), Jobs: &jobs})
+		d := scaling.Decide(config.Policy, scaling.Observation{Metrics: input.Metrics(triggers, c.Queue), Jobs: &jobs})
 		return answer{Create: d.Create}, d
 	}, err
 }

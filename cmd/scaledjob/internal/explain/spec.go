@@ -34,7 +34,7 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 		inputs = input.Metrics(s.triggers, s.lengths)
 	}
 	if o == nil {
-		p.decided(scaling.Decide(config.Target.Policy, scaling.State{Metrics: inputs, Jobs: s.counts}), s)
+		p.decided(scaling.Decide(config.Target.Policy, scaling.Observation{Metrics: inputs, Jobs: s.counts}), s)
 		return nil
 	}
 	plan, err := planOf(o, config.Target, inputs)
@@ -48,7 +48,7 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 
 func (p *Poll) decided(d scaling.Decision, s *situation) {
 	if s.lengths != nil {
-		p.Create = &creation{Jobs: d.Create, Rule: string(d.Rule), Decision: d, Trace: d.String()}
+		p.Create = &creation{Jobs: d.Create, Rule: string(d.Reason), Decision: d, Trace: d.String()}
 	}
 }
 

@@ -116,7 +116,7 @@ func (p *Policy) strategy(problems *field.Errors) strategy.Strategy {
 }
 
 // place returns the policy for several clusters, in which the minimum is a floor.
-func (p *Policy) place(of scaling.Policy, limits history.Limits, problems *field.Errors) jobs.Policy {
+func (p *Policy) place(of scaling.Policy, limits history.Policy, problems *field.Errors) jobs.Policy {
 	in := p.Placement
 	if in == nil {
 		in = &placement{}

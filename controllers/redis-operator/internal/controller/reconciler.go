@@ -138,7 +138,7 @@ func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.P
 		o.created = int32(result.Created)
 		switch {
 		case ctx.Err() != nil: // the next leader creates the rest
-		case applied == nil && plan.Decision.Rule == scaling.RuleJobsUnknown:
+		case applied == nil && plan.Decision.Reason == scaling.ReasonJobsUnknown:
 			o.createFailed = errUnknown
 		default:
 			o.createFailed = adapter.WithoutOutdated(applied) // the next reconcile creates the rest

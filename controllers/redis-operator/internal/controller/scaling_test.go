@@ -19,7 +19,7 @@ func spec(threshold int64, least, most int32) *v1.ScaledJobSpec {
 // decide decides as a tracker does with the target.
 func decide(spec *v1.ScaledJobSpec, depth int64, jobs scaling.JobCounts) (all, create int32) {
 	target, _ := read(&v1.ScaledJob{Spec: *spec}) // without a template
-	d := scaling.Decide(target.Policy, scaling.State{Metrics: waiting(spec, depth), Jobs: &jobs})
+	d := scaling.Decide(target.Policy, scaling.Observation{Metrics: waiting(spec, depth), Jobs: &jobs})
 	return int32(d.Trace.Load.Target), int32(d.Create)
 }
 
