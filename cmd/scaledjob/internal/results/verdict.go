@@ -281,9 +281,6 @@ func (r *Findings) capacityLine(policy int) string {
 		return fmt.Sprintf("%s: how much load it sustains cannot be measured, because %s.", c.Policy, c.Reason)
 	}
 	load := r.units.text(c.Load.Arrivals, rate)
-	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
-		load += fmt.Sprintf(" (%s in the busiest %s)", r.units.number(c.Load.Peak, rate), report.Span(c.Load.PeakSeconds))
-	}
 	text := fmt.Sprintf("%s: %s arrive and keep %s Jobs busy", c.Policy, load, report.Short(c.Load.Busy))
 	if growth := r.growth(policy); growth != "" {
 		text += "; " + growth
