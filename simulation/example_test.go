@@ -85,14 +85,12 @@ func ExampleRun() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Summary)
+	of := r.Summary
+	fmt.Printf("%s: %d items, 95 %% wait at most %.0f s\n", of.Policy, of.Arrived, of.Wait.P95)
+	fmt.Printf("%d Jobs, at most %d at once, %d without an item", of.JobsCreated, of.PeakJobs, of.IdleJobs)
 	// Output:
-	// KEDA 2.18.3 accurate, max 12, every 10s
-	// items     346 arrived: 346 done, 0 queued, 0 in progress, 0 lost
-	// wait      p50 26.03s, p95 41.916s, p99 57.06s, max 62.31s
-	// queue     at most 11, on average 2.619; drained 69.611s after the last arrival
-	// Jobs      353 created, at most 12 at once, 6 without an item
-	// pods      21942.382s busy, 7660s idle
+	// KEDA 2.18.3 accurate, max 12, every 10s: 346 items, 95 % wait at most 42 s
+	// 353 Jobs, at most 12 at once, 6 without an item
 }
 
 // A strategy of one's own: half of the missing Jobs in each poll.

@@ -13,11 +13,7 @@ type Load struct {
 	// Arrivals is the mean over the time in which items arrive, and at least over a polling
 	// interval.
 	Arrivals float64 `json:"arrivals"`
-	// Peak is the highest mean over PeakSeconds. It equals Arrivals, and PeakSeconds is 0, if
-	// the rate of arrivals does not depend on the time.
-	Peak        float64 `json:"peak"`
-	PeakSeconds float64 `json:"peakSeconds"`
-	Service     float64 `json:"service"` // seconds of work for each item, without repetition after failures
+	Service  float64 `json:"service"` // seconds of work for each item, without repetition after failures
 	// Busy is the number of Jobs at work: Arrivals times Service (Little's law).
 	Busy float64 `json:"busy"`
 	// Max is the most Jobs that can run at the same time: the maximum of the policy, or the
@@ -35,10 +31,8 @@ func (s *Scenario) Load() Load {
 	l := Load{Max: s.maxJobs(), Random: s.random()}
 	l.Length, _ = s.times()
 	for i := range s.Queues {
-		rate, peak, window, service := s.loadOf(&s.Queues[i])
+		rate, service := s.loadOf(&s.Queues[i])
 		l.Arrivals += rate
-		l.Peak += peak
-		l.PeakSeconds = max(l.PeakSeconds, window)
 		l.Busy += rate * service
 		if a := &s.Queues[i].Arrivals; a.pattern == bursts {
 			l.Burst = max(l.Burst, a.rates[0].per)
@@ -62,21 +56,15 @@ func (s *Scenario) maxJobs() int64 {
 	return min(limit, capacity)
 }
 
-// loadOf returns the arrivals of a queue in items per second, on average and over the
-// busiest window of so many seconds, and the mean seconds of work for an item.
-func (s *Scenario) loadOf(q *Queue) (rate, peak, window, service float64) {
+// loadOf returns the arrivals of a queue in items per second, and the mean seconds of work for an item.
+func (s *Scenario) loadOf(q *Queue) (rate, service float64) {
 	service = q.Service.average()
 	arrivals, _ := s.times()
 	settings := s.settings()
 	length := max(arrivals, settings.interval())
 	if len(q.Trace) == 0 {
 		share := arrivals.seconds() / length.seconds()
-		rate = q.Arrivals.rate(0, max(1, arrivals)) * share
-		if q.Arrivals.pattern != daily {
-			return rate, rate, 0, service
-		}
-		peak, window = q.Arrivals.busiest(arrivals)
-		return rate, max(rate, peak), window, service
+		return q.Arrivals.rate(0, max(1, arrivals)) * share, service
 	}
 	items, work := 0.0, 0.0
 	for _, a := range q.Trace {
@@ -91,46 +79,9 @@ func (s *Scenario) loadOf(q *Queue) (rate, peak, window, service float64) {
 		work += n * each
 	}
 	if items == 0 {
-		return 0, 0, 0, service
+		return 0, service
 	}
-	rate = items / length.seconds()
-	peak, window = busiest(sorted(q.Trace), arrivals, settings.interval())
-	return rate, max(rate, peak), window, work / items
-}
-
-// busiest returns the highest rate of a trace over a twelfth of a day, or over 20 polls if
-// it is shorter than a day.
-func busiest(trace []Arrival, until, interval Duration) (peak, window float64) {
-	span := 20 * interval
-	if until >= 24*hour {
-		span = max(span, 2*hour)
-	}
-	if span >= until {
-		return 0, 0
-	}
-	first, sum := 0, 0.0
-	for i := range trace {
-		if trace[i].At >= until {
-			break
-		}
-		sum += float64(max(1, trace[i].Items))
-		for ; trace[first].At <= trace[i].At-span; first++ {
-			sum -= float64(max(1, trace[first].Items))
-		}
-		peak = max(peak, sum)
-	}
-	return peak / span.seconds(), span.seconds()
-}
-
-// busiest returns the highest rate over a twelfth of a day.
-func (a *Arrivals) busiest(until Duration) (peak, window float64) {
-	span := min(until, Duration(a.dayLength()/12))
-	for i := range 24 * 12 {
-		if from := Duration(a.dayLength() / 288 * float64(i)); i == 0 || from+span <= until {
-			peak = max(peak, a.rate(from, span))
-		}
-	}
-	return peak, span.seconds()
+	return items / length.seconds(), work / items
 }
 
 // rate returns the items per second on average, for a time from an instant on.

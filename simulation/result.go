@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -135,26 +134,6 @@ type ClusterTick struct {
 	Running int64 `json:"running"`
 	Pending int64 `json:"pending"`
 }
-
-// String returns the summary in aligned lines, without a newline at the end.
-func (s Summary) String() string {
-	drained := "not drained"
-	if s.DrainSeconds != nil {
-		drained = fmt.Sprintf("drained %gs after the last arrival", round(*s.DrainSeconds))
-	}
-	lines := []string{
-		s.Policy,
-		fmt.Sprintf("items     %d arrived: %d done, %d queued, %d in progress, %d lost", s.Arrived, s.Done, s.Queued, s.InProgress, s.Lost),
-		fmt.Sprintf("wait      p50 %gs, p95 %gs, p99 %gs, max %gs", round(s.Wait.P50), round(s.Wait.P95), round(s.Wait.P99), round(s.Wait.Max)),
-		fmt.Sprintf("queue     at most %d, on average %g; %s", s.PeakQueue, round(s.MeanQueue), drained),
-		fmt.Sprintf("Jobs      %d created, at most %d at once, %d without an item", s.JobsCreated, s.PeakJobs, s.IdleJobs),
-		fmt.Sprintf("pods      %gs busy, %gs idle", round(s.BusySeconds), round(s.IdleSeconds)),
-	}
-	return strings.Join(lines, "\n")
-}
-
-// round keeps three decimals.
-func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // percentiles returns the quantiles of sorted times at each percent.
 func percentiles(sorted []Duration) (quantiles []float64) {

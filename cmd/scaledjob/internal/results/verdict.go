@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (r *Findings) compare(a, b int) int {
 		return -1
 	}
 	for _, c := range deciding {
-		if d := r.Study.Difference(a, b, c.value); d.Word == study.Different {
+		if d := r.Study.Difference(a, b, c.value); r.matters(d, a, c) {
 			if d.Mean > 0 {
 				return 1
 			}
@@ -46,6 +47,14 @@ func (r *Findings) compare(a, b int) int {
 		}
 	}
 	return 0
+}
+
+// matters reports whether a difference to a policy decides: it is certain, and a difference of waits is at
+// least a tenth of the wait of 95 % of the items. Less is not worth the cost of more pods.
+func (r *Findings) matters(d study.Difference, policy int, c *column) bool {
+	p95 := r.Study.Estimate(policy, columnOf("p95").value).Mean
+	slight := c.quantity == wait && math.Abs(d.Mean) < p95/10
+	return d.Word == study.Different && !slight
 }
 
 // best returns the first policy than which no other is better.
@@ -101,7 +110,7 @@ func (r *Findings) shownWait(best int) (*column, string) {
 	p95, mean := columnOf("p95"), columnOf("mean")
 	differs := func(c *column) bool {
 		for i := range r.Study.Samples {
-			if r.Study.Difference(i, best, c.value).Word == study.Different {
+			if r.matters(r.Study.Difference(i, best, c.value), i, c) {
 				return true
 			}
 		}
@@ -272,9 +281,6 @@ func (r *Findings) capacityLine(policy int) string {
 		return fmt.Sprintf("%s: how much load it sustains cannot be measured, because %s.", c.Policy, c.Reason)
 	}
 	load := r.units.text(c.Load.Arrivals, rate)
-	if c.Load.PeakSeconds > 0 && c.Load.Peak > 1.01*c.Load.Arrivals {
-		load += fmt.Sprintf(" (%s in the busiest %s)", r.units.number(c.Load.Peak, rate), report.Span(c.Load.PeakSeconds))
-	}
 	text := fmt.Sprintf("%s: %s arrive and keep %s Jobs busy", c.Policy, load, report.Short(c.Load.Busy))
 	if growth := r.growth(policy); growth != "" {
 		text += "; " + growth

@@ -58,6 +58,11 @@ func TestDifferences(t *testing.T) {
 	require.Equal(t, "a and c are too close to call: 95 % of the items wait at most 11 s (b: 21 s, 10 items not done, c: 11 s).", r.answer(r.best()))
 	r = findingsOf(studyOf(map[string][]float64{"a": {20, 20}, "b": {10, 10}}))
 	require.Equal(t, "Use b: 95 % of the items wait at most 10 s (a: 20 s).", r.answer(r.best()))
+	r = findingsOf(studyOf(map[string][]float64{"a": {10.5, 10.5}, "b": {10, 10}}))
+	for i := range r.Study.Samples[1].Runs {
+		r.Study.Samples[1].Runs[i].BusySeconds = 60
+	}
+	require.Equal(t, "Use a: 95 % of the items wait at most 10 s (b: 10 s for 1 pod-min).", r.answer(r.best()), "half a second is not worth a pod")
 	r = findingsOf(studyOf(map[string][]float64{"a": {10, 10}, "b": {10, 10}}))
 	require.Equal(t, "a and b do the same: 95 % of the items wait at most 10 s (b: 10 s).", r.answer(r.best()))
 	r = findingsOf(studyOf(map[string][]float64{"a": {10}, "b": {20}}))
