@@ -157,7 +157,7 @@ func hostUnresolvable(j *job) {
 	if j.manifest.Namespace == "keda" { // where the operator usually runs
 		return
 	}
-	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
+	for kind, lists := range []map[string][]string{urls, addresses, hosts, connections} {
 		j.parameters(lists, func(i int, name string, v triggers.Value) {
 			if unescaped(v.Text) != "" {
 				return // of which the host is not known
@@ -166,7 +166,8 @@ func hostUnresolvable(j *job) {
 				host := hostIn(strings.TrimSpace(item))
 				word := v.Key != name && !strings.ContainsAny(v.Text, ":/=@,")                            // a stand-in for the value of a variable
 				variable := name == "host" && j.spec.Triggers[i].Type == "rabbitmq" && hostIsName(v.Text) // of which host-not-a-url is
-				if word || variable || !localName.MatchString(host) {
+				noURL := kind == 0 && !strings.Contains(item, "://")                                      // of which trigger-url-invalid is
+				if word || variable || noURL || !localName.MatchString(host) {
 					continue
 				}
 				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))

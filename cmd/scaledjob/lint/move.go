@@ -99,12 +99,12 @@ func (r *reader) belongs(parent tree.Path, key string) string {
 	if value == nil {
 		return ""
 	}
-	homes := r.homes(key, value)
-	homes = slices.DeleteFunc(homes, func(h home) bool { return slices.Equal(h.path, parent.Step(key)) }) // which another release reads
-	if len(homes) == 0 && value.Kind == yaml.ScalarNode {                                                 // quotes that the other place does not need
+	readBySomeRelease := func(h home) bool { return slices.Equal(h.path, parent.Step(key)) }
+	homes := slices.DeleteFunc(r.homes(key, value), readBySomeRelease)
+	if len(homes) == 0 && value.Kind == yaml.ScalarNode { // quotes that the other place does not need
 		plain := *value
 		plain.Style = 0
-		homes = r.homes(key, &plain)
+		homes = slices.DeleteFunc(r.homes(key, &plain), readBySomeRelease)
 	}
 	free := slices.DeleteFunc(slices.Clone(homes), func(h home) bool { return h.taken })
 	if len(free) == 0 && len(homes) > 0 {

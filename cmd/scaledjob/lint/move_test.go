@@ -96,6 +96,12 @@ func TestOneFinding(t *testing.T) {
 	env := "            env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: a}}}, {name: B, valueFrom: {secretKeyRef: {name: s, key: b}}}]\n            image:"
 	r := checkText(strings.Replace(minimal, "            image:", env, 1))
 	require.Len(t, fixesOf(r, "missing-secret"), 1)
+	for metadata, noted := range map[string]bool{
+		`{type: rabbitmq, metadata: {host: "amqp://u:p@a.b/", queueName: q, mode: QueueLength, value: "5"}, authenticationRef: {name: a}}`:                             false,
+		`{type: aws-sqs-queue, metadata: {queueURL: "https://sqs.eu-west-1.amazonaws.com/1/q", queueLength: "1", awsRegion: eu-west-1}, authenticationRef: {name: a}}`: true,
+	} {
+		require.Equal(t, noted, has(checkText(withTrigger("", metadata)), "missing-authentication"), metadata)
+	}
 	moved := checkText(withTrigger("", `{type: rabbitmq, queueName: q, metadata: {host: "amqp://a.b", mode: QueueLength, value: "5"}}`))
 	require.False(t, has(moved, "trigger-parameter-missing"))
 	require.True(t, has(moved, "unknown-field"))

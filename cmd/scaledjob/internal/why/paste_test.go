@@ -71,3 +71,18 @@ func TestNoDemand(t *testing.T) {
 		require.NotContains(t, a.Answer, "maxReplicaCount")
 	}
 }
+
+// TestReleaseRange has lines of several releases, of which some write no line about a failed trigger.
+func TestReleaseRange(t *testing.T) {
+	text := strings.Join(pollLines(0, "orders", 1, 0, 0)[:2], "\n") + "\n" + strings.Join(pollLines(30, "orders", 1, 0, 0)[:2], "\n") + "\n" + strings.Join(pollLines(60, "orders", 1, 0, 0)[:2], "\n")
+	r := Explain(Read(text), Question{})
+	require.Contains(t, r.Release, " to ")
+	known := Explain(Read(text), Question{Release: "2.21"}).Subjects[0]
+	var last *Cause
+	for _, g := range known.Groups {
+		if g.Cause != nil {
+			last = g.Cause
+		}
+	}
+	require.Equal(t, &known.Causes[0], last, "the timeline and the answer")
+}

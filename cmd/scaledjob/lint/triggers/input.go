@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -93,12 +94,16 @@ func (in Input) lookup(place rune, name string) (v Value) {
 var Placeholder = regexp.MustCompile(`\$\{\w+\b[^}]*\}|\{\{[^{}]*\}\}|\x{E000}{2}[^\x{E000}\x{E001}]*\x{E001}{2}|(?:^|[^$\\\w(])\$[A-Z_][A-Z0-9_]+\b|__[A-Z][A-Za-z0-9_-]*__|` +
 	`<[A-Za-z][\w .-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#`)
 
-// HasCredential reports whether the metadata gives a parameter that may come from a TriggerAuthentication too.
+// credentialName matches the parameters that let a scaler in.
+var credentialName = regexp.MustCompile(`(?i)passw|secret|token|key$|connection|credential|^host$`)
+
+// HasCredential reports whether the metadata gives a credential that may come from a TriggerAuthentication too.
 func HasCredential(kind, release string, in Input) bool {
 	d, _ := Lookup(kind, release)
 	in.Authentication = nil
 	for _, p := range d.Parameters {
-		if strings.Contains(p.From, "a") && in.find(p).State != Absent {
+		secret := slices.ContainsFunc(p.Names, credentialName.MatchString)
+		if secret && strings.Contains(p.From, "a") && in.find(p).State != Absent {
 			return true
 		}
 	}

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestStates names what keeps Jobs from working, which Jobs, and who may have set it.
+func TestStates(t *testing.T) {
+	yes, manager, now := true, "example.com/other", metav1.Now()
+	job := func(name string, change func(*batchv1.Job)) batchv1.Job {
+		j := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		change(&j)
+		return j
+	}
+	o := Owned{Dump: Dump{Jobs: []batchv1.Job{
+		job("a", func(j *batchv1.Job) { j.Spec.Suspend, j.Labels = &yes, map[string]string{queueLabel: "q"} }),
+		job("b", func(j *batchv1.Job) { j.DeletionTimestamp, j.Finalizers = &now, []string{"example.com/hold"} }),
+		job("c", func(j *batchv1.Job) { j.Spec.ManagedBy = &manager }),
+		job("d", func(*batchv1.Job) {}),
+		job("e", func(j *batchv1.Job) {
+			j.Spec.Suspend = &yes
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}),
+		job("works", func(*batchv1.Job) {}),
+	}, Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job-name": "d"}}, Status: corev1.PodStatus{
+		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}}}}
+	var texts []string
+	for _, s := range o.States() {
+		texts = append(texts, s.Text)
+	}
+	require.Equal(t, []string{
+		"1 Job is suspended (a): Kueue has suspended them until its queue admits them. KEDA counts them as running, and no deadline runs",
+		"1 Job is being deleted (b), held by example.com/hold: KEDA counts them until they are gone",
+		"1 Job is managed by another controller, example.com/other (c): Kubernetes starts no pods for them",
+		"1 Job is unable to start a container (d ImagePullBackOff): KEDA counts them as running",
+	}, texts)
+}
