@@ -58,8 +58,8 @@ func TestProperties(t *testing.T) {
 		{keda.ScalingStrategy{Strategy: "default"}, nil},
 		{keda.ScalingStrategy{Strategy: "accurate"}, brokenByAccurate()},
 		{keda.ScalingStrategy{Strategy: "eager"}, brokenByEager()},
-		{halves, []strategytest.Property{strategytest.WithinHeadroom, strategytest.Converges, fillsHeadroom}},
-		{more, []strategytest.Property{strategytest.EmptyQueueCreatesNothing, strategytest.WithinHeadroom, strategytest.Converges}},
+		{halves, []strategytest.Property{strategytest.WithinHeadroom, strategytest.SettlesInOnePoll, fillsHeadroom}},
+		{more, []strategytest.Property{strategytest.EmptyQueueCreatesNothing, strategytest.WithinHeadroom, strategytest.SettlesInOnePoll}},
 	} {
 		j := &keda.ScaledJob{Spec: keda.Spec{ScalingStrategy: tt.spec}}
 		operator := operatorStrategy{executor.NewScalingStrategy(logr.Discard(), operatorOf(j))}
@@ -81,14 +81,14 @@ func brokenByAccurate() []strategytest.Property {
 	if profile.Rule("accurate").Since == "2.19" {
 		return nil
 	}
-	return []strategytest.Property{strategytest.MonotoneInRunning, strategytest.MonotoneInMax, strategytest.Converges}
+	return []strategytest.Property{strategytest.MonotoneInRunning, strategytest.MonotoneInMax, strategytest.SettlesInOnePoll}
 }
 
 func brokenByEager() []strategytest.Property {
 	if profile.Supports(keda.EagerStrategy) != nil {
 		return nil // its name selects default
 	}
-	return []strategytest.Property{strategytest.Converges, fillsHeadroom}
+	return []strategytest.Property{strategytest.SettlesInOnePoll, fillsHeadroom}
 }
 
 func names(of []strategytest.Property) []string {
