@@ -29,13 +29,16 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test oldest check race fuzz examples bench conformance conformance-all newest e2e e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
+.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all newest e2e e2e-all e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
-ci: test oldest check race fuzz examples bench conformance e2e release-check compare licenses image-check
+# What .ci/run runs. What takes longer is in weekly.
+ci: test check modules conformance e2e release-check image-check
+
+weekly: oldest race bench e2e-all soak licenses compare
 
 test:
-	go test ./... ./adapter/...
+	go test ./...
 
 # The library with the oldest versions of its requirements: the workspace selects the newest.
 oldest:
@@ -67,10 +70,10 @@ fuzz:
 	grep -q '^    context deadline exceeded$$' fuzz.out && ! grep -q 'Failing input' fuzz.out || exit 1; }; \
 	tail -n 1 fuzz.out; done; done; rm -f fuzz.out
 
-# The quickstart, and the tests of the modules that make test does not run.
-examples:
+# The quickstart, and the tests of all other modules that need no control plane.
+modules:
 	go run ./examples/quickstart
-	go test -count=1 -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out . ./adapter,$(PURE))) | grep -v /e2e$$)
+	go test -count=1 -timeout 30m $$(go list $(patsubst %,%/...,$(filter-out .,$(PURE))) | grep -v /e2e$$)
 
 bench:
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGED)
@@ -91,14 +94,20 @@ conformance-all: conformance
 newest:
 	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
+# The tests on a real control plane that CI has time for. make e2e-all runs all of them, each week.
+QUICK = TestQUICK
+e2e:
+	$(MAKE) e2e-all RUN='^($(QUICK))$$$$'
+
 # A test that fails runs a second time; the last lines name it. Tests on a control plane compete with it
 # for processors: a flaky one must neither lose a run of hours nor be hidden. A program that died has
 # tests that never ran, and fails.
-e2e:
+RUN ?= .
+e2e-all:
 	GOBIN=$(CURDIR) go install gotest.tools/gotestsum@v1.13.0 && mv gotestsum retry.out
 	@set -e; again() { rm -f again.out; r=0; \
 	$(CURDIR)/retry.out --format standard-verbose --jsonfile=events.out --rerun-fails=1 --rerun-fails-run-root-test \
-	--rerun-fails-report=again.out --packages="$$1" -- -count=1 $$2 || r=$$?; cat again.out 2>/dev/null || true; \
+	--rerun-fails-report=again.out --packages="$$1" -- -count=1 -run '$(RUN)' $$2 || r=$$?; cat again.out 2>/dev/null || true; \
 	! grep -E '"Output":"(fatal error: |signal: |\*\*\* Test killed)' events.out || r=1; rm -f again.out events.out; test $$r = 0; }; \
 	for m in $(call with,cluster); do (cd $$m; again ./... '-timeout 40m'); done; \
 	for m in $(PURE); do cd $$m; p=$$(go list ./... | grep /e2e$$ || true); \

@@ -9,8 +9,7 @@
 //
 // [Decide] takes a [Policy], which is configuration, and an [Observation] of a poll. It returns a
 // [Decision] with a [Trace] of each stage. [Policy.Validate] and [Metric.Validate] return the
-// problems of each; call them when configuration is loaded. Package scalingtest has properties
-// for other implementations.
+// problems of each; call them when configuration is loaded.
 //
 // R, P and S are the running, pending and stuck Jobs, T the Jobs that the queue asks for,
 // and M the most Jobs that the queue may have, as in package strategy. Jobs in flight are

@@ -89,7 +89,7 @@
 //
 // A cluster that has not been reached since the start may have Jobs. It counts with its
 // numbers in the Checkpoint, or with 0. Until the grace period after Since ends, or the
-// cluster has a hard taint, no member gets a Job: Scaling.Reason is RuleJobsUnknown. After
+// cluster has a hard taint, no member gets a Job: Scaling.Reason is ReasonJobsUnknown. After
 // that the other members get Jobs.
 //
 // R + terminating + create never exceeds the maximum unless R + terminating did. With

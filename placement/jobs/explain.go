@@ -68,7 +68,7 @@ func (d Decision) String() string {
 		all.Stuck, all.Terminating = plus(all.Stuck, c.Stuck), plus(all.Terminating, c.Terminating)
 	}
 	fmt.Fprintf(&b, "create %d (%s): target %d, %d running, %d pending, %d stuck, %d terminating",
-		d.Scaling.Create, d.Scaling.Reason, d.Target, all.Running, all.Pending, all.Stuck, all.Terminating)
+		d.Scaling.Create, d.Scaling.Reason.Text(), d.Target, all.Running, all.Pending, all.Stuck, all.Terminating)
 	if d.Unplaced > 0 {
 		fmt.Fprintf(&b, "\n%d unplaced", d.Unplaced)
 	}
