@@ -150,7 +150,7 @@ func (j *job) classify(before job, pods []*pods.Pod, podsKnown bool, conditions 
 		took = took || p.Took(conditions)
 	}
 	// A pod that the cache does not show may have started.
-	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || podsKnown && int32(len(pods)) >= j.pods)
+	j.NeverStarted = !j.ran && j.Finished.IsZero() && (j.fresh || (podsKnown && int32(len(pods)) >= j.pods))
 	j.deleted, j.pruned = before.deleted, before.pruned
 	j.Deleting = j.marked || j.deleted
 	switch j.Phase = j.end; {

@@ -100,7 +100,7 @@ func (t *Tracker) jobShown(j *job) {
 func (t *Tracker) jobGone(j *job) {
 	o := j.owner
 	t.tally(j, -1)
-	if delete(t.jobs, j.UID); j.group() > 0 || j.ended() && j.pruned {
+	if delete(t.jobs, j.UID); j.group() > 0 || (j.ended() && j.pruned) {
 		t.touch(o)
 	}
 	last := o.jobs[len(o.jobs)-1]
@@ -127,7 +127,7 @@ func (t *Tracker) place(j, before *job) {
 	if before != nil {
 		group = before.group()
 	}
-	if group != j.group() || before != nil && j.ended() && j.pruned && j.marked && !before.marked {
+	if group != j.group() || (before != nil && j.ended() && j.pruned && j.marked && !before.marked) {
 		t.touch(o)
 	}
 	switch {

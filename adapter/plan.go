@@ -72,7 +72,7 @@ func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan
 			}
 		}
 	}
-	if o.target.History != (history.Policy{}) && (o.ended || !o.expiry.IsZero() && !now.Before(o.expiry)) {
+	if o.target.History != (history.Policy{}) && (o.ended || (!o.expiry.IsZero() && !now.Before(o.expiry))) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	state.Jobs = &counts

@@ -149,7 +149,7 @@ func (d *Decision) read(p *Policy, o *Observation) bool {
 		}
 		largest, any = max(largest, n), true
 	}
-	if !any || unreadable > 0 && largest < d.Current {
+	if !any || (unreadable > 0 && largest < d.Current) {
 		return false
 	}
 	d.Metrics, d.Recommended = max(0, largest), true
@@ -294,7 +294,7 @@ const (
 
 // allowed returns the count up or down to which the policies allow a change.
 func (r Rules) allowed(d *Decision, s *State, exact bool, dir direction) int32 {
-	if r.Select == Disabled || len(r.Policies) == 0 && !exact {
+	if r.Select == Disabled || (len(r.Policies) == 0 && !exact) {
 		return d.Current
 	}
 	// The policy that allows the largest change has the largest result upwards.

@@ -169,7 +169,7 @@ func (r *reader) count(n float64, wraps bool) int32 {
 	switch {
 	case n >= math.MinInt32 && n <= math.MaxInt32:
 		return int32(n)
-	case r.p.Exact && wraps || !(n > 0):
+	case (r.p.Exact && wraps) || !(n > 0):
 		return math.MinInt32
 	}
 	return math.MaxInt32
@@ -241,11 +241,11 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 	if !ok {
 		return 0, "no sample belongs to a pod with a request"
 	}
-	if r.t.within(again) || ratio < 1 && again > 1 || ratio > 1 && again < 1 {
+	if r.t.within(again) || (ratio < 1 && again > 1) || (ratio > 1 && again < 1) {
 		return r.current, ""
 	}
 	n := r.count(math.Ceil(again*float64(p.samples)), true)
-	if again < 1 && n > r.current || again > 1 && n < r.current {
+	if (again < 1 && n > r.current) || (again > 1 && n < r.current) {
 		return r.current, ""
 	}
 	return n, ""
@@ -255,7 +255,7 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 func (r *reader) pool(m *Metric, utilization bool) (p pool, ok bool) {
 	for i := range r.o.Pods {
 		s := sample(m, i)
-		if !r.p.Exact && (s.Known && s.Value < 0 || s.Request < 0) {
+		if !r.p.Exact && ((s.Known && s.Value < 0) || s.Request < 0) {
 			return p, false
 		}
 		switch r.class(m, &r.o.Pods[i], s) {

@@ -169,7 +169,7 @@ func (e *edits) Update(ctx context.Context, u event.UpdateEvent, queue workqueue
 func edited(before, after metav1.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() || before.GetUID() != after.GetUID() ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-		after.GetGeneration() == 0 && before.GetResourceVersion() != after.GetResourceVersion()
+		(after.GetGeneration() == 0 && before.GetResourceVersion() != after.GetResourceVersion())
 }
 
 // Delete stops a plan of the deleted owner.

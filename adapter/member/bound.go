@@ -227,7 +227,7 @@ func (b *bound) check() error {
 	for _, s := range b.in {
 		read += s.read
 	}
-	if b.total <= most && (read/foreign <= most || b.kind == pods && read <= allPods) {
+	if b.total <= most && (read/foreign <= most || (b.kind == pods && read <= allPods)) {
 		return nil
 	}
 	err := fmt.Errorf("the member has more than %d %s of this hub; if it should, raise maxJobs of its registration", most, b.kind)
@@ -307,7 +307,7 @@ func (b *bound) takes(namespace string, e *watch.Event) bool {
 	if ok && e.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		b.complete(namespace)
 	}
-	if !ok || e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted {
+	if !ok || (e.Type != watch.Added && e.Type != watch.Modified && e.Type != watch.Deleted) {
 		return true
 	}
 	if !b.cluster.ours(object) {

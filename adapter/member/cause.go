@@ -165,7 +165,7 @@ func short(text string) string {
 		text = strings.ToValidUTF8(text[:120], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
 			return -1
 		}
 		return r

@@ -163,7 +163,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 		if one && ctx.Err() == nil && err != nil && c.health.refuse(what, namespace, err) {
 			return err
 		}
-		if ctx.Err() == nil && (err == nil || failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)) {
+		if ctx.Err() == nil && (err == nil || (failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err))) {
 			c.health.note(what, sent, err)
 			if err != nil {
 				c.soon()

@@ -19,7 +19,7 @@ func (l line[T]) Len() int { return len(l) }
 
 func (l line[T]) Less(i, j int) bool {
 	a, b := l[i].at(), l[j].at()
-	return a.inFlight < b.inFlight || a.inFlight == b.inFlight && a.turn < b.turn
+	return a.inFlight < b.inFlight || (a.inFlight == b.inFlight && a.turn < b.turn)
 }
 
 func (l line[T]) Swap(i, j int) {

@@ -153,8 +153,8 @@ func (c *controller) tellCondition(s *scheduledJob, was *metav1.Condition, is me
 	}
 	told := []string{reasonInvalid, string(schedule.Blocked)}
 	switch {
-	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue):
-	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || was.Message != is.Message && is.Type == conditionReady):
+	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || (slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue)):
+	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || (was.Message != is.Message && is.Type == conditionReady)):
 		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
 	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
 		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")

@@ -165,7 +165,7 @@ func (f *fleet) taint(c *Checkpoint) {
 func (f *fleet) escalate(m *member, stuck bool) taint.Set {
 	durations := taint.Durations{Soft: f.Failover.SoftTaint, Hard: f.Failover.HardTaint}
 	m.own = m.before.Taint.At(f.Now)
-	if m.Failures.Call || m.Failures.Create && f.Scheduling != PriorityFailover {
+	if m.Failures.Call || (m.Failures.Create && f.Scheduling != PriorityFailover) {
 		m.own = m.own.Fail(durations, f.Now)
 	}
 	if !stuck || !m.listed {

@@ -54,7 +54,7 @@ func (f *fleet) history() (chosen []int32) {
 	var at []int32
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if !j.finished() || j.Phase == Succeeded && f.chains[j.chain].surplus {
+		if !j.finished() || (j.Phase == Succeeded && f.chains[j.chain].surplus) {
 			continue
 		}
 		outcome := history.Failed

@@ -91,7 +91,7 @@ func newFleet(p *Policy, s *Observation) *fleet {
 		m := all[name]
 		m.Member.Name, m.before = name, s.Checkpoint.clusters[name].sane()
 		f.lose(&m)
-		if m.listed || len(m.Cluster.Jobs) > 0 || m.Reach == NeverReached && m.before.total() > 0 {
+		if m.listed || len(m.Cluster.Jobs) > 0 || (m.Reach == NeverReached && m.before.total() > 0) {
 			f.members = append(f.members, m)
 		}
 	}

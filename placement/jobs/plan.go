@@ -104,7 +104,7 @@ func (o overMax) String() string { return strategy.PendingAware{}.String() + ", 
 func (f *fleet) waits() bool {
 	for i := range f.members {
 		m := &f.members[i]
-		if m.reason != ReasonNeverReached && (m.reason != ReasonUnconfirmed || m.Reach != NeverReached) || m.Taint.At(f.Now).Level == taint.Hard {
+		if (m.reason != ReasonNeverReached && (m.reason != ReasonUnconfirmed || m.Reach != NeverReached)) || m.Taint.At(f.Now).Level == taint.Hard {
 			continue
 		}
 		if excluded, _ := elapsed(m.Since, f.Failover.GracePeriod, f.Now); m.Since.IsZero() || !excluded {

@@ -118,7 +118,7 @@ func (j *Job) live() bool { return !j.Deleting && j.Phase < Succeeded }
 
 // started reports whether a pod of the Job has started.
 func (j *Job) started() bool {
-	return j.Phase == Running || j.Phase == Succeeded || j.Phase == Failed && !j.NeverStarted
+	return j.Phase == Running || j.Phase == Succeeded || (j.Phase == Failed && !j.NeverStarted)
 }
 
 // stuck reports whether the Job has been pending for the grace period. If it has not, next is
@@ -127,7 +127,7 @@ func (j *Job) started() bool {
 // begins when that counts against it.
 func (f *fleet) stuck(j *job) (stuck bool, next time.Time) {
 	since, m := j.PendingSince, &f.members[j.member]
-	if j.Phase != Pending || j.Deleting || since.IsZero() || m.Reach != Reachable && m.Since.IsZero() {
+	if j.Phase != Pending || j.Deleting || since.IsZero() || (m.Reach != Reachable && m.Since.IsZero()) {
 		return false, time.Time{}
 	}
 	if m.Reach != Reachable && m.Since.After(since) {

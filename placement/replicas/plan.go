@@ -198,7 +198,7 @@ func (m *member) probe() int64 {
 
 // done reports whether a former member has nothing left to give up.
 func (m *member) done() bool {
-	return m.usable && m.Current == 0 || m.cluster.problem() == ReasonWorkloadMissing
+	return (m.usable && m.Current == 0) || m.cluster.problem() == ReasonWorkloadMissing
 }
 
 // checkpoint returns the checkpoint for the next plan.
@@ -230,7 +230,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 	for i := range f.members {
 		m := &f.members[i]
 		some = some || !m.Excluded
-		free = free || !m.Excluded && !m.stalled()
+		free = free || (!m.Excluded && !m.stalled())
 		later = later || m.later()
 	}
 	parties := make([]apportion.Party, len(f.members))

@@ -96,7 +96,7 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 // check returns an error if the version is unknown. A checkpoint without members may
 // have none.
 func (c *Checkpoint) check() error {
-	if c.Version == checkpointVersion || c.Version == 0 && len(c.Members) == 0 {
+	if c.Version == checkpointVersion || (c.Version == 0 && len(c.Members) == 0) {
 		return nil
 	}
 	return &field.Error{Path: "version", Found: strconv.Itoa(c.Version), Fix: fmt.Sprintf(

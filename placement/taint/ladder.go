@@ -30,7 +30,7 @@ func DefaultDurations() Durations { return Durations{Soft: 3 * time.Minute, Hard
 
 // At is the state at that time: none if it has ended.
 func (s Taint) At(now time.Time) Taint {
-	if s.Level != Soft && s.Level != Hard || !now.Before(s.Until) {
+	if (s.Level != Soft && s.Level != Hard) || !now.Before(s.Until) {
 		return Taint{}
 	}
 	return s

@@ -71,7 +71,7 @@ func (r *Reconciler) Reconciler() reconcile.Reconciler {
 // collector deletes its Jobs.
 func (r *Reconciler) Get(ctx context.Context, name client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	err := r.Client.Get(ctx, name, o, options...)
-	if apierrors.IsNotFound(err) || err == nil && o.GetDeletionTimestamp() != nil {
+	if apierrors.IsNotFound(err) || (err == nil && o.GetDeletionTimestamp() != nil) {
 		r.Metrics.Forget(name)
 	}
 	return err
