@@ -139,17 +139,17 @@ func (p *Policy) leavesZero(s *State, fromZero bool) bool {
 func (d *Decision) read(p *Policy, o *Observation) bool {
 	r := reader{o: o, t: p.tolerances(), p: p, current: d.Current}
 	d.Proposals = make([]Proposal, len(o.Metrics))
-	unreadable, largest, any := 0, int32(math.MinInt32), false
+	unreadable, largest, readable := 0, int32(math.MinInt32), false
 	for i := range o.Metrics {
-		n, why := r.propose(&o.Metrics[i])
-		d.Proposals[i] = Proposal{o.Metrics[i].Name, n, why}
-		if why != "" {
+		n, reason := r.propose(&o.Metrics[i])
+		d.Proposals[i] = Proposal{o.Metrics[i].Name, n, reason}
+		if reason != "" {
 			unreadable++
 			continue
 		}
-		largest, any = max(largest, n), true
+		largest, readable = max(largest, n), true
 	}
-	if !any || (unreadable > 0 && largest < d.Current) {
+	if !readable || (unreadable > 0 && largest < d.Current) {
 		return false
 	}
 	d.Metrics, d.Recommended = max(0, largest), true
@@ -196,8 +196,8 @@ func (d *Decision) stabilize(p *Policy, s *State) {
 }
 
 // check sets NextCheck to the instant at which a record ends to count, if it is earlier.
-func (d *Decision) check(at time.Time, period time.Duration) {
-	if next := at.Add(period); next.After(d.At) && (d.NextCheck.IsZero() || next.Before(d.NextCheck)) {
+func (d *Decision) check(now time.Time, period time.Duration) {
+	if next := now.Add(period); next.After(d.At) && (d.NextCheck.IsZero() || next.Before(d.NextCheck)) {
 		d.NextCheck = next
 	}
 }

@@ -152,9 +152,9 @@ type Policy struct {
 // DefaultPolicy returns the policy of a HorizontalPodAutoscaler without optional fields,
 // as a controller of Kubernetes 1.37 with its default flags decides: at least 1 replica,
 // tolerance 0.1, a window of 5 minutes, and no behavior.
-func DefaultPolicy(most int32) Policy {
+func DefaultPolicy(limit int32) Policy {
 	return Policy{
-		Min: 1, Max: most, Tolerance: 0.1, DownWindow: 5 * time.Minute,
+		Min: 1, Max: limit, Tolerance: 0.1, DownWindow: 5 * time.Minute,
 		CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ScaledToZero: true,
 	}
 }
@@ -250,18 +250,18 @@ func (r Rules) validate(e *field.Errors, path string) {
 		path+".Select", r.Select, "Max, Min or Disabled")
 	e.Check(len(r.Policies) > 0, path+".Policies", nil, "at least one policy")
 	for i, l := range r.Policies {
-		at := fmt.Sprintf("%s.Policies[%d]", path, i)
-		e.Check(l.Type == Pods || l.Type == Percent, at+".Type", l.Type, "Pods or Percent")
-		e.AtLeast(at+".Value", int64(l.Value), 1)
-		e.Check(l.Period > 0 && l.Period <= 30*time.Minute, at+".Period", l.Period, "more than 0 and at most 30m")
+		location := fmt.Sprintf("%s.Policies[%d]", path, i)
+		e.Check(l.Type == Pods || l.Type == Percent, location+".Type", l.Type, "Pods or Percent")
+		e.AtLeast(location+".Value", int64(l.Value), 1)
+		e.Check(l.Period > 0 && l.Period <= 30*time.Minute, location+".Period", l.Period, "more than 0 and at most 30m")
 	}
 	tolerance(e, path+".Tolerance", r.Tolerance)
 }
 
 // normalize returns the bounds that count. ok is false if the policy allows no replica.
-func (p *Policy) normalize() (least, most int32, ok bool) {
-	most = max(0, p.Max)
-	return min(max(0, p.Min), most), most, p.Max > 0
+func (p *Policy) normalize() (low, high int32, ok bool) {
+	high = max(0, p.Max)
+	return min(max(0, p.Min), high), high, p.Max > 0
 }
 
 // tolerances returns the tolerances of the two directions.

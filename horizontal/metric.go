@@ -94,7 +94,7 @@ type reader struct {
 }
 
 // propose returns the replicas that a metric asks for, or why it is unreadable.
-func (r *reader) propose(m *Metric) (replicas int32, why string) {
+func (r *reader) propose(m *Metric) (replicas int32, reason string) {
 	switch {
 	case m.Unreadable != "":
 		return 0, m.Unreadable
@@ -237,15 +237,15 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 		return r.count(math.Ceil(ratio*float64(p.ready)), true), ""
 	}
 	r.fill(&p, m, utilization, ratio, up)
-	again, ok := r.ratio(m, p, utilization)
+	adjusted, ok := r.ratio(m, p, utilization)
 	if !ok {
 		return 0, "no sample belongs to a pod with a request"
 	}
-	if r.t.within(again) || (ratio < 1 && again > 1) || (ratio > 1 && again < 1) {
+	if r.t.within(adjusted) || (ratio < 1 && adjusted > 1) || (ratio > 1 && adjusted < 1) {
 		return r.current, ""
 	}
-	n := r.count(math.Ceil(again*float64(p.samples)), true)
-	if (again < 1 && n > r.current) || (again > 1 && n < r.current) {
+	n := r.count(math.Ceil(adjusted*float64(p.samples)), true)
+	if (adjusted < 1 && n > r.current) || (adjusted > 1 && n < r.current) {
 		return r.current, ""
 	}
 	return n, ""

@@ -75,13 +75,13 @@ func (p *Policy) longestWindow() time.Duration {
 // smaller, or all are larger: no window can see the others. Of several in 1/64 of the
 // window it keeps the most extreme, with the time of the last.
 func (s *State) merge(newest Recommendation, window time.Duration) {
-	all, width := s.Recommendations, int64(window/mergedPer)
+	recommendations, width := s.Recommendations, int64(window/mergedPer)
 	oldest := newest.At.Add(-window)
 	high, low := newest.Replicas, newest.Replicas
-	highest, lowest := -1, -1 // indexes of the last kept entries
-	at := len(all)            // all[at:] is kept
-	for i := len(all) - 1; i >= 0; i-- {
-		r := all[i]
+	highest, lowest := -1, -1     // indexes of the last kept entries
+	first := len(recommendations) // all[at:] is kept
+	for i := len(recommendations) - 1; i >= 0; i-- {
+		r := recommendations[i]
 		if r.At.Before(oldest) {
 			continue
 		}
@@ -97,14 +97,14 @@ func (s *State) merge(newest Recommendation, window time.Duration) {
 		default:
 			continue
 		}
-		if j := *extreme; j >= 0 && sameSlot(all[j].At, r.At, width) {
-			all[j].Replicas = r.Replicas
+		if j := *extreme; j >= 0 && sameSlot(recommendations[j].At, r.At, width) {
+			recommendations[j].Replicas = r.Replicas
 			continue
 		}
-		at--
-		all[at], *extreme = r, at
+		first--
+		recommendations[first], *extreme = r, first
 	}
-	s.Recommendations = append(append(all[:0], all[at:]...), newest)
+	s.Recommendations = append(append(recommendations[:0], recommendations[first:]...), newest)
 }
 
 func sameSlot(a, b time.Time, width int64) bool {

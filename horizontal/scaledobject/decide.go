@@ -123,9 +123,9 @@ func (d *Decision) lower(p *Policy, s *State) bool {
 }
 
 // check sets NextCheck if the instant is earlier.
-func (d *Decision) check(at time.Time) {
-	if !at.IsZero() && (d.NextCheck.IsZero() || at.Before(d.NextCheck)) {
-		d.NextCheck = at
+func (d *Decision) check(now time.Time) {
+	if !now.IsZero() && (d.NextCheck.IsZero() || now.Before(d.NextCheck)) {
+		d.NextCheck = now
 	}
 }
 
@@ -281,7 +281,7 @@ func (r *reader) combine(values map[string]*float64) horizontal.Metric {
 	return m
 }
 
-func (r *reader) formula(values map[string]*float64) (milliValue []int64, why string) {
+func (r *reader) formula(values map[string]*float64) (milliValue []int64, reason string) {
 	if r.p.Modifiers.Formula == nil {
 		return nil, "there is no formula"
 	}
