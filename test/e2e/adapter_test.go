@@ -254,8 +254,9 @@ func testHistory(t *testing.T, client kubernetes.Interface) {
 // A Job that was created under the name of one to delete stays.
 func testReplaced(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "pending-replaced")
+	f.target.Revision.TemplateHash = "before"
 	f.apply(f.look(1))
-	f.target.Revision.Generation = 2
+	f.target.Revision = rollout.Revision{Generation: 2, TemplateHash: "after"}
 	plan := f.look(0)
 	require.Len(t, plan.Delete, 1)
 	jobs, name := client.BatchV1().Jobs(f.target.Owner.Namespace), plan.Delete[0].Name
