@@ -95,7 +95,7 @@ newest:
 	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # The tests on a real control plane that CI has time for. make e2e-all runs all of them, each week.
-QUICK = TestQUICK
+QUICK = TestAdapter|TestExplainCluster|TestExternalMetrics|TestFaults|TestMember.*|TestOwnController
 e2e:
 	$(MAKE) e2e-all RUN='^($(QUICK))$$$$'
 
