@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/diff"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
 
 // edits compares two manifests of a ScaledJob under one release: two files, or files with the objects of the cluster.
@@ -19,7 +20,7 @@ func (d *diffCommand) edits(c *cobra.Command, args []string) error {
 	args = append(args, d.Files...)
 	d.Files = nil
 	if !d.live && len(args) != 2 {
-		return input.Usagef("found %d files; use two to compare an edit, --live to compare with the cluster, or --from 2.18 to compare releases", len(args))
+		return input.Usagef("found %s; use two to compare an edit, --live to compare with the cluster, or --from 2.18 to compare releases", report.Plural(len(args), "file"))
 	}
 	if !d.live {
 		return d.twoFiles(c, args)

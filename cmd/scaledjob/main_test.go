@@ -189,7 +189,7 @@ func TestNamesakes(t *testing.T) {
 	file := written(t, "a.yaml", strings.Replace(string(manifest), "name: a,", "name: a, uid: u2,", 1))
 	status, out, _ := call(t, "explain --release spec "+file+" --jobs "+jobs, "")
 	require.Equal(t, success, status)
-	require.Contains(t, out, "rollout   1 Job deleted")
+	require.Contains(t, out, "rollout   0 Jobs: the template of ")
 }
 
 // Every command reads the same spellings of a release, and rejects none.

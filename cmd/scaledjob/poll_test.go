@@ -62,17 +62,17 @@ func TestWhoseJobs(t *testing.T) {
 		jobs               []dumped
 		keda, spec         string // release, and the Jobs that go
 	}{
-		"no owner":            {", namespace: default", label24, []dumped{{"x", "default", "m", "", "2", ""}}, "x", ""},
-		"label overwritten":   {", namespace: default, uid: u", label24, []dumped{{"x", "default", "other", "u", "2", ""}}, "", "x"},
-		"another namespace":   {", namespace: default", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "", ""},
-		"the owner before it": {", namespace: default, uid: u", label24, []dumped{{"x", "default", "m", "v", "2", ""}}, "x", ""},
-		"any namespace":       {"", label24, []dumped{{"x", "zz", "m", "u", "2", ""}}, "x", "x"},
-		"a Job without one":   {", namespace: default, uid: u", label24, []dumped{{"x", "", "m", "u", "2", ""}}, "x", "x"},
-		"no namespace":        {"", label24, []dumped{{"x", "", "m", "u", "2", ""}}, "x", "x"},
-		"before 2.4":          {"", "scaledjob", []dumped{{"x", "zz", "m", "u", "2", ""}}, "", "x"},
+		"no owner":            {", namespace: default", label24, []dumped{{"x", "default", "m", "", "2", "Complete"}}, "x", ""},
+		"label overwritten":   {", namespace: default, uid: u", label24, []dumped{{"x", "default", "other", "u", "2", "Complete"}}, "", "x"},
+		"another namespace":   {", namespace: default", label24, []dumped{{"x", "zz", "m", "u", "2", "Complete"}}, "", ""},
+		"the owner before it": {", namespace: default, uid: u", label24, []dumped{{"x", "default", "m", "v", "2", "Complete"}}, "x", ""},
+		"any namespace":       {"", label24, []dumped{{"x", "zz", "m", "u", "2", "Complete"}}, "x", "x"},
+		"a Job without one":   {", namespace: default, uid: u", label24, []dumped{{"x", "", "m", "u", "2", "Complete"}}, "x", "x"},
+		"no namespace":        {"", label24, []dumped{{"x", "", "m", "u", "2", "Complete"}}, "x", "x"},
+		"before 2.4":          {"", "scaledjob", []dumped{{"x", "zz", "m", "u", "2", "Complete"}}, "", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := "explain " + scaledJobFile(t, c.metadata, "  scalingStrategy: {pendingPodConditions: [Ready]}\n") + " --jobs " + dumpFile(t, c.tracking, c.jobs...) + " -o name"
+			command := "explain " + scaledJobFile(t, c.metadata, "  scalingStrategy: {pendingPodConditions: [Ready]}\n  successfulJobsHistoryLimit: 0\n") + " --jobs " + dumpFile(t, c.tracking, c.jobs...) + " -o name"
 			for as, want := range map[string]string{"2.21": c.keda, "spec": c.spec} {
 				status, out, said := call(t, command+" --release "+as, "")
 				require.Equal(t, success, status, said)
@@ -165,6 +165,7 @@ func TestWhyJobsAreDeleted(t *testing.T) {
 		"gradual":                  {"2.21", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
 		"gradual, spec":            {"spec", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
 		"current, spec":            {"spec", "", "", []dumped{current}, "rollout   0 Jobs: no unfinished Job is of a generation below 3"},
+		"no hash, spec":            {"spec", "", "", []dumped{old}, "rollout   0 Jobs: the template of 1 unfinished Job is not known: no annotation "},
 		"paused, spec":             {"spec", paused, "", []dumped{old}, "rollout   0 Jobs: the ScaledJob is paused"},
 		"others', spec":            {"spec", "", "", []dumped{other}, "rollout   0 Jobs: none of 1 Jobs belongs to m"},
 		"prune, paused":            {"2.21", paused, "  successfulJobsHistoryLimit: 0\n", []dumped{done}, "prune     0 Jobs: the ScaledJob is paused"},

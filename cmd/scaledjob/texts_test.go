@@ -313,7 +313,7 @@ func TestBrokenLines(t *testing.T) {
 	} {
 		line, words, _ := strings.Cut(want, ": not YAML: ")
 		_, out, _ := callWith(t, "lint -", []byte(text))
-		require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: There is broken YAML, "+words)
+		require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: There is invalid YAML, "+words)
 		for _, command := range []string{"explain - --queue 1", "diff - --from 2.18", "simulate - --arrivals constant:1/s", "simulate --scenario -", "test -"} {
 			if strings.Contains(text, "---") && (strings.Contains(command, "scenario") || strings.HasPrefix(command, "test")) {
 				continue // they read one document

@@ -20,6 +20,7 @@ const (
 
 var (
 	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+	fieldPattern = regexp.MustCompile(`^\{\{-?\s*\.`) // {{ .x }} is no placeholder's form
 	braces       = strings.NewReplacer(opening, "{{", closing, "}}")
 )
 
@@ -29,7 +30,7 @@ func withoutBraces(text string) string {
 		return text
 	}
 	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
-		if actionPattern.MatchString(found) || brokenPattern.MatchString(found) {
+		if actionPattern.MatchString(found) || brokenPattern.MatchString(found) || fieldPattern.MatchString(found) {
 			return found
 		}
 		return opening + found[2:len(found)-2] + closing

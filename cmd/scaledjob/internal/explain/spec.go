@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -102,9 +104,27 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 		p.Rollout.Idle = "the rollout strategy is gradual"
 	case o.Spec.Generation == 0:
 		p.Rollout.Idle = "metadata.generation is not known"
+	case unknownTemplates(o) > 0:
+		p.Rollout.Idle = fmt.Sprintf("the template of %s is not known: no annotation %s, so none is outdated",
+			report.Plural(unknownTemplates(o), "unfinished Job"), adapter.AnnotationTemplateHash)
 	case t.Rollout.Strategy == rollout.Drain:
 		p.Rollout.Idle = fmt.Sprintf("no Job that has not started is of a generation below %d", o.Spec.Generation)
 	default:
 		p.Rollout.Idle = fmt.Sprintf("no unfinished Job is of a generation below %d", o.Spec.Generation)
 	}
+}
+
+// unknownTemplates counts the unfinished Jobs of older generations without a hash of their template, as KEDA makes them.
+func unknownTemplates(o *cluster.Owned) (n int) {
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		ended := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True"
+		})
+		generation, _ := strconv.ParseInt(j.Annotations[manifest.AnnotationGeneration], 10, 64) // 0 is unknown
+		if !ended && j.Annotations[adapter.AnnotationTemplateHash] == "" && generation < o.Spec.Generation {
+			n++
+		}
+	}
+	return n
 }

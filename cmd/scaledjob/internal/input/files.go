@@ -142,7 +142,7 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 			}
 			visited[filepath.Clean(file)] = true
 			s, err := ReadSource(file, stdin, MaxFile)
-			if (walked || (f.Any && !kindOfOurs.Match(s.Data))) && f.Repository.Skips(s, err) {
+			if (walked || (f.Any && err == nil && !kindOfOurs.Match(s.Data))) && f.Repository.Skips(s, err) {
 				continue
 			}
 			if err == nil {

@@ -165,6 +165,8 @@ func (r *Repository) Skips(s Source, unread error) bool {
 	switch {
 	case unread != nil && (keda || len(s.Data) == 0):
 		return false
+	case unread != nil && len(s.Data) > MaxFile:
+		reason = skippedLarge
 	case unread != nil:
 		reason = skippedOther
 	case r.patches[filepath.Clean(s.Name)] || (bytes.Contains(s.Data, []byte("$patch")) && patchPattern.Match(s.Data)):

@@ -29,9 +29,17 @@ func Resolve(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
 	return root, r.twice, r.budget >= 0
 }
 
+// ResolveInPlace is Resolve, but what an alias stands for keeps its own lines.
+func ResolveInPlace(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
+	r := resolver{budget: maxNodes, inPlace: true}
+	root = r.resolve(n, nil)
+	return root, r.twice, r.budget >= 0
+}
+
 type resolver struct {
-	twice  []Duplicate
-	budget int // nodes that it may still copy
+	twice   []Duplicate
+	budget  int  // nodes that it may still copy
+	inPlace bool // aliases do not move what they stand for
 }
 
 func (r *resolver) resolve(n *yaml.Node, path Path) *yaml.Node {
@@ -47,7 +55,9 @@ func (r *resolver) resolve(n *yaml.Node, path Path) *yaml.Node {
 		return r.resolve(n.Content[0], path)
 	case yaml.AliasNode:
 		resolved := r.resolve(n.Alias, path)
-		moveTo(resolved, n)
+		if !r.inPlace {
+			moveTo(resolved, n)
+		}
 		return resolved
 	case yaml.MappingNode:
 		return r.mapping(n, path)
