@@ -65,9 +65,6 @@
 //	creates in doubt do not stop the history                      TestHistoryBesideDoubts
 //	a running plan stops                                          TestOutdated
 //	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
-//	a number whose create is always refused                       TestSetAside
-//	the lease's mark of an orderly end                            TestCleanTerm
-//	an owner does not change between numbers and keys             TestKeyedChanges
 //	finished Jobs are deleted by their age                        TestTimeToLive
 //	counts are those of a recount                                 TestRecount
 //	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup

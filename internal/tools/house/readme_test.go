@@ -67,12 +67,12 @@ func TestReadmeCommands(t *testing.T) {
 	require.Equal(t, []string{
 		"go run ./examples/quickstart",
 		"go install ./cmd/scaledjob",
-		"go test ./... ./adapter/...",
+		"go test ./...",
 	}, commands)
 	out, err := command(t, "go", "run", "./examples/quickstart")
 	require.NoError(t, err)
 	require.Contains(t, out, "create ")
-	require.Contains(t, read(t, ".ci/run"), "\ngo test ./... ./adapter/...\n")
+	require.Contains(t, read(t, ".ci/run"), "\ngo test ./...\n")
 }
 
 // Each line "$ scaledjob ..." of the README, with the whole output below it. UPDATE=1 writes
