@@ -227,11 +227,6 @@ func TestTraces(t *testing.T) {
 	require.EqualError(t, err, "the trace has 3 blocks of 20 polls, and at least 10 are needed to shuffle it")
 }
 
-func withPolicy(s simulation.Scenario, p simulation.Autoscaler) simulation.Scenario {
-	s.Autoscaler = p
-	return s
-}
-
 // The search finds the policy that an exhaustive search of all policies finds.
 func TestSearchIsExhaustive(t *testing.T) {
 	s := steady(0.2, 40*time.Second)
