@@ -33,9 +33,9 @@ CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 # What .ci/run runs. What takes longer is in weekly.
-ci: test check modules conformance e2e release-check image-check
+ci: test check modules conformance e2e image-check
 
-weekly: oldest race bench e2e-all soak licenses compare
+weekly: oldest race bench e2e-all soak licenses compare release-check
 
 test:
 	go test ./...
