@@ -106,7 +106,7 @@ func (j *job) findMetadata(p *metadataProblem) {
 		position = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
 	}
 	if p.Kind == triggers.UnknownKey && strings.HasPrefix(p.Fix, "Delete") {
-		r := &reader{j.document, j.collector, j.kind(), reflect.TypeFor[manifest.ScaledJob]()}
+		r := &reader{document: j.document, c: j.collector, kind: j.kind(), schema: reflect.TypeFor[manifest.ScaledJob]()}
 		p.Fix = cmp.Or(r.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)
 	}
 	e := effect{affected: p.inRelease, text: p.Text}

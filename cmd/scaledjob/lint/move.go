@@ -34,35 +34,53 @@ var closedFields = map[string][]string{
 	"spec.rollout.propagationPolicy":                  propagations,
 }
 
-// homes returns the fields of a key, in all objects of the schema that the document has or that are optional.
-func (r *reader) homes(key string, value *yaml.Node) (homes []home) {
-	var walk func(t reflect.Type, n *yaml.Node, path tree.Path)
-	walk = func(t reflect.Type, n *yaml.Node, path tree.Path) {
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
+// A parent is a place of the schema in the document: a struct, or a map of free keys.
+type parent struct {
+	kind reflect.Type
+	node *yaml.Node // nil if the document lacks it
+	path tree.Path
+}
+
+// walk collects the objects of the schema that the document has or that are optional.
+func (r *reader) walk(t reflect.Type, n *yaml.Node, path tree.Path) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.Slice && n != nil && n.Kind == yaml.SequenceNode:
+		for i, item := range n.Content {
+			r.walk(t.Elem(), item, path.Step(i))
 		}
-		switch {
-		case t.Kind() == reflect.Slice && n != nil && n.Kind == yaml.SequenceNode:
-			for i, item := range n.Content {
-				walk(t.Elem(), item, path.Step(i))
-			}
-		case t.Kind() == reflect.Map && r.takes(t, path, key) && fits(t.Elem(), value):
-			_, child := r.keys.Child(n, key)
-			homes = append(homes, home{path.Step(key), child != nil})
-		case t.Kind() == reflect.Struct && t != reflect.TypeFor[resource.Quantity]():
-			for name, index := range field.Names(t) {
-				inner, below := t.FieldByIndex(index).Type, path.Step(name)
-				_, child := r.keys.Child(n, name)
-				if name == key && fits(inner, value) && r.allows(below, value) {
-					homes = append(homes, home{below, child != nil})
-				}
-				if child != nil || (n != nil && slices.Contains(optional, name)) {
-					walk(inner, child, below)
-				}
+	case t.Kind() == reflect.Map:
+		r.parents = append(r.parents, parent{t, n, path})
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[resource.Quantity]():
+		r.parents = append(r.parents, parent{t, n, path})
+		for name, index := range field.Names(t) {
+			_, child := r.keys.Child(n, name)
+			if child != nil || (n != nil && slices.Contains(optional, name)) {
+				r.walk(t.FieldByIndex(index).Type, child, path.Step(name))
 			}
 		}
 	}
-	walk(r.schema, r.root, nil)
+}
+
+// homes returns the fields of a key in all objects.
+func (r *reader) homes(key string, value *yaml.Node) (homes []home) {
+	if r.parents == nil {
+		r.walk(r.schema, r.root, nil)
+	}
+	for _, o := range r.parents {
+		fitting := false
+		if o.kind.Kind() == reflect.Map {
+			fitting = r.takes(o.kind, o.path, key) && fits(o.kind.Elem(), value)
+		} else if index, found := field.Names(o.kind)[key]; found {
+			fitting = fits(o.kind.FieldByIndex(index).Type, value) && r.allows(o.path.Step(key), value)
+		}
+		if fitting {
+			_, child := r.keys.Child(o.node, key)
+			homes = append(homes, home{o.path.Step(key), child != nil})
+		}
+	}
 	return homes
 }
 

@@ -25,6 +25,8 @@ type reader struct {
 	c      *collector
 	kind   string
 	schema reflect.Type
+
+	parents []parent // of the document, found at the first field that is in the wrong place
 }
 
 // read returns the ScaledJob of a document. It reports unknown fields and values of the
@@ -36,7 +38,7 @@ func (c *collector) read(d *document) *manifest.ScaledJob {
 }
 
 func (c *collector) readInto(d *document, kind string, into any) {
-	r := &reader{d, c, kind, reflect.TypeOf(into).Elem()}
+	r := &reader{document: d, c: c, kind: kind, schema: reflect.TypeOf(into).Elem()}
 	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: r.meant, Form: manifest.Form, Visit: r.visit, Quote: true}, encrypted)
 	for _, e := range unknown {
 		r.unknown(r.unknownAt(e.Path), e.Fix)
