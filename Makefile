@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all newest e2e e2e-all e2e-oldest beside resources soak scale agree hostile law overload mutate cluster fleet \
+.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives image-check
 
 # What .ci/run runs. What takes longer is in weekly.
@@ -95,7 +95,7 @@ newest:
 	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # The tests on a real control plane that CI has time for. make e2e-all runs all of them, each week.
-QUICK = TestAdapter|TestExplainCluster|TestExternalMetrics|TestFaults|TestMember.*|TestOwnController
+QUICK = TestAdapter|TestDistributedScaledObject|TestExplainCluster|TestExternalMetrics|TestFaults|TestMember.*|TestOwnController|TestQueues
 e2e:
 	$(MAKE) e2e-all RUN='^($(QUICK))$$$$'
 
@@ -131,10 +131,6 @@ resources:
 
 soak:
 	cd test/e2e && go test -count=1 -v -run TestSoak -timeout 90m . -soak $(SOAK) -scaledjobs $(SCALEDJOBS)
-
-# Without a control plane, which would be the bottleneck.
-scale:
-	cd controllers && go test -count=1 -v -run TestScale -timeout 30m ./scaledjob-controller/e2e -scale 10000
 
 # A tenant's hostile resources, for HOSTILE, against the controllers on the control plane.
 hostile:

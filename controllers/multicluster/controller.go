@@ -38,8 +38,8 @@ type controller struct {
 	members  *members
 	taints   taints
 	orphaned orphanage
-	reader   triggerReader         // of DistributedScaledJobs
-	readers  []*kedametrics.Reader // to run
+	reader   triggerReader // of DistributedScaledJobs
+	readers  []kedaReader
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
 	kinds    []*kind
@@ -76,6 +76,27 @@ type triggerReader interface {
 	Track(kedametrics.Owner) error
 	Untrack(types.UID)
 	Take(cache.ObjectName) (kedametrics.Reading, bool)
+}
+
+// A kedaReader knows whether KEDA can be asked.
+type kedaReader interface {
+	Run(context.Context)
+	Complete()
+	Available() kedametrics.Reason
+	Probe()
+}
+
+// kedaAway returns why KEDA cannot be asked, or "". If again is set, KEDA is asked again.
+func (c *controller) kedaAway(again bool) kedametrics.Reason {
+	for _, reader := range c.readers {
+		if again {
+			reader.Probe()
+		}
+		if reason := reader.Available(); reason != "" && reason != kedametrics.Starting {
+			return reason
+		}
+	}
+	return ""
 }
 
 func newController(ctx context.Context, o *options, via clients, log *slog.Logger) (*controller, error) {
@@ -222,6 +243,19 @@ func (k *kind) stop(name cache.ObjectName) {
 	if k.resource == api.Jobs {
 		k.reader.Untrack(p.uid) // not in close, which also ends a term
 	}
+}
+
+// slowPolls returns the times between KEDA's polls of the objects that KEDA polls less often than asked.
+func (k *kind) slowPolls() map[cache.ObjectName]time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	slow := map[cache.ObjectName]time.Duration{}
+	for name, p := range k.pollers {
+		if period := time.Duration(p.slow.Load()); period > 0 {
+			slow[name] = period
+		}
+	}
+	return slow
 }
 
 // wake has the object of that name polled, because there is a reading of its triggers.

@@ -133,6 +133,7 @@ func (j *job) poll(ctx context.Context) time.Time {
 	}
 	if reading, found := j.reader.Take(cache.MetaObjectToName(j.current)); found {
 		j.reading, j.decided = reading, false
+		j.slow.Store(int64(reading.Slow))
 	}
 	if o.planned() && j.decided {
 		return time.Time{} // the next reading wakes the poller

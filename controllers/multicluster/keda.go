@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/placement/replicas"
@@ -159,6 +160,9 @@ func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport
 	r.conditions = append(r.conditions, mirror(reported, autoscalerConditions)...)
 	active := reported[string(autoscalingv2.ScalingActive)]
 	failing := active.Status == metav1.ConditionStatus(corev1.ConditionFalse) && active.Reason != "ScalingDisabled" // at 0 replicas
+	if reason := o.kedaAway(failing); reason != "" && reason != kedametrics.DefinitionMissing {
+		return r.fail(unknown(string(reason), "The number stays: "+reason.String()))
+	}
 	if failing {
 		return r.fail(unknown(active.Reason, "The HorizontalPodAutoscaler cannot decide, and explains it in events: kubectl describe hpa "+name))
 	}

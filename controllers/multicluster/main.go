@@ -116,7 +116,7 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{Options: process.Options{Name: name, Guide: guide, Install: []fs.FS{manifests.CRDs}}}
+	return &options{Options: process.Options{Name: name, Guide: guide, Install: []fs.FS{manifests.CRDs, kedametrics.Files}}}
 }
 
 // Flags adds the flags.

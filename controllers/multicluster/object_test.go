@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
@@ -305,6 +306,15 @@ func TestObjectWithoutKEDA(t *testing.T) {
 		ready("Unknown FailedGetExternalMetric", "kubectl describe hpa keda-hpa-web")
 		f.decide(t, autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingActive", Status: "False", Reason: "ScalingDisabled"})
 		ready("True Ready", "")
+		metricsServer := &metricsServer{reason: kedametrics.OtherMetricsServer}
+		f.kind.readers = []kedaReader{metricsServer}
+		ready("Unknown OtherMetricsServer", "another metrics server than KEDA's")
+		require.Zero(t, metricsServer.probes)
+		f.decide(t, autoscalingv2.HorizontalPodAutoscalerCondition{Type: "ScalingActive", Status: "False", Reason: "FailedGetExternalMetric"})
+		ready("Unknown OtherMetricsServer", "kubectl get apiservice")
+		require.NotZero(t, metricsServer.probes)
+		metricsServer.reason = ""
+		ready("Unknown FailedGetExternalMetric", "")
 		scaled := f.scaledObject(t)
 		scaled.SetOwnerReferences(nil)
 		_, err := f.home.Resource(api.ScaledObjects).Namespace("shop").Update(t.Context(), scaled, metav1.UpdateOptions{})
@@ -312,6 +322,17 @@ func TestObjectWithoutKEDA(t *testing.T) {
 		ready("False ScaledObjectNotOurs", "belongs to somebody else")
 	})
 }
+
+// A metricsServer is in a state.
+type metricsServer struct {
+	reason kedametrics.Reason
+	probes int
+}
+
+func (m *metricsServer) Run(context.Context)           {}
+func (m *metricsServer) Complete()                     {}
+func (m *metricsServer) Available() kedametrics.Reason { return m.reason }
+func (m *metricsServer) Probe()                        { m.probes++ }
 
 // A number that somebody has written meanwhile stays.
 func TestObjectAdoptsOnce(t *testing.T) {

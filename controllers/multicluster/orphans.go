@@ -72,16 +72,28 @@ func (c *controller) countOrphans() map[place]int {
 var (
 	orphanedJobs = prometheus.NewDesc("scaledjob_member_orphaned_jobs", "Jobs on the member whose DistributedScaledJob does not exist.", []string{"member"}, nil)
 	membersUp    = prometheus.NewDesc("scaledjob_member_up", "1 if the member answers.", []string{"member"}, nil)
+	kedaAway     = prometheus.NewDesc("scaledjob_keda_unavailable", "1 while KEDA cannot be asked, for a reason.", []string{"reason"}, nil)
+	kedaPeriod   = prometheus.NewDesc("scaledjob_keda_poll_seconds", "Time between KEDA's polls, if KEDA polls less often than asked.", []string{"namespace", "scaledjob"}, nil)
 )
 
 // Describe and Collect make the controller a collector of metrics.
 func (c *controller) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- orphanedJobs
 	descriptions <- membersUp
+	descriptions <- kedaAway
+	descriptions <- kedaPeriod
 }
 
-// Collect collects the metrics of the members.
+// Collect collects the metrics of the members and of KEDA.
 func (c *controller) Collect(metrics chan<- prometheus.Metric) {
+	if reason := c.kedaAway(false); reason != "" {
+		metrics <- prometheus.MustNewConstMetric(kedaAway, prometheus.GaugeValue, 1, string(reason))
+	}
+	for _, k := range c.kinds {
+		for name, period := range k.slowPolls() {
+			metrics <- prometheus.MustNewConstMetric(kedaPeriod, prometheus.GaugeValue, period.Seconds(), name.Namespace, name.Name)
+		}
+	}
 	orphans, problems := map[string]int{}, c.members.Problems()
 	for location, n := range c.countOrphans() {
 		orphans[location.member] += n

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,7 @@ type poller struct {
 	cancel  context.CancelFunc
 	updates poll.Latest[*unstructured.Unstructured]
 	wake    chan struct{} // has room for one: there is a reading
+	slow    atomic.Int64  // nanoseconds between KEDA's polls, if KEDA polls less often than asked
 
 	// Only the poller's goroutine uses the fields below.
 	log      *slog.Logger

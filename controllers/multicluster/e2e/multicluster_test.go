@@ -11,7 +11,7 @@ import (
 // The clusters serve all; each has a namespace of its own, and a controller that acts
 // there only.
 func TestMulticluster(t *testing.T) {
-	s := newStand(t)
+	s := newStand(t, names...)
 	require.True(t, t.Run("members", s.setsUp), "all others need them")
 	for _, test := range []struct {
 		name string
@@ -33,7 +33,6 @@ func TestMulticluster(t *testing.T) {
 		{"replicas", (*stand).rebalances},
 		{"replicas grow before others shrink", (*stand).growsFirst},
 		{"a member that leaves the list", (*stand).leaves},
-		{"from 1 to 10 to 1 and to 0, without KEDA meanwhile", (*stand).scales},
 		{"a formula, an idle count, original counts", (*stand).scalesLikeKEDA},
 		{"a fallback after three failed reads", (*stand).fallsBack},
 		{"a demand that alternates", (*stand).holds},

@@ -147,7 +147,12 @@ func (s *stand) leaves(t *testing.T) {
 
 // The HorizontalPodAutoscaler of KEDA writes the number: from 0 to 1, 10, 1 and 0. While KEDA's operator or its metrics server
 // is away the number stays, which the status reports, and is right again when both are back.
-func (s *stand) scales(t *testing.T) {
+func TestDistributedScaledObject(t *testing.T) {
+	s := newStand(t, one, two)
+	for _, name := range names[:2] {
+		out, err := s.command(t, "setup-member", name, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", s.members[name].Kubeconfig(), "--serve", "*")
+		require.NoError(t, err, out)
+	}
 	q := s.space(t, "scales")
 	q.deployment(one, "nginx")
 	q.deployment(two, "nginx")
@@ -184,7 +189,7 @@ func (s *stand) scales(t *testing.T) {
 	q.shared(2, 3)
 	ready("True Ready")
 	s.metrics.Stop()
-	ready("Unknown FailedGetExternalMetric")
+	ready("Unknown KEDAUnavailable")
 	q.waiting("queue", 10)
 	s.metrics.Restart(t)
 	q.shared(4, 6)

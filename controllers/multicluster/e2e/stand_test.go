@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -63,7 +64,7 @@ type stand struct {
 	kubeconfig string
 }
 
-func newStand(t *testing.T) *stand {
+func newStand(t *testing.T, members ...string) *stand {
 	s := &stand{members: map[string]site{}, binary: process.Build(t, "..")}
 	s.home = newSite(t, cluster.WithAutoscaler())
 	s.operator = operator.Start(t, s.home.Cluster, "--kube-api-qps=1000", "--kube-api-burst=1000")
@@ -71,7 +72,7 @@ func newStand(t *testing.T) *stand {
 	var err error
 	s.dynamic, err = dynamic.NewForConfig(s.home.Config())
 	require.NoError(t, err)
-	for _, name := range names {
+	for _, name := range members {
 		s.members[name] = newSite(t)
 		s.members[name].Kubelet(t, func(pod *corev1.Pod) cluster.Run {
 			start, err := time.ParseDuration(pod.Annotations[name])
@@ -153,7 +154,7 @@ type space struct {
 // space makes a namespace, with a queue in a ConfigMap in the home cluster.
 func (s *stand) space(t *testing.T, namespace string) *space {
 	t.Helper()
-	for _, c := range append([]site{s.home}, s.members[one], s.members[two], s.members[three]) {
+	for _, c := range append(slices.Collect(maps.Values(s.members)), s.home) {
 		_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}

@@ -69,7 +69,7 @@ func (s *stand) secrets(t *testing.T) {
 	_, metrics := processtest.Get(o.metrics + "/metrics")
 	require.Contains(t, metrics, `namespace="secrets"`)
 	secret.Absent(t, "metrics", metrics)
-	require.Contains(t, p.text(&eventsv1.EventList{}), "answered with an error", "the server that sends it back")
+	require.Contains(t, p.text(&eventsv1.EventList{}), "does not know the command that reads a list", "of the server that repeats what it is sent")
 	o.Stop()
 	second.Stop()
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
-	"github.com/scaledjob/scaledjob/test/e2e/process"
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -30,8 +29,6 @@ func TestController(t *testing.T) {
 		run  func(*stand, *testing.T)
 	}{
 		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
-		{"redis", (*stand).usesRedis},
-		{"rabbitmq", (*stand).usesRabbitMQ},
 		{"pause, resume", (*stand).pauses},
 		{"rollout", (*stand).rollsOut},
 		{"edits of other things than the Job", (*stand).keepsJobs},
@@ -103,75 +100,8 @@ func (s *stand) refuses(t *testing.T) {
 	}
 }
 
-// 30 items and five a Job make six Jobs, and the history keeps two.
-func (s *stand) usesRedis(t *testing.T) {
-	list := s.workers.list(t)
-	spec := job(map[string]string{takesRedis: list, takesItems: "5", works: "1s"}) +
-		"  successfulJobsHistoryLimit: 2\n" + s.redisTrigger(list, 5)
-	s.workers.send(t, list, 0, 30)
-	q, p := s.scaled(t, "redis", spec)
-	most := 0
-	q.becomes(30*time.Second, func(t *assert.CollectT) {
-		most = max(most, len(q.jobs(t)))
-		s.workers.once(t, list, 30)
-	})
-	require.Equal(t, 6, most)
-	q.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Len(t, q.jobs(t), 2, "of the history")
-		require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready"))
-		require.Equal(t, "False ScalerNotActive", q.condition(t, "Active"))
-		require.Equal(t, []string{"JobsCreated", "ScaledJobActive", "ScaledJobInactive", "ScaledJobReady"}, q.events(t))
-	})
-	q.seesMetrics(p)
-	p.Stop()
-}
-
-func (q *queue) seesMetrics(p *process.Process) {
-	for _, path := range []string{"/healthz", "/readyz"} {
-		code, _ := p.Get(path)
-		require.Equal(q.t, 200, code)
-	}
-	q.becomes(10*time.Second, func(t *assert.CollectT) {
-		_, metrics := p.Get("/metrics")
-		for _, want := range []string{
-			`scaledjob_queue_length{namespace="redis",scaledjob="consumer",trigger="redis"} 0`,
-			`scaledjob_jobs_created_total{namespace="redis",scaledjob="consumer"} 6`,
-			`scaledjob_jobs_deleted_total{namespace="redis",reason="history",scaledjob="consumer"} 4`,
-		} {
-			require.Contains(t, metrics, want)
-		}
-		require.NotContains(t, metrics, `scaledjob_jobs{namespace="redis",scaledjob="consumer"`)
-	})
-	require.NoError(q.t, q.dynamic.Resource(scaledJobs).Namespace(q.namespace).Delete(q.t.Context(), "consumer", metav1.DeleteOptions{}))
-	q.becomes(time.Minute, func(t *assert.CollectT) { // the collector learns of new kinds every half a minute
-		_, metrics := p.Get("/metrics")
-		require.NotContains(t, metrics, `scaledjob="consumer"`)
-		require.Empty(t, q.jobs(t), "collected")
-	})
-}
-
 func (s *stand) redisTrigger(list string, target int) string {
 	return fmt.Sprintf("  triggers: [{type: redis, metadata: {address: %q, listName: %q, listLength: %q}}]\n", s.workers.address, list, fmt.Sprint(target))
-}
-
-// A message for each Job, which takes it away when it starts. The host comes
-// from the container's environment, as in KEDA's sample.
-func (s *stand) usesRabbitMQ(t *testing.T) {
-	name := s.workers.queue(t)
-	s.workers.publish(t, name, 30)
-	q, p := s.scaled(t, "rabbitmq", job(map[string]string{takesRabbit: name, takesItems: "1", works: "500ms"})+
-		"  maxReplicaCount: 30\n  successfulJobsHistoryLimit: 3\n  scalingStrategy: {strategy: accurate}\n"+
-		fmt.Sprintf("  triggers: [{type: rabbitmq, metadata: {hostFromEnv: RabbitMqHost, queueName: %q, queueLength: '1'}}]\n", name))
-	most := 0
-	q.becomes(60*time.Second, func(t *assert.CollectT) {
-		most = max(most, len(q.jobs(t)))
-		s.workers.once(t, name, 30)
-		require.Len(t, q.jobs(t), 3, "of the history")
-	})
-	require.Equal(t, 30, most)
-	_, metrics := p.Get("/metrics")
-	require.Contains(t, metrics, `scaledjob_jobs_created_total{namespace="rabbitmq",scaledjob="consumer"} 30`)
-	p.Stop()
 }
 
 func (s *stand) pauses(t *testing.T) {
@@ -273,7 +203,7 @@ apiVersion: keda.sh/v1alpha1
 kind: TriggerAuthentication
 metadata: {name: redis, namespace: unreadable}
 spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
-	p.Said("connection refused")
+	p.Said("KEDA could not read it")
 	q.stays(3*time.Second, func(t require.TestingT) {
 		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
 		require.Equal(t, "Unknown UnknownState", q.condition(t, "Active"))

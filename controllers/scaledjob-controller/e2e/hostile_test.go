@@ -100,7 +100,7 @@ spec: {job: a}
 apiVersion: scaledjob.github.io/v1alpha1
 kind: RunRequest
 metadata: {name: a, namespace: tenant}
-spec: {job: a, backfill: {from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z", limit: 1, together: true}}
+spec: {job: a, tag: a, backfill: {from: "2020-01-01T00:00:00Z", to: "2020-01-02T00:00:00Z", limit: 1, together: true}}
 ---
 apiVersion: batch.miracle.dev/v1
 kind: ScaledJob
@@ -108,6 +108,7 @@ metadata: {name: a, namespace: tenant}
 spec:
   queueName: a
   redisAddress: "127.0.0.1:1"
+  redisDatabase: 1
   redisAuth: {username: a, secretKeyRef: {name: a, key: a}}
   redisTLS: {secretName: a}
   threshold: 1
@@ -150,6 +151,7 @@ kind: DistributedScaledObject
 metadata: {name: a, namespace: tenant}
 spec:
   memberClusters: [{name: member}]
+  replicas: 1
   rebalancingPolicy: {maxSurge: 1, progressDeadline: 1s}
   scaledObjectSpec:
     scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}
@@ -257,6 +259,7 @@ apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
 metadata: {name: a, namespace: victim}
 spec:
+  replicas: 3 # there is no KEDA
   memberClusters: [{name: member}]
   scaledObjectSpec:
     scaleTargetRef: {kind: Deployment, name: web}

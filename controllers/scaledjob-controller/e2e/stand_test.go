@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -36,7 +34,7 @@ const requestTimeout = 5 * time.Second
 
 const account = "system:serviceaccount:scaledjob:scaledjob-controller"
 
-var scaledJobs = kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs")
+var scaledJobs, scaledObjects = kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs"), kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledobjects")
 
 // A stand is a cluster, the controller's binary and its access.
 type stand struct {
@@ -90,8 +88,7 @@ type queue struct {
 func (s *stand) scaled(t *testing.T, namespace, spec string, args ...string) (*queue, *process.Process) {
 	t.Helper()
 	q := &queue{s, t, namespace}
-	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}")
 	q.apply(spec)
 	return q, s.start(t, append([]string{"-namespace", namespace, "-leader-elect=false"}, args...)...)
 }
@@ -165,6 +162,6 @@ func job(annotations map[string]string) string {
 		lines = append(lines, fmt.Sprintf("%s: %q", k, annotations[k]))
 	}
 	return fmt.Sprintf("  jobTargetRef:\n    backoffLimit: 0\n    template:\n      metadata: {annotations: {%s}}\n"+
-		"      spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c:1, env: [{name: RabbitMqHost, value: %q}]}]}\n",
-		strings.Join(lines, ", "), os.Getenv("SCALEDJOB_RABBITMQ"))
+		"      spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c:1, env: [{name: LOG_LEVEL, value: info}]}]}\n",
+		strings.Join(lines, ", "))
 }

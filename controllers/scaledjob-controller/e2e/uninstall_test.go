@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -19,7 +20,7 @@ import (
 func TestUninstall(t *testing.T) {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: -1} })
-	crds := manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml")+"\n---\n"+manifest.Read(t, "../manifests/crds/triggerauthentications.yaml"))
+	crds := manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml")+"\n---\n"+string(kedametrics.CRD))
 	manifest.Apply(t, c.Config(), crds...)
 	binary, tenant := process.Build(t, ".."), manifest.Objects(t, processtest.Permissions(t, "../manifests/tenant"))
 	client := c.Client(t)

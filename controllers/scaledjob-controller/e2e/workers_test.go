@@ -29,10 +29,11 @@ const (
 
 // workers are what runs in the pods: they take items, and write down which.
 type workers struct {
-	t       *testing.T
-	address string // of Redis
-	redis   *redis.Client
-	rabbit  *amqp.Channel // nil without one
+	t         *testing.T
+	address   string // of Redis
+	redis     *redis.Client
+	rabbit    *amqp.Channel // nil without one
+	rabbitURL string
 
 	mu    sync.Mutex
 	taken map[string][]string // items by list or queue
@@ -54,6 +55,7 @@ func newWorkers(t *testing.T) *workers {
 		connection, err := amqp.Dial(url)
 		require.NoError(t, err)
 		t.Cleanup(func() { connection.Close() })
+		w.rabbitURL = url
 		w.rabbit, err = connection.Channel()
 		require.NoError(t, err)
 	}

@@ -478,7 +478,8 @@ func (s *stand) proposal(t *testing.T) {
 	})
 	j.patch(`{"spec": {"schedule": {"timeSpec": "R5/T01:00:00/PT1H"}}}`)
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Contains(t, j.ready(t, "job"), "True Valid: The spec is valid; spec.selector: found one; use none")
+		require.Contains(t, j.ready(t, "job"), "True Valid: The spec is valid; spec.template.spec.restartPolicy")
+		require.Contains(t, j.ready(t, "job"), `spec.selector: found "one"; use none`)
 		require.Equal(t, "R5/T01:00:00/PT1H", j.status(t).TimeSpec)
 		require.Equal(t, []string{"Invalid", "Valid"}, j.events(t))
 	})

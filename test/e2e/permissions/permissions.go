@@ -58,7 +58,7 @@ func (p permission) allows(r cluster.Request) bool {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
-	sameResource := p.group == r.Group && p.resource == resource
+	sameResource := p.group == r.Group && (p.resource == resource || p.resource == "*")
 	sameObject := cmp.Or(p.namespace, r.Namespace) == r.Namespace && cmp.Or(p.name, r.Name) == r.Name
 	return p.verb == r.Verb && sameResource && sameObject
 }
