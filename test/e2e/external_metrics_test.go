@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,24 +67,22 @@ func newQueueServer(t *testing.T) *queueServer {
 	return q
 }
 
-// scaled is a Counter and its ScaledObject, of one name.
-func (q *queueServer) scaled(name, annotations string, fields ...string) string {
-	return fmt.Sprintf(`
+// scaled is a Counter and its ScaledObject.
+const scaled = `
 apiVersion: example.com/v1
 kind: Counter
-metadata: {name: %[1]s, namespace: default}
+metadata: {name: read, namespace: default}
 spec: {replicas: 0}
 ---
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
-metadata: {name: %[1]s, namespace: default, annotations: {%[2]s}}
+metadata: {name: read, namespace: default, annotations: {autoscaling.keda.sh/paused-scale-out: "true"}}
 spec:
-  scaleTargetRef: {apiVersion: example.com/v1, kind: Counter, name: %[1]s}
+  scaleTargetRef: {apiVersion: example.com/v1, kind: Counter, name: read}
   pollingInterval: 1
-%[4]s
-  triggers: [{type: metrics-api, useCachedMetrics: true, metadata: {url: %[3]q, valueLocation: length, targetValue: "2"}}]
-`, name, annotations, q.URL, strings.Join(fields, "\n"))
-}
+  maxReplicaCount: 1
+  triggers: [{type: metrics-api, useCachedMetrics: true, metadata: {url: %q, valueLocation: length, targetValue: "2"}}]
+`
 
 // A metric is a value of external.metrics.k8s.io.
 type metric struct {
@@ -138,7 +135,6 @@ func condition(object *unstructured.Unstructured, kind string) string {
 
 // KEDA reads triggers for us, and the autoscaler rests: a target whose scaling out is paused stays at 0, and the
 // values of KEDA's polls are read through external.metrics.k8s.io. Both programs of KEDA may be away meanwhile.
-// Another target is scaled by the real autoscaler, once it has a selector.
 func TestExternalMetrics(t *testing.T) {
 	c := cluster.Start(t, cluster.WithAutoscaler())
 	o := operator.Start(t, c)
@@ -153,12 +149,7 @@ func TestExternalMetrics(t *testing.T) {
 		counters:    client("{apiVersion: example.com/v1, kind: Counter, metadata: {namespace: default}}"),
 		autoscalers: client("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: default}}"),
 	}
-	t.Run("read", func(t *testing.T) { m.testRead(t, queue, o, server) })
-	t.Run("scaled", func(t *testing.T) { m.testScaled(t, queue) })
-}
-
-func (m *metricsReader) testRead(t *testing.T, queue *queueServer, o *operator.Operator, server *operator.MetricsServer) {
-	manifest.Apply(t, m.Config(), manifest.Objects(t, queue.scaled("read", `autoscaling.keda.sh/paused-scale-out: "true"`, "  maxReplicaCount: 1"))...)
+	manifest.Apply(t, m.Config(), manifest.Objects(t, fmt.Sprintf(scaled, queue.URL))...)
 	status, err := m.counters.Get(t.Context(), "read", metav1.GetOptions{})
 	require.NoError(t, err)
 	status.Object["status"] = map[string]any{"replicas": int64(0), "selector": "counter=read"}
@@ -230,46 +221,4 @@ func (m *metricsReader) testRead(t *testing.T, queue *queueServer, o *operator.O
 	queue.length.Store(9)
 	server.Restart(t)
 	t.Log("right again after the metrics server's start:", m.reads(t, "read", 9))
-}
-
-func (m *metricsReader) testScaled(t *testing.T, queue *queueServer) {
-	queue.length.Store(0)
-	manifest.Apply(t, m.Config(), manifest.Objects(t, queue.scaled("scaled", "", "  maxReplicaCount: 10",
-		"  cooldownPeriod: 2", "  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleDown: {stabilizationWindowSeconds: 0}}}}"))...)
-	counter := func() *unstructured.Unstructured {
-		object, err := m.counters.Get(t.Context(), "scaled", metav1.GetOptions{})
-		require.NoError(t, err)
-		return object
-	}
-	// report is what the resource's own controller does.
-	report := func(selector string) {
-		object := counter()
-		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
-		object.Object["status"] = map[string]any{"replicas": replicas, "selector": selector}
-		_, _ = m.counters.UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
-	}
-	become := func(want int64) {
-		t.Helper()
-		begin := time.Now()
-		require.Eventually(t, func() bool {
-			report("counter=scaled")
-			replicas, _, _ := unstructured.NestedInt64(counter().Object, "spec", "replicas")
-			return replicas == want
-		}, time.Minute, 100*time.Millisecond)
-		t.Logf("%d replicas after %v", want, time.Since(begin))
-	}
-	queue.length.Store(2)
-	require.Eventually(t, func() bool {
-		hpa, err := m.autoscalers.Get(t.Context(), "keda-hpa-scaled", metav1.GetOptions{})
-		return err == nil && condition(hpa, "ScalingActive") == "False InvalidSelector"
-	}, time.Minute, 100*time.Millisecond, "without a selector")
-	become(1)
-	queue.length.Store(6)
-	become(3)
-	queue.length.Store(16)
-	become(8)
-	queue.length.Store(2)
-	become(1)
-	queue.length.Store(0)
-	become(0)
 }

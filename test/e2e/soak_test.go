@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,31 +53,35 @@ const (
 type soakTest struct {
 	*testing.T
 	cluster *cluster.Cluster
-	pid     int
-	length  atomic.Int64 // of every queue
+	pids    map[string]int // of the controller, KEDA and the control plane
+	length  atomic.Int64   // of every queue
+	reads   atomic.Int64   // of queues
 	mu      sync.Mutex
 	read    map[string]bool // queues
 	jobs    map[types.UID]string
-	arrived []time.Time // of Jobs
+	arrived []time.Time          // of Jobs
+	first   map[string]time.Time // of the first Job, by ScaledJob
 }
 
 // The controller creates the Jobs of a jump of all queues, each once. Before and after
-// the jump it makes no request but for its lease. The log has time, memory and CPU.
+// the jump it makes no request but for its lease and the values of the queues. The log has time, memory and CPU.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("takes minutes: make soak, or go test -run TestSoak -soak 1m")
 	}
-	s := &soakTest{T: t, cluster: cluster.Start(t), read: map[string]bool{}, jobs: map[types.UID]string{}}
+	s := &soakTest{T: t, cluster: cluster.Start(t, cluster.WithAutoscaler()), read: map[string]bool{}, jobs: map[types.UID]string{}, first: map[string]time.Time{}}
+	s.pids = s.cluster.PIDs()
 	queues := httptest.NewServer(s)
 	defer queues.Close()
-	if *soakKEDA {
-		s.pid = operator.Start(t, s.cluster, "--zap-log-level=info").Process.Pid
-		time.Sleep(10 * time.Second)
-		s.Logf("without ScaledJobs: %s", process.MemoryOf(s, s.pid))
-		s.create(queues.URL)
-		go s.watch()
-	} else {
-		s.controller(queues.URL)
+	if !*soakKEDA {
+		t.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
+	}
+	keda := operator.Start(t, s.cluster, "--zap-log-level=info", "--kube-api-qps=200", "--kube-api-burst=400")
+	s.pids["keda-operator"], s.pids["keda-metrics-apiserver"] = keda.Process.Pid, keda.ServeMetrics(t).Process.Pid
+	s.create(queues.URL)
+	go s.watch()
+	if !*soakKEDA {
+		s.controller()
 	}
 	started := time.Now()
 	s.await("every queue was read", 5*time.Minute, func() bool { return len(s.read) == *scaledJobs })
@@ -97,7 +101,7 @@ func TestSoak(t *testing.T) {
 }
 
 // controller starts controllers/scaledjob-controller.
-func (s *soakTest) controller(url string) {
+func (s *soakTest) controller() {
 	dir := process.Dir(s, "controllers/scaledjob-controller")
 	for _, file := range []string{"tenant/controller.yaml", "cluster/rbac.yaml", "cluster/flowschema.yaml", "crds/scaledjobs.yaml"} {
 		text := strings.ReplaceAll(manifest.Read(s, filepath.Join(dir, "manifests", file)), "scaledjob-tenant", "scaledjob")
@@ -107,19 +111,16 @@ func (s *soakTest) controller(url string) {
 	definition, err := kedametrics.Files.ReadFile("crd/readingtargets.yaml")
 	require.NoError(s, err)
 	manifest.Apply(s, s.cluster.Config(), manifest.Objects(s, string(definition))...)
-	s.T.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
-	operator.Start(s, s.cluster, "--zap-log-level=info", "--kube-api-qps=200", "--kube-api-burst=400").ServeMetrics(s)
-	s.create(url)
-	go s.watch()
 	if *controller == "" {
 		*controller = process.Build(s, dir)
 	}
-	s.pid = process.Start(s, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(s, serviceAccount),
+	s.pids["controller"] = process.Start(s, exec.Command(*controller, "-kubeconfig", s.cluster.UserKubeconfig(s, serviceAccount),
 		"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-lease-namespace", "scaledjob")).Command.Process.Pid
 }
 
 // ServeHTTP answers with the length of a queue.
 func (s *soakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.reads.Add(1)
 	s.mu.Lock()
 	s.read[r.URL.Path] = true
 	s.mu.Unlock()
@@ -208,8 +209,12 @@ func (s *soakTest) watch() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.jobs[m.UID] == "" {
-			s.jobs[m.UID] = m.Namespace + "/" + m.Labels[kedamanifest.LabelName]
+			owner := m.Namespace + "/" + m.Labels[kedamanifest.LabelName]
+			s.jobs[m.UID] = owner
 			s.arrived = append(s.arrived, time.Now())
+			if _, created := s.first[owner]; !created {
+				s.first[owner] = time.Now()
+			}
 		}
 	}})
 	require.NoError(s, err)
@@ -226,7 +231,7 @@ func (s *soakTest) counts() map[string]int {
 	return counts
 }
 
-// await waits until something holds, which it asks with the lock held. It fails if the controller ends.
+// await waits until something holds, which it asks with the lock held. It fails if a process ends.
 func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
 	s.Helper()
 	holding := func() bool {
@@ -235,24 +240,31 @@ func (s *soakTest) await(what string, within time.Duration, holds func() bool) {
 		return holds()
 	}
 	for end := time.Now().Add(within); !holding(); time.Sleep(100 * time.Millisecond) {
-		require.DirExists(s, fmt.Sprint("/proc/", s.pid), "the controller has ended")
+		for name, pid := range s.pids {
+			require.DirExists(s, fmt.Sprint("/proc/", pid), "%s has ended", name)
+		}
 		require.True(s, time.Now().Before(end), what)
 	}
 }
 
 // jumps lets every queue have ten items, and waits for the Jobs.
 func (s *soakTest) jumps() {
-	begin, used, all := time.Now(), s.used(), jobsEach**scaledJobs
+	begin, before, all := time.Now(), s.used(), jobsEach**scaledJobs
 	if all == 0 {
 		return
 	}
 	s.length.Store(jobsEach)
 	s.await("all Jobs exist", 15*time.Minute, func() bool { return len(s.jobs) >= all })
-	for _, part := range []int{50, 90, 100} {
-		s.Logf("%3d %% of %d Jobs after %.1f s", part, all, s.arrived[all*part/100-1].Sub(begin).Seconds())
+	for name, u := range s.used() {
+		s.Logf("jump: %-24s %.1f s of CPU, at most %d MiB", name, (u.CPU - before[name].CPU).Seconds(), u.Peak)
 	}
-	m := process.MemoryOf(s, s.pid)
-	s.Logf("the controller used %.1f s of CPU meanwhile, and had at most %d MiB; now %s", (s.used() - used).Seconds(), m.Peak, m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := slices.SortedFunc(maps.Values(s.first), time.Time.Compare)
+	for _, part := range []int{1, 50, 90, 100} {
+		s.Logf("%3d %% of %d Jobs after %.1f s, and of the first Jobs of ScaledJobs after %.1f s", part, all,
+			s.arrived[max(0, all*part/100-1)].Sub(begin).Seconds(), first[max(0, len(first)*part/100-1)].Sub(begin).Seconds())
+	}
 }
 
 // settles waits until the job controller has created all pods, or for some minutes, and
@@ -270,8 +282,7 @@ func (s *soakTest) settles() {
 	time.Sleep(30 * time.Second)
 }
 
-// rests measures the controller while nothing changes. It makes no request but for its
-// lease.
+// rests measures while nothing changes. The controller makes no request but for its lease and the values of the queues.
 func (s *soakTest) rests(when string) {
 	count := func() map[string]int {
 		requests := map[string]int{}
@@ -283,30 +294,30 @@ func (s *soakTest) rests(when string) {
 		return requests
 	}
 	time.Sleep(45 * time.Second) // each is polled, and what there is to tell is told
-	before, begin, used := count(), time.Now(), s.used()
+	before, begin, used, reads := count(), time.Now(), s.used(), s.reads.Load()
 	time.Sleep(*soak)
-	cores := (s.used() - used).Seconds() / time.Since(begin).Seconds()
-	s.Logf("%s: %s, %.3f cores", when, process.MemoryOf(s, s.pid), cores)
+	took := time.Since(begin)
+	for name, u := range s.used() {
+		s.Logf("%s: %-24s %.3f cores, %d MiB anonymous, %d mapped", when, name, (u.CPU-used[name].CPU).Seconds()/took.Seconds(), u.Anonymous, u.Mapped)
+	}
+	s.Logf("%s: %.2f reads of a queue a minute", when, float64(s.reads.Load()-reads)/took.Minutes()/float64(max(1, *scaledJobs)))
 	after := count()
 	s.Logf("requests so far: %v", after)
 	for _, all := range []map[string]int{before, after} {
-		delete(all, "update leases")
+		maps.DeleteFunc(all, func(request string, _ int) bool {
+			return request == "update leases" || strings.HasPrefix(request, "list s0-")
+		})
 	}
 	if !*soakKEDA {
 		require.Equal(s, before, after, "requests at rest")
 	}
 }
 
-// used returns the CPU time of the process.
-func (s *soakTest) used() time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
-	require.NoError(s, err)
-	fields := strings.Fields(string(data)[strings.LastIndexByte(string(data), ')'):])
-	ticks := 0
-	for _, field := range fields[12:14] { // utime and stime, of which a second has 100
-		n, err := strconv.Atoi(field)
-		require.NoError(s, err)
-		ticks += n
+// used returns what the processes have used, by their names.
+func (s *soakTest) used() map[string]process.Usage {
+	all := map[string]process.Usage{}
+	for name, pid := range s.pids {
+		all[name] = process.UsageOf(s, pid)
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	return all
 }

@@ -104,6 +104,15 @@ func (c *Cluster) Folder() string { return c.folder }
 // Kubeconfig returns the path of a kubeconfig file with the access of Config.
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
 
+// PIDs returns the process IDs of etcd, kube-apiserver and kube-controller-manager, by these names.
+func (c *Cluster) PIDs() map[string]int {
+	pids := map[string]int{}
+	for _, p := range []*process{c.etcd, c.server, c.manager} {
+		pids[p.name] = p.Process.Pid
+	}
+	return pids
+}
+
 // Close stops the processes and removes their data. It is called once.
 func (c *Cluster) Close() error {
 	for _, p := range []*process{c.manager, c.server, c.etcd} {

@@ -1,78 +1,44 @@
 package process
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A Memory is the resident memory of a process and of its children, in MiB.
-type Memory struct {
-	Anonymous, Mapped, Peak int // Peak is the most so far
-	Children                int // number of children
-	ChildrenAnonymous       int // sum of the children
-	ChildrenMapped          int // greatest of the children: they share the pages
+// A Usage is what a process on Linux has used so far.
+type Usage struct {
+	Anonymous, Mapped, Peak int // resident memory in MiB; Peak is the most so far
+	CPU                     time.Duration
 }
 
-// String returns all parts but Peak.
-func (m Memory) String() string {
-	return fmt.Sprintf("%d MiB anonymous and %d mapped, and %d workers with %d and %d", m.Anonymous, m.Mapped, m.Children, m.ChildrenAnonymous, m.ChildrenMapped)
-}
-
-// MemoryOf returns the memory of a process, or zeros if the system is not Linux.
-func MemoryOf(t testing.TB, pid int) (m Memory) {
+// UsageOf returns what a process has used.
+func UsageOf(t testing.TB, pid int) (u Usage) {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		return m
-	}
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	var running bool
-	m.Anonymous, m.Mapped, m.Peak, running = resident(t, dir)
-	require.True(t, running, pid)
-	threads, err := os.ReadDir(dir + "task")
-	require.NoError(t, err)
-	for _, thread := range threads {
-		for child := range strings.FieldsSeq(read(t, dir+"task/"+thread.Name()+"/children")) {
-			if anonymous, mapped, _, running := resident(t, "/proc/"+child+"/"); running {
-				m.Children, m.ChildrenAnonymous, m.ChildrenMapped = m.Children+1, m.ChildrenAnonymous+anonymous, max(m.ChildrenMapped, mapped)
-			}
-		}
-	}
-	return m
-}
-
-// read returns the text of a file in /proc, and "" if its process or thread has ended.
-func read(t testing.TB, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+	read := func(name string) string {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 		require.NoError(t, err)
+		return string(data)
 	}
-	return string(data)
-}
-
-// resident reports whether the process runs, and its memory. A process that has ended has none.
-func resident(t testing.TB, dir string) (anonymous, mapped, peak int, running bool) {
-	t.Helper()
-	status := read(t, dir+"status")
-	if !strings.Contains(status, "RssAnon:") {
-		return 0, 0, 0, false
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
 	}
-	kibibytes := func(name string) int {
+	status := read("status")
+	for name, value := range map[string]*int{"RssAnon": &u.Anonymous, "RssFile": &u.Mapped, "VmHWM": &u.Peak} {
 		found := regexp.MustCompile(name + `:\s*(\d+) kB`).FindStringSubmatch(status)
 		require.NotNil(t, found, name)
-		n, err := strconv.Atoi(found[1])
-		require.NoError(t, err)
-		return n >> 10
+		*value = number(found[1]) >> 10
 	}
-	return kibibytes("RssAnon"), kibibytes("RssFile"), kibibytes("VmHWM"), true
+	stat := read("stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')'):])
+	u.CPU = time.Duration(number(fields[12])+number(fields[13])) * 10 * time.Millisecond // utime and stime, of which a second has 100
+	return u
 }

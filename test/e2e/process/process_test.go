@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -55,10 +56,9 @@ func TestBuild(t *testing.T) {
 	p.Said("kubeconfig")
 }
 
-// Processes may end while they are counted.
-func TestMemoryOfEndingChildren(t *testing.T) {
-	p := process.Start(t, sh("while :; do true & /bin/true; done"))
-	for range 2000 {
-		process.MemoryOf(t, p.Command.Process.Pid)
-	}
+func TestUsageOf(t *testing.T) {
+	u := process.UsageOf(t, os.Getpid())
+	require.Positive(t, u.Anonymous)
+	require.GreaterOrEqual(t, u.Peak, u.Anonymous)
+	require.Positive(t, u.CPU)
 }
