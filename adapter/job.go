@@ -55,7 +55,17 @@ type Job struct {
 	labels map[string]string // those of hub.Options
 }
 
-func init() { hub.Picked = func(j any) map[string]string { return j.(*Job).labels } }
+func init() {
+	hub.Picked = func(j any) map[string]string { return j.(*Job).labels }
+	hub.Visit = func(tracker any, visit func(types.UID, string, map[string]string)) {
+		t := tracker.(*Tracker)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, j := range t.jobs {
+			visit(j.owner.uid, j.Namespace, j.labels)
+		}
+	}
+}
 
 // JobOf describes a Job from its status alone. Number is not set, nor is PendingSince if the Job has run.
 func JobOf(object *batchv1.Job) Job {
@@ -116,7 +126,10 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of, j.labels = new(build.ClaimOf(object, o.hub.Home)), o.hub.Pick(object.Labels)
+	j.of = &build.Claim{}
+	if o.hub.Counts(object) {
+		*j.of, j.labels = build.ClaimOf(object, o.hub.Home), o.hub.Pick(object.Labels)
+	}
 	return j
 }
 

@@ -96,7 +96,9 @@ func (t *Tracker) compact(object any) any {
 	case *batchv1.Job:
 		return newJob(o, &t.options)
 	case *corev1.Pod:
-		return pods.New(o)
+		p := pods.New(o)
+		p.Foreign = !t.options.hub.Counts(o)
+		return p
 	}
 	return object
 }
@@ -105,7 +107,7 @@ func (t *Tracker) compact(object any) any {
 func (t *Tracker) show(object any, gone bool) {
 	switch o := object.(type) {
 	case *pods.Pod:
-		t.pods.Show(o, gone)
+		t.pods.Show(o, gone || o.Foreign)
 		if j := t.jobs[o.Job.UID]; j != nil {
 			t.recount(j, *j)
 		}

@@ -116,7 +116,7 @@ func (s *sender) podCauses(ctx context.Context, j *adapter.Job, causes causes) (
 	var pods *corev1.PodList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {
 		o := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name, Limit: 100}
-		pods, err = smaller(ctx, o, s.cluster.clients.Requests.CoreV1().Pods(j.Namespace).List)
+		pods, err = listPage(ctx, o, s.cluster.clients.Requests.CoreV1().Pods(j.Namespace).List)
 		return err
 	}); err != nil {
 		return false
@@ -135,7 +135,7 @@ func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes causes) 
 	var events *corev1.EventList
 	if err := s.send(ctx, func(ctx context.Context) (err error) {
 		o := metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate,involvedObject.name=" + j.Name, Limit: 100}
-		events, err = smaller(ctx, o, s.cluster.clients.Requests.CoreV1().Events(j.Namespace).List)
+		events, err = listPage(ctx, o, s.cluster.clients.Requests.CoreV1().Events(j.Namespace).List)
 		return err
 	}); err != nil {
 		if apierrors.IsForbidden(err) {

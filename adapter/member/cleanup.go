@@ -71,7 +71,7 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 			result.Left += len(mine)
 			problems = append(problems, deleteEach(ctx, client, mine))
 		})
-		if !apierrors.IsForbidden(err) || n == "" || n == namespace || c.jobs.has(n, owner) {
+		if !apierrors.IsForbidden(err) || n == "" || n == namespace || c.hasJobs(n, owner) {
 			problems = append(problems, err)
 		}
 	}
@@ -84,13 +84,10 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, of labels.Set, take func([]batchv1.Job)) error {
 	of[LabelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: pageSize, LabelSelector: of.String()}
-	for read := 0; ; {
+	for {
 		page, err := client().Jobs(namespace).List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list Jobs: %w", err)
-		}
-		if read += max(len(page.Items), pageSize/10); read-pageSize > c.options.MaxJobs {
-			return fmt.Errorf("list Jobs: more than %d; if the member should have them, raise maxJobs of its registration", c.options.MaxJobs)
 		}
 		take(slices.DeleteFunc(page.Items, func(j batchv1.Job) bool { return metav1.GetControllerOfNoCopy(&j) != nil }))
 		if o.Continue = page.Continue; o.Continue == "" {

@@ -2,7 +2,6 @@ package member
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 )
 
 // A Cluster is a member: a cluster with Jobs, or objects to scale, for owners in the hub
@@ -26,16 +26,12 @@ type Cluster struct {
 	limiter flowcontrol.RateLimiter // nil if there is no limit
 	tracker *adapter.Tracker
 	health  health
-	jobs    *bound        // this hub's
-	pods    *bound        // of Jobs
 	hurry   chan struct{} // asks for a health check at once
 
 	mu       sync.Mutex
 	failures map[types.UID]*failures // of tracked owners, that have not been returned yet
 	creates  map[types.UID]creates
 	uid      string // of its namespace kube-system: of Options, or else of the first contact
-	breach   error  // of a bound, until the time
-	until    time.Time
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
@@ -51,9 +47,8 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
 	}
-	c.jobs, c.pods = &bound{cluster: c, kind: "Jobs", in: map[string]*shown{}}, &bound{cluster: c, kind: pods, in: map[string]*shown{}}
 	var err error
-	c.tracker, err = adapter.NewTracker(via{Interface: clients.Watches, cluster: c, send: c.watching, jobs: c.jobs, pods: c.pods}, adapter.Options{
+	c.tracker, err = adapter.NewTracker(via{Interface: clients.Watches, cluster: c, send: c.watching}, adapter.Options{
 		Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
 		Selector: labels.Set{LabelHome: o.Home}.String(),
 	})
@@ -66,6 +61,14 @@ func (c *Cluster) namespaces() []string {
 		return n
 	}
 	return []string{""}
+}
+
+// hasJobs reports whether the last view of a namespace has Jobs of the owner.
+func (c *Cluster) hasJobs(namespace string, owner types.UID) (found bool) {
+	hub.Visit(c.tracker, func(uid types.UID, in string, _ map[string]string) {
+		found = found || (uid == owner && in == namespace)
+	})
+	return found
 }
 
 // Name returns the member's name.
@@ -104,7 +107,7 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	sent := time.Now()
-	err := decoding(bounded, c.check)
+	err := c.check(bounded)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -113,9 +116,6 @@ func (c *Cluster) Probe(ctx context.Context) error {
 }
 
 func (c *Cluster) check(ctx context.Context) error {
-	if err := c.breached(); err != nil {
-		return err
-	}
 	if err := c.identify(ctx); err != nil {
 		return err
 	}
@@ -123,10 +123,7 @@ func (c *Cluster) check(ctx context.Context) error {
 	for _, n := range c.namespaces() {
 		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
 			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
-		}); errors.Is(err, errTooLarge) { // which may be a tenant's object, and is an answer
-			return nil
-		}
-		if !apierrors.IsForbidden(err) {
+		}); !apierrors.IsForbidden(err) {
 			return err
 		}
 	}
@@ -151,14 +148,8 @@ func (c *Cluster) watching(kind, namespace string) do {
 		if err := c.health.wait(ctx); err != nil {
 			return err
 		}
-		if err := c.health.paused(what); err != nil {
-			return err
-		}
 		sent := time.Now()
-		err := decoding(ctx, call)
-		if one && errors.Is(err, errTooLarge) {
-			err = notRead(err)
-		}
+		err := call(ctx)
 		failed := failure(verb, err).Call
 		if one && ctx.Err() == nil && err != nil && c.health.refuse(what, namespace, err) {
 			return err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
@@ -263,6 +264,30 @@ func (all *Clusters) Untrack(owner types.UID) {
 	for _, r := range all.members {
 		r.untrack(owner)
 	}
+}
+
+// An Owned holds the number of Jobs on a member that this hub created for an owner, with
+// finished ones.
+type Owned struct {
+	Owner     types.UID
+	Namespace string // of the owner
+	Jobs      int
+}
+
+// Owners returns the owners of the Jobs on each member that this hub created, by the name of
+// the member, in no order, tracked or not. Jobs of an owner that does not exist any more are orphans.
+func (all *Clusters) Owners() map[string][]Owned {
+	owners := map[string][]Owned{}
+	for _, c := range all.list() {
+		sums := map[types.UID]Owned{}
+		hub.Visit(c.tracker, func(owner types.UID, _ string, labels map[string]string) {
+			sums[owner] = Owned{owner, labels[LabelOwnerNamespace], sums[owner].Jobs + 1}
+		})
+		if len(sums) > 0 {
+			owners[c.name] = slices.Collect(maps.Values(sums))
+		}
+	}
+	return owners
 }
 
 // together calls do for each of n members at once.

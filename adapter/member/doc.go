@@ -17,10 +17,7 @@
 // Observe makes no request. Apply, ObserveReplicas and Scale act on all members at once,
 // each within its own timeouts: a member that hangs delays no other. A member that
 // failed its health check gets no request until a health check passes. With Clusters.Patience
-// Apply does not wait for slow members. An owner may have as many Jobs on a member as remain
-// free of Options.MaxJobs, so that no owner uses up what the others have. If there are more pods, such
-// as of Jobs with many completions, the owner with the most loses the first: they are not kept, and the
-// status of their Jobs counts without them.
+// Apply does not wait for slow members.
 //
 // # Ownership
 //
@@ -107,16 +104,13 @@
 //	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
 //	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
 //	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
-//	a lying member has no effect on Jobs of other members and owners      TestLyingMember, TestEndlessList
-//	values of an answer have the sizes that its bound assumes             TestSizesOfValues
+//	a lying member has no effect on Jobs of other members and owners      TestLyingMember
 //	a kind is read again when it changes on the member                    TestKindsChange
-//	an answer that grows when it is decoded is not decoded                TestLargeAnswers, TestLargestAnswers, TestManyLargeAnswers
-//	a member is asked about the kind of a workload only                   TestEndlessKinds
-//	no owner uses up what the others have                                 TestShareOfBound, TestShareOfPods, TestParallelPods
+//	an answer has a bound; large objects are read in smaller pages        TestLargeAnswer, TestPages, TestLargeObjectOfATenant
 //	pods of others' Jobs do not count                                     TestPods, TestForgedPods
 //	a poll does not wait for a slow member                                TestSlowMember
 //	one owner's failures change no other owner's Jobs                     TestIndependence
-//	a forbidden namespace concerns its owners only                        TestForbiddenNamespace, TestLargeObjectOfATenant
+//	a forbidden namespace concerns its owners only                        TestForbiddenNamespace
 //	orphans are deleted only on request; causes are worded                TestOrphans, TestOrphansOfOthers, TestCauses
 //	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff, TestNetworkIsLost
 //	pods that never start cost no healthy member a replica                TestPodsThatNeverStart

@@ -33,7 +33,6 @@ type health struct {
 type refusal struct {
 	namespace string
 	since     time.Time
-	until     time.Time // it is not tried again before
 	err       error
 }
 
@@ -110,6 +109,7 @@ func (h *health) note(what string, sent time.Time, err error) {
 		h.problems = map[string]error{}
 	}
 	delete(h.problems, what)
+	delete(h.refused, what)
 	switch open := isClosed(h.gate()); {
 	case err != nil:
 		h.problems[what], h.failed = err, time.Now()
@@ -133,13 +133,6 @@ func (h *health) last() (passed, failed time.Time) {
 	return h.passed, h.failed
 }
 
-// shown notes that a list or watch has shown all its objects.
-func (h *health) shown(what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.refused, what)
-}
-
 // refuse notes the error of a list or watch in a namespace, and reports whether it was refused.
 func (h *health) refuse(what, namespace string, err error) bool {
 	h.mu.Lock()
@@ -155,22 +148,8 @@ func (h *health) refuse(what, namespace string, err error) bool {
 	if before, again := h.refused[what]; again {
 		since = before.since
 	}
-	until := time.Time{}
-	if errors.Is(err, errTooLarge) {
-		until = time.Now().Add(time.Minute)
-	}
-	h.refused[what] = refusal{namespace, since, until, err}
+	h.refused[what] = refusal{namespace, since, err}
 	return true
-}
-
-// paused returns the refusal of a list or watch that is not tried again yet, or nil.
-func (h *health) paused(what string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if r := h.refused[what]; time.Now().Before(r.until) {
-		return r.err
-	}
-	return nil
 }
 
 // refusal returns why a namespace is not read, and since when; nil if it is.

@@ -9,9 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxUID is the most bytes of a UID: FirstContact may keep those of all members in one object.
-const maxUID = 64
-
 // identify returns an error if the member is another cluster than at its registration or, without
 // a UID there, at the first contact, or if it is one that another member is.
 func (c *Cluster) identify(ctx context.Context) error {
@@ -23,9 +20,6 @@ func (c *Cluster) identify(ctx context.Context) error {
 	uid := ""
 	if !hidden {
 		uid = string(system.UID)
-	}
-	if len(uid) > maxUID {
-		return fmt.Errorf("its namespace kube-system has a UID of %d bytes, and a UID has at most %d", len(uid), maxUID)
 	}
 	was, failed := c.stored(ctx, uid)
 	switch {

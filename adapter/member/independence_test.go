@@ -148,7 +148,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			}
 			return send()
 		})
-		w.add(name, member.Options{Interval: 5 * time.Second, Pods: s.watchesPods(), MaxJobs: 600, Key: []byte("the hub's")})
+		w.add(name, member.Options{Interval: 5 * time.Second, Pods: s.watchesPods(), Key: []byte("the hub's")})
 	}
 	defer func() {
 		for _, name := range names {

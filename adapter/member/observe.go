@@ -85,13 +85,6 @@ func (c *Cluster) observe(owner types.UID, of *owner) (cluster jobs.Cluster, tra
 	}
 	if listed {
 		cluster.Late = c.late(owner, tracked)
-		most := c.room(owner, of.pods())
-		for i := range tracked {
-			if p := tracked[i].Phase; p != adapter.Succeeded && p != adapter.Failed {
-				most++
-			}
-		}
-		cluster.MaxJobs = &most
 	}
 	return cluster, tracked, problem
 }

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 
 	"github.com/scaledjob/scaledjob/adapter/loop"
@@ -58,11 +59,7 @@ type Options struct {
 	FirstContact func(ctx context.Context, uid string) (string, error)
 
 	Registered time.Time // decides which of two members with one UID is used
-	// MaxJobs is the most Jobs, and the most pods, of the hub on the member. A member with more
-	// Jobs is unreachable for a minute; of more pods, the owner with the most loses the first. 0 means 200,000.
-	MaxJobs int
-	// MaxBytes is the most bytes of an answer to a client of Dial; 0 means 32 MiB. A watch may send 32
-	// times that in each minute.
+	// MaxBytes is the most bytes of an answer to a client of Dial, other than a watch; 0 means 32 MiB.
 	MaxBytes int64
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
@@ -74,8 +71,7 @@ func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(max(0, o.Deadline), 10*time.Second)
 	o.Interval = cmp.Or(max(0, o.Interval), 10*time.Second)
 	o.QPS = cmp.Or(o.QPS, 100)
-	o.MaxJobs = cmp.Or(max(0, o.MaxJobs), 200_000)
-	o.MaxBytes = cmp.Or(max(0, o.MaxBytes), maxBytes)
+	o.MaxBytes = cmp.Or(max(0, o.MaxBytes), defaultMaxBytes)
 	o.Burst = cmp.Or(max(0, o.Burst), max(1, int(2*o.QPS)))
 	return o
 }
@@ -101,9 +97,7 @@ type Clients struct {
 	Watches kubernetes.Interface
 	// Scales and Mapper are for ObserveReplicas and Scale; Jobs do not need them.
 	Scales scale.ScalesGetter
-	Mapper interface {
-		RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
-	}
+	Mapper meta.RESTMapper
 }
 
 // Dial returns a member and its clients. It makes no request: the member may be
@@ -118,9 +112,7 @@ func Dial(name string, config *rest.Config, o Options) (*Cluster, error) {
 
 func dial(config *rest.Config, o Options) (c Clients, err error) {
 	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = jsonType, jsonType
-	slot := make(chan struct{}, 1)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limited{closed{next}, o.MaxBytes, slot} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{closed{next}, o.MaxBytes} })
 	connected, err := loop.Connect(config, o.Timeout, nil)
 	if err != nil {
 		return c, err
@@ -128,9 +120,9 @@ func dial(config *rest.Config, o Options) (c Clients, err error) {
 	c.Requests, c.Watches = connected.Requests, connected.Watches
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter, config.Timeout = -1, nil, o.Timeout
-	k := &kinds{client: connected.Requests.Discovery().RESTClient(), known: map[schema.GroupResource]scalable{}}
-	c.Mapper = k
-	c.Scales, err = scale.NewForConfig(config, k, dynamic.LegacyAPIPathResolverFunc, k)
+	kinds := connected.Requests.Discovery()
+	c.Mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
+	c.Scales, err = scale.NewForConfig(config, c.Mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(kinds))
 	return c, err
 }
 

@@ -3,16 +3,11 @@ package member_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -99,48 +94,4 @@ func TestLostProof(t *testing.T) {
 	w.change("a", func(j *batchv1.Job) { delete(j.Labels, member.LabelProof) })
 	w.shown(0)
 	require.Empty(t, w.all.Owners())
-}
-
-// However many owners create however many Jobs, in any order, the member never has more than
-// its bound, and an owner who had none finds room while there is a place for each owner.
-func TestShareOfBound(t *testing.T) {
-	const most = 40
-	found := 0
-	for round := range 8 {
-		w := newWorld(t, member.Options{MaxJobs: most, Interval: time.Hour, Timeout: time.Hour})
-		w.sites["a"] = siteOf(fake.NewSimpleClientset(), "a", new(atomic.Int64)) // at most 40 Jobs
-		w.add("a", member.Options{MaxJobs: most, Interval: time.Hour, Timeout: time.Hour})
-		w.policy.Scaling.Bounds.Max = 1000
-		w.ready()
-		owners := []types.UID{owner}
-		for i := range round % 4 {
-			target := anOwner(types.UID(fmt.Sprintf("00000000-0000-4000-9000-%012d", i)))
-			target.Owner.Name = fmt.Sprint("owner-", i)
-			require.NoError(t, w.all.Track(target, nil))
-			owners = append(owners, target.Owner.UID)
-		}
-		random := rand.New(rand.NewPCG(1, uint64(round)))
-		for range 10 {
-			uid := owners[random.IntN(len(owners))]
-			w.seen = w.all.Observe(uid)
-			had, free := len(w.seen.Clusters[0].Jobs), most-len(w.jobs("a"))
-			w.decided = jobs.Decide(w.policy, jobs.Observation{Metrics: demand(1 + random.Int64N(1000)), Clusters: w.seen.Clusters})
-			w.apply()
-			all := len(w.jobs("a"))
-			w.eventually("all are shown", func() bool {
-				n := 0
-				for _, of := range w.all.Owners()["a"] {
-					n += of.Jobs
-				}
-				return n == all
-			})
-			require.Less(t, all, most)
-			if had == 0 && free > len(owners) {
-				require.NotEmpty(t, w.all.Observe(uid).Clusters[0].Jobs)
-				found++
-			}
-		}
-		w.all.Remove("a")
-	}
-	require.Greater(t, found, 12)
 }

@@ -91,7 +91,7 @@ func (s *sender) send(ctx context.Context, call func(context.Context) error) err
 	}
 	bounded, cancel := context.WithTimeout(s.caller, s.cluster.options.Timeout)
 	defer cancel()
-	err := decoding(bounded, call)
+	err := call(bounded)
 	switch answer := request.Code(err); {
 	case err != nil && answer == 0:
 		s.mu.Lock()

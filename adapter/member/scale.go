@@ -124,19 +124,13 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	causes := causes{}
 	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	s := c.sender(ctx, time.Now())
-	for read := 0; ready < seen.Replicas; {
-		if read >= maxPods {
-			return fmt.Errorf("list pods of %s: more than %d; use a narrower selector", selector, maxPods)
-		}
+	for ready < seen.Replicas {
 		var page *corev1.PodList
 		if err := s.send(ctx, func(ctx context.Context) (err error) {
-			page, err = smaller(ctx, o, c.clients.Requests.CoreV1().Pods(namespace).List)
+			page, err = listPage(ctx, o, c.clients.Requests.CoreV1().Pods(namespace).List)
 			return err
 		}); err != nil {
 			return fmt.Errorf("list pods of %s: %w", selector, err)
-		}
-		if read += len(page.Items); len(page.Items) == 0 {
-			read += pageSize
 		}
 		for i := range page.Items {
 			if p := &page.Items[i]; p.DeletionTimestamp == nil && isReady(p) {
@@ -152,9 +146,6 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 	seen.Existing, seen.Cause = &ready, causes.String()
 	return nil
 }
-
-// maxPods is the most pods of a selector that are read. A page without pods counts as a full one.
-const maxPods = 100_000
 
 // A ScaleReport describes the actions of Scale on a member.
 type ScaleReport struct {
@@ -201,12 +192,12 @@ func (c *Cluster) scaled(ctx context.Context, w Workload, do func(context.Contex
 	}
 	return c.sender(ctx, time.Now()).send(ctx, func(ctx context.Context) error {
 		mapping, err := c.clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			return err
+		if err == nil {
+			err = do(ctx, c.clients.Scales.Scales(w.namespace(c.name)), mapping)
 		}
-		err = do(ctx, c.clients.Scales.Scales(w.namespace(c.name)), mapping)
-		if k, is := c.clients.Mapper.(*kinds); is && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
-			k.forget(mapping.Resource.GroupResource()) // the server has no such path
+		noPath := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+		if noPath || meta.IsNoMatchError(err) {
+			meta.MaybeResetRESTMapper(c.clients.Mapper) // the next poll asks for its version again
 		}
 		return err
 	})

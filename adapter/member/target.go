@@ -98,14 +98,6 @@ func (o *owner) namespace(member string) string {
 	return cmp.Or(o.overrides[member].Namespace, o.target.Owner.Namespace)
 }
 
-// pods returns how many pods a Job has at once.
-func (o *owner) pods() int {
-	if o == nil || o.target.Job.Spec.Parallelism == nil {
-		return 1
-	}
-	return max(1, int(*o.target.Job.Spec.Parallelism))
-}
-
 // labels returns the labels of the Jobs to create, replacements first.
 func (p *part) labels() []map[string]string {
 	all := make([]map[string]string, p.Jobs())
@@ -137,12 +129,6 @@ func (c *Cluster) proof(object metav1.Object) string {
 	return hex.EncodeToString(code.Sum(nil)[:16])
 }
 
-// ours reports whether this hub created the Job, or the pod's Job. Anybody who may create them on the
-// member can copy the labels to another name or namespace.
-func (c *Cluster) ours(object metav1.Object) bool {
-	return !isLong(object) && (len(c.options.Key) == 0 || hmac.Equal([]byte(object.GetLabels()[LabelProof]), []byte(c.proof(object))))
-}
-
 // prove returns the Job with its proof, and that of its pods.
 func (c *Cluster) prove(j *batchv1.Job) *batchv1.Job {
 	if len(c.options.Key) == 0 {
@@ -154,14 +140,4 @@ func (c *Cluster) prove(j *batchv1.Job) *batchv1.Job {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Labels: j.Spec.Template.Labels}}
 	metav1.SetMetaDataLabel(&proven.Spec.Template.ObjectMeta, LabelProof, c.proof(&pod))
 	return &proven
-}
-
-// disown returns the Job without the labels that name an owner, unless it is ours.
-func (c *Cluster) disown(j *batchv1.Job) *batchv1.Job {
-	if c.ours(j) {
-		return j
-	}
-	foreign := *j
-	foreign.Labels = nil
-	return &foreign
 }

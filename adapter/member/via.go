@@ -2,7 +2,7 @@ package member
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,16 +23,18 @@ type do func(ctx context.Context, verb string, request func(context.Context) err
 // namespace.
 type via struct {
 	kubernetes.Interface
-	cluster    *Cluster
-	send       func(kind, namespace string) do
-	jobs, pods *bound // of lists and watches; nil for none
-	labels     []map[string]string
+	cluster *Cluster
+	send    func(kind, namespace string) do
+	labels  []map[string]string
 }
 
 // Hub returns what a tracker of the member's Jobs needs.
 func (v via) Hub() hub.Options {
 	o := &v.cluster.options
-	return hub.Options{Place: hub.Place{Home: o.Home, Cluster: v.cluster.name}, Namespaces: o.Namespaces, Labels: []string{LabelCreation, LabelSource, LabelAttempt}}
+	return hub.Options{
+		Place: hub.Place{Home: o.Home, Cluster: v.cluster.name}, Namespaces: o.Namespaces, Ours: v.cluster.ours,
+		Labels: []string{LabelOwnerNamespace, LabelCreation, LabelSource, LabelAttempt},
+	}
 }
 
 // Labels returns those of the Jobs to create.
@@ -57,7 +59,7 @@ type viaBatch struct {
 }
 
 func (b viaBatch) Jobs(namespace string) batchclient.JobInterface {
-	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.send("Jobs", namespace), b.via.jobs, b.cluster, namespace}
+	return viaJobs{b.BatchV1Interface.Jobs(namespace), b.send("Jobs", namespace), b.cluster}
 }
 
 type viaCore struct {
@@ -66,39 +68,29 @@ type viaCore struct {
 }
 
 func (c viaCore) Pods(namespace string) coreclient.PodInterface {
-	return viaPods{c.CoreV1Interface.Pods(namespace), c.send("pods", namespace), c.via.pods, namespace}
+	return viaPods{c.CoreV1Interface.Pods(namespace), c.send("pods", namespace)}
 }
 
-func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (there T, err error) {
-	err = do(ctx, verb, func(ctx context.Context) (err error) { there, err = request(ctx); return err })
-	return there, err
+func result[T any](ctx context.Context, do do, verb string, request func(context.Context) (T, error)) (answer T, err error) {
+	err = do(ctx, verb, func(ctx context.Context) (err error) { answer, err = request(ctx); return err })
+	return answer, err
 }
 
 // viaJobs are the Jobs that this hub created: see LabelProof.
 type viaJobs struct {
 	batchclient.JobInterface
 	do
-	*bound
-	cluster   *Cluster
-	namespace string
+	cluster *Cluster
 }
 
 func (j viaJobs) Create(ctx context.Context, job *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
 	return result(ctx, j.do, "create", func(ctx context.Context) (*batchv1.Job, error) {
-		return answer(j.JobInterface.Create(ctx, j.cluster.prove(job), o))
+		return checkLength(j.JobInterface.Create(ctx, j.cluster.prove(job), o))
 	})
 }
 
-// answer returns the Job of an answer. A Job that no API server accepts is no answer.
-func answer(job *batchv1.Job, err error) (*batchv1.Job, error) {
-	if err == nil && isLong(job) {
-		return nil, errors.New("the member answered with a Job that has too long a name, UID, version or label")
-	}
-	return job, err
-}
-
 func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*batchv1.Job, error) {
-	job, err := result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return answer(j.JobInterface.Get(ctx, name, o)) })
+	job, err := result(ctx, j.do, "get", func(ctx context.Context) (*batchv1.Job, error) { return checkLength(j.JobInterface.Get(ctx, name, o)) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +99,18 @@ func (j viaJobs) Get(ctx context.Context, name string, o metav1.GetOptions) (*ba
 
 func (j viaJobs) List(ctx context.Context, o metav1.ListOptions) (*batchv1.JobList, error) {
 	return result(ctx, j.do, "list", func(ctx context.Context) (*batchv1.JobList, error) {
-		there, err := smaller(ctx, o, j.JobInterface.List)
+		page, err := listPage(ctx, o, j.JobInterface.List)
 		if err != nil {
 			return nil, err
 		}
-		there.Items, err = page(j.bound, j.cluster, j.namespace, o, there.Continue, there.Items)
-		return there, err
+		page.Items = slices.DeleteFunc(page.Items, func(job batchv1.Job) bool { return !j.cluster.ours(&job) })
+		return page, nil
 	})
 }
 
 func (j viaJobs) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	return result(ctx, j.do, "watch", func(ctx context.Context) (watch.Interface, error) {
-		return j.watch(j.namespace, o)(j.JobInterface.Watch(ctx, o))
+		return j.JobInterface.Watch(ctx, o)
 	})
 }
 
@@ -129,23 +121,16 @@ func (j viaJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions
 type viaPods struct {
 	coreclient.PodInterface
 	do
-	*bound
-	namespace string
 }
 
 func (p viaPods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	return result(ctx, p.do, "list", func(ctx context.Context) (*corev1.PodList, error) {
-		there, err := smaller(ctx, o, p.PodInterface.List)
-		if err != nil {
-			return nil, err
-		}
-		there.Items, err = page(p.bound, p.cluster, p.namespace, o, there.Continue, there.Items)
-		return there, err
+		return listPage(ctx, o, p.PodInterface.List)
 	})
 }
 
 func (p viaPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	return result(ctx, p.do, "watch", func(ctx context.Context) (watch.Interface, error) {
-		return p.watch(p.namespace, o)(p.PodInterface.Watch(ctx, o))
+		return p.PodInterface.Watch(ctx, o)
 	})
 }

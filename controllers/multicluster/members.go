@@ -132,7 +132,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 		config = nowhere(r.Err)
 	}
 	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
-		UID: r.UID, Registered: r.Registered, MaxJobs: r.MaxJobs, MaxBytes: r.MaxBytes, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
+		UID: r.UID, Registered: r.Registered, MaxBytes: r.MaxBytes, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // LabelHome is the label with the name of the owner's cluster, on Jobs in another cluster and their pods.
@@ -21,8 +23,9 @@ type Place struct {
 // Options are those of a tracker of such Jobs.
 type Options struct {
 	Place
-	Namespaces []string // each is watched by itself; none means adapter.Options.Namespace
-	Labels     []string // keys of the labels that a tracked Job has in its Labels
+	Namespaces []string                 // each is watched by itself; none means adapter.Options.Namespace
+	Labels     []string                 // keys of the labels that a tracked Job has in its Labels
+	Ours       func(metav1.Object) bool // false for Jobs and pods that count for nobody; nil is true
 }
 
 // Watched returns the namespaces to watch, each by itself.
@@ -41,6 +44,9 @@ func (o *Options) PodSelector() string {
 	return batchv1.JobNameLabel
 }
 
+// Counts reports whether a Job or a pod counts for an owner.
+func (o *Options) Counts(object metav1.Object) bool { return o.Ours == nil || o.Ours(object) }
+
 // Pick returns the labels of a Job that it keeps, or nil.
 func (o *Options) Pick(labels map[string]string) (picked map[string]string) {
 	for _, key := range o.Labels {
@@ -57,6 +63,10 @@ func (o *Options) Pick(labels map[string]string) (picked map[string]string) {
 // Picked returns the labels that an adapter.Job keeps. Package adapter sets it: an author with one
 // cluster does not see them.
 var Picked func(job any) map[string]string
+
+// Visit calls visit for each Job that a tracker's cache shows, with its owner, tracked or not, and the labels
+// that it keeps. Package adapter sets it.
+var Visit func(tracker any, visit func(owner types.UID, namespace string, labels map[string]string))
 
 // A Client is the client of another cluster. NewTracker and Apply ask for what it has beside.
 type Client interface {

@@ -18,6 +18,7 @@ import (
 type Pod struct {
 	Job        Job
 	Ran        bool // has left phase Pending
+	Foreign    bool // counts for nobody
 	started    bool // Running or Succeeded
 	uid        types.UID
 	name       string

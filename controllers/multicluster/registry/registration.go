@@ -27,10 +27,8 @@ type Registration struct {
 	UID string `json:"uid,omitempty"`
 	// Registered decides which of two members with the same UID is older, and used.
 	Registered time.Time `json:"registered,omitzero"`
-	// MaxJobs is the most Jobs of this hub on the member, and MaxBytes the most bytes of an
-	// answer of its API server. A member that exceeds them is unreachable.
-	// 0 means the default of member.Options.
-	MaxJobs  int   `json:"maxJobs,omitempty"`
+	// MaxBytes is the most bytes of an answer of the member's API server. A member that exceeds it is
+	// unreachable. 0 means the default of member.Options.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
@@ -72,7 +70,6 @@ func parseRegistration(data []byte) (r Registration, err error) {
 		}
 	}
 	problems.Check(len(validation.IsValidLabelValue(r.UID)) == 0, "registration.uid", r.UID, "the UID of the member's namespace kube-system")
-	problems.AtLeast("registration.maxJobs", int64(r.MaxJobs), 0)
 	problems.AtLeast("registration.maxBytes", r.MaxBytes, 0)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
@@ -82,5 +79,5 @@ func parseRegistration(data []byte) (r Registration, err error) {
 
 // Key returns the parts that connect a member anew when they change.
 func (r *Registration) Key() string {
-	return fmt.Sprint(r.Namespaces, r.UID, r.Registered, r.MaxJobs, r.MaxBytes)
+	return fmt.Sprint(r.Namespaces, r.UID, r.Registered, r.MaxBytes)
 }

@@ -149,15 +149,14 @@ func TestRegistration(t *testing.T) {
 	for _, to := range []string{"kube-system", "team-b", ""} {
 		require.False(t, m.Allows(Allowance{"team-a", to}), to)
 	}
-	m = of(`{"allow": [{"from": "team-a", "to": "shop"}], "uid": "u", "maxJobs": 5, "maxBytes": 6}`)
+	m = of(`{"allow": [{"from": "team-a", "to": "shop"}], "uid": "u", "maxBytes": 6}`)
 	require.NoError(t, m.Err)
 	require.True(t, m.Allows(Allowance{"team-a", "shop"}))
 	require.False(t, m.Allows(Allowance{"team-b", "shop"}))
 	require.False(t, m.Allows(Allowance{"shop", "team-a"}))
-	require.Equal(t, 5, m.MaxJobs)
 	require.EqualValues(t, 6, m.MaxBytes)
 	for text, want := range map[string]string{
-		`{"alow": [], "maxJobs": "x"}`: "registration.maxJobs: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxJobs": -1}`: "registration.maxJobs: found -1",
+		`{"alow": [], "maxBytes": "x"}`: "registration.maxBytes: found \"x\"", `{"alow": []}`: "registration.alow: found an unknown field", `{`: "registration: ", `{"maxBytes": -1}`: "registration.maxBytes: found -1",
 		`{"namespaces": ["a", "a"]}`:               `registration.namespaces[1]: found "a"; use each namespace once`,
 		`{"uid": "\u001b[31m"}`:                    `registration.uid: found "\x1b[31m"; use the UID of the member's namespace kube-system`,
 		`{"namespaces": []}`:                       `registration.namespaces: found "[]"; use at least one namespace, or leave it out for all`,
@@ -173,7 +172,7 @@ func TestRegistration(t *testing.T) {
 		require.Nil(t, m.Config)
 	}
 	data[keyOfJobs] = []byte("guess")
-	require.ErrorContains(t, of(`{"maxJobs": -1}`).Err, "jobs.key: found 5 bytes; use at least 16 random bytes\nregistration.maxJobs: found -1", "all at once")
+	require.ErrorContains(t, of(`{"maxBytes": -1}`).Err, "jobs.key: found 5 bytes; use at least 16 random bytes\nregistration.maxBytes: found -1", "all at once")
 }
 
 // rejectMissing has the server reject the removal of a key that is not there, as an API
