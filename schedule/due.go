@@ -73,7 +73,7 @@ func startedIn(in interval.Span, early []time.Time) (n int64) {
 // started early. It returns how many wait.
 func (d *decider) queue(in interval.Span, limit int64, early []time.Time) (n int64) {
 	t, ok := d.line.last(in.Until)
-	for ; ok && t.After(in.After) && limit > 0; limit-- {
+	for ok && t.After(in.After) && n < limit {
 		if !slices.ContainsFunc(early, t.Equal) {
 			n++
 			d.Checkpoint.Pending = append(d.Checkpoint.Pending, d.scheduledRun(t))

@@ -371,7 +371,7 @@ func (w *walk) settled(seen schedule.Observation) bool {
 	return len(w.late) == 0 && seen.JobsKnown && seen.Revision == w.revision+1
 }
 
-// forget forgets the Jobs of occurrences that become due again after a rewind or an edit: those that the
+// forget forgets the runs, also those cancelled without a Job, of occurrences that become due again after a rewind or an edit: those that the
 // checkpoint has not recorded.
 func (w *walk) forget(d schedule.Decision) {
 	rewound := slices.ContainsFunc(d.Events, func(e schedule.Event) bool { return e.Reason == schedule.Rewound })
@@ -391,7 +391,7 @@ func (w *walk) forget(d schedule.Decision) {
 	for _, tag := range slices.Concat(w.checkpoint.PendingDeletion, d.Checkpoint.PendingDeletion) {
 		recorded[tag] = true
 	}
-	for tag := range w.created {
+	for _, tag := range slices.Concat(slices.Collect(maps.Keys(w.created)), slices.Collect(maps.Keys(w.done))) {
 		_, coming := w.late[tag]
 		at, scheduled := schedule.TagOccurrence("2f6a", tag)
 		if scheduled && !recorded[tag] && !coming && at.After(d.Checkpoint.Handled) && !slices.ContainsFunc(d.Checkpoint.Early, at.Equal) && w.jobs[tag] == nil {
