@@ -173,7 +173,7 @@ func TestFailure(t *testing.T) {
 
 func TestDeleteFaults(t *testing.T) {
 	target := newTarget()
-	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	target.Rollout, target.Revision.Generation = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, 2
 	for name, test := range map[string]struct {
 		err     error
 		result  Result

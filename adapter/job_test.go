@@ -169,7 +169,7 @@ func TestPendingSinceUnknown(t *testing.T) {
 // counts the outdated Jobs as terminating, and none of them as stuck.
 func TestCounts(t *testing.T) {
 	old, target := newTarget(), newTarget()
-	target.Revision.Generation, target.Rollout, target.StuckAfter = 2, rollout.DefaultPolicy(), time.Minute
+	target.Revision.Generation, target.Rollout, target.StuckAfter = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, time.Minute
 	w := newWriter(t, newServer(), target, Options{})
 	age := func(d time.Duration) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(noon.Add(-d)) }
@@ -374,7 +374,7 @@ func TestRollout(t *testing.T) {
 					w.show(s.change(t, &j, func(j *batchv1.Job) { suspend(j); hasFailed(j) }))
 				}
 			}
-			target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: test.strategy, Propagation: rollout.Foreground}
+			target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: test.strategy, Propagation: rollout.Foreground, EveryEdit: true}
 			target.Policy.Paused = test.paused
 			require.NoError(t, w.Track(target))
 			plan := w.Plan(ownerUID, items(9), noon)
@@ -406,7 +406,7 @@ func TestDrainIsConditional(t *testing.T) {
 	_, err := w.poll(1)
 	require.NoError(t, err)
 	w.catchUp(t)
-	target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: rollout.Drain}
+	target.Revision.Generation, target.Rollout = 2, rollout.Policy{Strategy: rollout.Drain, EveryEdit: true}
 	require.NoError(t, w.Track(target))
 	j := s.all(t)[0]
 	s.change(t, &j, active) // not shown

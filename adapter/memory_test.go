@@ -34,7 +34,7 @@ func busy(t require.TestingT, n int64) *writer {
 	target := newTarget()
 	target.Policy.Bounds.Max = n
 	target.History = history.Policy{Succeeded: history.Keep(int64(n)), Failed: history.Keep(0)}
-	target.Rollout = rollout.DefaultPolicy()
+	target.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	target.StuckAfter = time.Minute
 	w := newWriter(t, newServer(), target, Options{})
 	kinds := []*batchv1.Job{jobOf(target, 1, ready), jobOf(target, 1), jobOf(target, 1, complete)}
@@ -204,7 +204,7 @@ func realistic(i int) Target {
 	target.Job.Labels = map[string]string{"app.kubernetes.io/name": "resizer"}
 	target.Job.Spec.BackoffLimit = new(int32(4))
 	target.Job.Spec.Template.Spec.Containers[0].Command = []string{"/worker", "--queue", "images"}
-	target.Rollout, target.History = rollout.DefaultPolicy(), history.DefaultPolicy()
+	target.Rollout, target.History = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, history.DefaultPolicy()
 	return target
 }
 

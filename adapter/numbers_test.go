@@ -69,7 +69,10 @@ func TestEditOfOneWriter(t *testing.T) {
 	for name, change := range map[string]func(*Target){
 		"generation": func(t *Target) { t.Revision.Generation = 2 },
 		"template":   func(t *Target) { t.Job = t.NewJob(1); t.Job.Labels = nil; t.Job.Spec.Parallelism = new(int32(2)) },
-		"rollout":    func(t *Target) { t.Rollout = rollout.DefaultPolicy(); t.Revision.Generation = 2 },
+		"rollout": func(t *Target) {
+			t.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
+			t.Revision.Generation = 2
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, edited := newServer(), newTarget()

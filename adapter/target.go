@@ -45,7 +45,7 @@ type Target struct {
 	// restartPolicy becomes OnFailure.
 	Job *batchv1.Job
 	// Revision is the version of the spec that new Jobs are made from. It is needed
-	// if Rollout deletes outdated Jobs. With Rollout.TemplateOnly no Job of an empty TemplateHash is
+	// if Rollout deletes outdated Jobs. Unless Rollout.EveryEdit is set, no Job of an empty TemplateHash is
 	// outdated, before or after an edit: see the function TemplateHash.
 	Revision rollout.Revision
 	Policy   scaling.Policy

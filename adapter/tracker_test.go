@@ -61,7 +61,7 @@ func podOf(j *batchv1.Job, phase corev1.PodPhase, conditions ...corev1.PodCondit
 func TestValidate(t *testing.T) {
 	w, err := newTracker(Options{})
 	require.NoError(t, err)
-	err = w.Track(Target{StuckAfter: -1, Rollout: rollout.DefaultPolicy(), Policy: scaling.Policy{Bounds: scaling.Bounds{Min: -1}}})
+	err = w.Track(Target{StuckAfter: -1, Rollout: rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, Policy: scaling.Policy{Bounds: scaling.Bounds{Min: -1}}})
 	var paths []string
 	for _, p := range field.All(err) {
 		paths = append(paths, p.Path)
@@ -119,7 +119,7 @@ func TestMistaken(t *testing.T) {
 // Whoever may create objects in another namespace changes no decision about an owner.
 func propForger(t *rapid.T) {
 	target := newTarget()
-	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.DefaultPolicy()
+	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	o := Options{Terms: requests.Alone(), Pods: true}
 	a, b := newWriter(t, newServer(), target, o), newWriter(t, newServer(), target, o)
 	if rapid.Bool().Draw(t, "tracked after the Jobs are listed") {

@@ -42,7 +42,7 @@ func TestWordsOfManyDeletes(t *testing.T) {
 	_, err := w.poll(20)
 	require.NoError(t, err)
 	w.catchUp(t)
-	target.Rollout, target.Revision.Generation = rollout.DefaultPolicy(), 2
+	target.Rollout, target.Revision.Generation = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, 2
 	require.NoError(t, w.Track(target))
 	s.before = failing("delete", 1, refused(403, "\x1b[31m"+strings.Repeat("no ", 10000)))
 	_, err = w.poll(0)

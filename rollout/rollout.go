@@ -5,8 +5,8 @@
 //	if decision.Delete { // with policy.Propagation; decision.Reason says why, or why not
 //
 // A Job is outdated if it was created from a lower generation of its owner than the
-// current one. With TemplateOnly its template hash must differ as well, so that only
-// a changed Job template counts. The [Strategy] selects the outdated Jobs to delete:
+// current one, and from another Job template: an edit of anything else deletes nothing.
+// With EveryEdit, as in KEDA, the generation decides alone. The [Strategy] selects the outdated Jobs to delete:
 //
 //	gradual    none; they finish
 //	immediate  all, running or not
@@ -14,8 +14,8 @@
 //
 // [Decide] judges one Job, independently of others. It deletes no finished Job (package history
 // does), no Job that is being deleted, and no Job of an unknown revision: without a
-// generation, with a newer generation than the caller has read, or under
-// TemplateOnly without a hash.
+// generation, with a newer generation than the caller has read, or, unless EveryEdit is
+// set, without a template hash.
 //
 // In a poll, rollout comes before scaling: the deleted Jobs are terminating in the
 // same decision, and scaling decides from the queue how many Jobs of the new spec to
@@ -129,13 +129,13 @@ func ParsePropagation(name string) (p Propagation, err error) {
 
 // A Policy holds the rollout settings of an owner. The zero value deletes nothing.
 type Policy struct {
-	Strategy     Strategy    `json:"strategy"`
-	Propagation  Propagation `json:"propagation"`  // for the delete request; Decide ignores it
-	TemplateOnly bool        `json:"templateOnly"` // only a changed Job template makes a Job outdated
+	Strategy    Strategy    `json:"strategy"`
+	Propagation Propagation `json:"propagation"` // for the delete request; Decide ignores it
+	EveryEdit   bool        `json:"everyEdit"`   // any edit of the spec makes a Job outdated, as in KEDA, and not only one of the Job template
 }
 
 // DefaultPolicy returns the policy of a manifest without a rollout: immediate, background,
-// any change of the spec.
+// edits of the Job template only.
 func DefaultPolicy() Policy { return Policy{Strategy: Immediate} }
 
 // Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
@@ -225,7 +225,7 @@ func (p Policy) compare(revision, current Revision) Reason {
 		return ReasonCurrent
 	case revision.Generation > current.Generation:
 		return ReasonNewer
-	case !p.TemplateOnly:
+	case p.EveryEdit:
 		return ""
 	case revision.TemplateHash == "", current.TemplateHash == "":
 		return ReasonRevisionUnknown

@@ -20,11 +20,11 @@ func TestEveryState(t *testing.T) {
 	bools := []bool{false, true}
 	states, chosen, reasons := 0, map[bool]int{}, map[rollout.Reason]int{}
 	for strategy := range rollout.Strategy(5) {
-		for _, only := range bools {
+		for _, every := range bools {
 			for now := range 15 {
 				for of := range 15 {
 					for flags := range 16 {
-						p := rollout.Policy{Strategy: strategy, TemplateOnly: only}
+						p := rollout.Policy{Strategy: strategy, EveryEdit: every}
 						current := revision(int64(now/3-1), hashes[now%3])
 						j := rollout.Job{
 							Revision:     revision(int64(of/3-1), hashes[of%3]),
@@ -66,8 +66,8 @@ func expected(p rollout.Policy, o rollout.Observation) rollout.Reason {
 		{rollout.ReasonRevisionUnknown, now.Generation < 1},
 		{rollout.ReasonCurrent, r.Generation == now.Generation},
 		{rollout.ReasonNewer, r.Generation > now.Generation},
-		{rollout.ReasonRevisionUnknown, p.TemplateOnly && (r.TemplateHash == "" || now.TemplateHash == "")},
-		{rollout.ReasonSameTemplate, p.TemplateOnly && r.TemplateHash == now.TemplateHash},
+		{rollout.ReasonRevisionUnknown, !p.EveryEdit && (r.TemplateHash == "" || now.TemplateHash == "")},
+		{rollout.ReasonSameTemplate, !p.EveryEdit && r.TemplateHash == now.TemplateHash},
 		{rollout.ReasonPodsUnknown, p.Strategy == rollout.Drain && !j.NeverStarted && o.PodsUnknown},
 		{rollout.ReasonStarted, p.Strategy == rollout.Drain && !j.NeverStarted},
 	} {
@@ -125,10 +125,10 @@ func TestParsePropagation(t *testing.T) {
 }
 
 func TestPolicyJSON(t *testing.T) {
-	p := rollout.Policy{Strategy: rollout.Drain, Propagation: rollout.Orphan, TemplateOnly: true}
+	p := rollout.Policy{Strategy: rollout.Drain, Propagation: rollout.Orphan, EveryEdit: true}
 	data, err := json.Marshal(p)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"strategy":"drain","propagation":"orphan","templateOnly":true}`, string(data))
+	require.JSONEq(t, `{"strategy":"drain","propagation":"orphan","everyEdit":true}`, string(data))
 	var back rollout.Policy
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, p, back)
@@ -152,8 +152,8 @@ func Example() {
 	for _, current := range []rollout.Revision{{Generation: 2, TemplateHash: "5f1c"}, {Generation: 3, TemplateHash: "a07b"}} {
 		for _, p := range []rollout.Policy{
 			{Strategy: rollout.Gradual},
-			{Strategy: rollout.Drain},
-			{Strategy: rollout.Immediate, TemplateOnly: true},
+			{Strategy: rollout.Drain, EveryEdit: true},
+			{Strategy: rollout.Immediate},
 		} {
 			fmt.Println(current.Generation, p.Strategy)
 			fmt.Println("  running:", rollout.Decide(p, rollout.Observation{Job: running, Current: current}))

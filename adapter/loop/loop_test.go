@@ -215,7 +215,7 @@ func (p *play) targets(t *testing.T, s *server, cluster *fake.Clientset, from in
 			Owner:    adapter.Owner{APIVersion: "v1", Kind: "Queue", Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)},
 			Policy:   scaling.Policy{Bounds: scaling.Bounds{Max: p.most(i)}},
 			Job:      &batchv1.Job{},
-			Rollout:  rollout.Policy{Strategy: rollout.Immediate},
+			Rollout:  rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true},
 			Revision: rollout.Revision{Generation: 1},
 		}
 		target.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}

@@ -21,7 +21,7 @@ func TestChangedSince(t *testing.T) {
 	w.demand = 1
 	noErrors(t, w.poll())
 	w.shown(1)
-	w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
+	w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	w.policy.Scaling.Bounds.Max = 1
 	w.plan()
 	w.change("a", runs)
@@ -49,7 +49,7 @@ func TestNamespaceIsEdited(t *testing.T) {
 		namespaces[j.Namespace]++
 	}
 	require.Equal(t, map[string]int{"shop": 2, "elsewhere": 1}, namespaces)
-	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
+	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, 0
 	require.Equal(t, 3, w.poll()[0].Outdated)
 	require.Empty(t, w.jobs("a"))
 }
@@ -85,7 +85,7 @@ func TestEqualTarget(t *testing.T) {
 // An edit of overrides changes new Jobs only.
 func TestOverrideIsEdited(t *testing.T) {
 	w := newWorld(t, member.Options{}, "a").ready()
-	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate, TemplateOnly: true}
+	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate}
 	w.overrides = map[string]member.Override{"a": {Pod: member.PodOverrides{NodeSelector: map[string]string{"disk": "hdd"}}}}
 	w.track()
 	w.demand = 1
@@ -159,7 +159,7 @@ func TestRollout(t *testing.T) {
 	w.shown(1)
 	w.target.Rollout.Propagation = rollout.Foreground
 	w.target.Revision.Generation, w.policy.Revision.Generation = 2, 2
-	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate}
+	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	w.track()
 	w.demand = 0
 	w.sites["a"].breaks(away)

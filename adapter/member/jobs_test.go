@@ -255,7 +255,7 @@ func TestFailures(t *testing.T) {
 			if tt.verb == "delete" {
 				noErrors(t, w.poll())
 				w.shown(4)
-				w.demand, w.policy.Revision.Generation = 0, 2
+				w.demand, w.policy.Revision = 0, rollout.Revision{Generation: 2, TemplateHash: "template-2"}
 			}
 			w.sites["a"].breaks(on(tt.verb, instead(tt.err)))
 			reports := w.poll()
@@ -439,7 +439,7 @@ func TestOthersJobs(t *testing.T) {
 		require.NoError(t, err)
 	}
 	w.shown(1)
-	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
+	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, 0
 	noErrors(t, w.poll())
 	require.Len(t, w.jobs("a"), 4)
 	for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
@@ -505,7 +505,7 @@ func TestNotDeletedInFlight(t *testing.T) {
 	w.ready()
 	w.demand = 2
 	noErrors(t, w.poll())
-	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate}, 0
+	w.policy.Revision.Generation, w.policy.Rollout, w.demand = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, 0
 	noErrors(t, w.poll())
 	require.Len(t, w.jobs("a"), 2)
 	for _, j := range w.observe()["a"].Jobs {

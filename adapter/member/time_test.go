@@ -331,7 +331,7 @@ func TestHangsOnce(t *testing.T) {
 		w.demand = 10
 		noErrors(t, w.poll())
 		w.shown(10)
-		w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate}
+		w.policy.Revision.Generation, w.policy.Rollout = 2, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 		w.plan()
 		sent := 0
 		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {

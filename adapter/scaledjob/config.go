@@ -31,7 +31,6 @@ type Config struct {
 // generation.
 func Configure(s *manifest.ScaledJob, targets map[string]float64) (Config, error) {
 	c, err := s.Config(targets)
-	c.Rollout.TemplateOnly = true // KEDA compares generations only
 	return Config{
 		Target: adapter.Target{
 			Owner:                adapter.OwnerOf(s, manifest.GroupVersionKind),

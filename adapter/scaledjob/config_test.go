@@ -156,7 +156,7 @@ func TestJobsOfKEDACount(t *testing.T) {
 		asKEDA     bool
 		deleted    int
 	}{{"1", false, 0}, {"2", false, 0}, {"1", true, 1}, {"2", true, 0}} {
-		target.Rollout.TemplateOnly = !test.asKEDA
+		target.Rollout.EveryEdit = test.asKEDA
 		client := newCluster(jobOf(s, "consumer-x7k2p", test.generation))
 		jobs, err := adapter.List(context.Background(), client, target, options)
 		require.NoError(t, err)

@@ -96,7 +96,7 @@ func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.S
 	if o.release == nil {
 		return nil
 	}
-	target.Rollout.TemplateOnly = false
+	target.Rollout.EveryEdit = true
 	j := job.KEDA()
 	r := o.release.Replicas(j)
 	if target.Policy.Bounds.Max = r.Min + r.QueueMax; j.Spec.ScalingStrategy.Strategy == "custom" {

@@ -282,10 +282,10 @@ func TestDecisionString(t *testing.T) {
 	f.Scaling.Bounds.Max, f.Failover.Duplication = 9, jobs.PreferFailover
 	f.member("a").MaxJobs = new(int64(4))
 	f.member("c").MaxJobs = new(int64(0))
-	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Policy{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2}
-	now := rollout.Revision{Generation: 2}
+	f.Rollout, f.History, f.Revision = rollout.DefaultPolicy(), history.Policy{Succeeded: history.Keep(0)}, rollout.Revision{Generation: 2, TemplateHash: "b"}
+	now := rollout.Revision{Generation: 2, TemplateHash: "b"}
 	f.cluster("a").Jobs = []jobs.Job{
-		{Name: "old", UID: "1", Revision: rollout.Revision{Generation: 1}}, {Name: "done", UID: "2", Phase: jobs.Succeeded, Finished: at(-9)},
+		{Name: "old", UID: "1", Revision: rollout.Revision{Generation: 1, TemplateHash: "a"}}, {Name: "done", UID: "2", Phase: jobs.Succeeded, Finished: at(-9)},
 		{Name: "moved", UID: "3", Replaces: jobs.Source{UID: "4", Attempt: 1}, Revision: now},
 	}
 	f.cluster("b").Jobs = []jobs.Job{{Name: "source", UID: "4", Revision: now}}

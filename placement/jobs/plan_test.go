@@ -178,12 +178,12 @@ func TestChain(t *testing.T) {
 func TestHistoryAndRollout(t *testing.T) {
 	f := newFleet("a", "b")
 	f.History = history.Policy{Succeeded: history.Keep(1)}
-	f.Revision = rollout.Revision{Generation: 2}
+	f.Revision = rollout.Revision{Generation: 2, TemplateHash: "b"}
 	finished := func(name string, minute int) jobs.Job {
 		return jobs.Job{Name: name, UID: name, Phase: jobs.Succeeded, Finished: epoch.Add(time.Duration(minute) * time.Minute)}
 	}
 	old := func(name string) jobs.Job {
-		return jobs.Job{Name: name, UID: name, Revision: rollout.Revision{Generation: 1}}
+		return jobs.Job{Name: name, UID: name, Revision: rollout.Revision{Generation: 1, TemplateHash: "a"}}
 	}
 	f.cluster("a").Jobs = []jobs.Job{finished("s3", 3), finished("s1", 1), old("old-a")}
 	f.cluster("b").Jobs = []jobs.Job{old("old-b"), finished("s2", 2), finished("s0", 0)}

@@ -41,7 +41,7 @@ func drawFleet(t *rapid.T) *fleet {
 	f.FailoverOverMax = one(t, 3, "over max")
 	f.Seed = rapid.SampledFrom([]string{"", "ns/etl"}).Draw(t, "seed")
 	f.Workload = taint.Workload{Class: "a", Size: 4}
-	f.Revision, f.Rollout.Strategy = rollout.Revision{Generation: 2}, rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate}).Draw(t, "rollout")
+	f.Revision, f.Rollout.Strategy = rollout.Revision{Generation: 2, TemplateHash: "b"}, rapid.SampledFrom([]rollout.Strategy{rollout.Gradual, rollout.Immediate}).Draw(t, "rollout")
 	f.History = history.Policy{Succeeded: history.Keep(1)}
 	before, inRound := stored{Clusters: map[string]storedCluster{}}, rapid.Bool().Draw(t, "in a round")
 	for i, name := range names {
@@ -91,7 +91,7 @@ func drawFleet(t *rapid.T) *fleet {
 			j := jobs.Job{
 				Name: fmt.Sprintf("job-%02d", n), UID: fmt.Sprintf("uid-%02d", n), Replaces: source,
 				Phase:    rapid.SampledFrom([]jobs.Phase{jobs.Running, jobs.Pending, jobs.Pending, jobs.Succeeded, jobs.Failed}).Draw(t, "phase"),
-				Deleting: one(t, 15, "deleting"), Finished: at(-n), Revision: rollout.Revision{Generation: rapid.Int64Range(1, 6).Draw(t, "generation")},
+				Deleting: one(t, 15, "deleting"), Finished: at(-n), Revision: rollout.Revision{Generation: rapid.Int64Range(1, 6).Draw(t, "generation"), TemplateHash: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "hash")},
 				Unconfirmed: one(t, 8, "unconfirmed"),
 			}
 			if one(t, 3, "created") {

@@ -201,7 +201,7 @@ func testImmediate(t *testing.T, client kubernetes.Interface) {
 	for _, propagation := range []rollout.Propagation{rollout.Background, rollout.Foreground, rollout.Orphan} {
 		f := newFleet(t, client, "immediate-"+propagation.String())
 		f.target.Policy.Bounds.Max = 4
-		f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation}
+		f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate, Propagation: propagation, EveryEdit: true}
 		f.apply(f.look(3))
 		f.counted(scaling.JobCounts{Running: 3})
 		f.settled(3, 3)
@@ -222,7 +222,7 @@ func testImmediate(t *testing.T, client kubernetes.Interface) {
 
 func testDrain(t *testing.T, client kubernetes.Interface) {
 	f := newFleet(t, client, "drain")
-	f.target.Rollout = rollout.Policy{Strategy: rollout.Drain}
+	f.target.Rollout = rollout.Policy{Strategy: rollout.Drain, EveryEdit: true}
 	f.apply(f.look(3))
 	f.counted(scaling.JobCounts{Running: 3, Pending: 2})
 	f.settled(3, 1)

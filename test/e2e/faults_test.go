@@ -242,7 +242,7 @@ func testWatchIsCut(t *testing.T, c *cluster.Cluster, f *fleet) {
 // A delete that fails, or that nobody knows of whether it did, is done in the end, and
 // what it holds is not given away before.
 func testDeleteFails(t *testing.T, c *cluster.Cluster, f *fleet) {
-	f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate}
+	f.target.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	w := newWriter(f, c, &wire{}).synced()
 	w.converges(20, 20)
 	old := map[types.UID]bool{}

@@ -293,7 +293,7 @@ func (l *line) coreHistory() (any, error) {
 
 func (l *line) coreRollOut() (any, error) {
 	var problems field.Errors
-	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.DefaultPolicy()
+	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	for _, other := range []string{requested.Strategy, l.Strategy} {
 		if written != "" && other != "" && written != other {
 			problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", written, other), Fix: "only rollout.strategy"})

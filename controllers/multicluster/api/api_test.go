@@ -55,7 +55,6 @@ func TestDocumentedJob(t *testing.T) {
 	want.Scheduling = jobs.WeightedRoundRobin
 	want.Scaling.Bounds.Max = 20
 	want.History = history.Policy{Succeeded: history.Keep(2), Failed: history.Keep(2)}
-	want.Rollout.TemplateOnly = true
 	want.Revision = c.Target.Revision
 	want.Seed = "/processor-job"
 	require.Equal(t, want, c.Policy)
@@ -146,7 +145,7 @@ func TestEveryJobField(t *testing.T) {
 		},
 		FailoverOverMax: true,
 		History:         history.Policy{Succeeded: history.Keep(1), Failed: history.Keep(2)},
-		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan, TemplateOnly: true},
+		Rollout:         rollout.Policy{Strategy: rollout.Gradual, Propagation: rollout.Orphan},
 		Revision:        c.Target.Revision,
 		Seed:            "b/a",
 	}, c.Policy)

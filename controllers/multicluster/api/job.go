@@ -140,7 +140,6 @@ func (d *DistributedScaledJob) standard() *manifest.ScaledJob {
 // not count the Jobs. The hash is that of the template without overrides.
 func (d *DistributedScaledJob) target(t adapter.Target) adapter.Target {
 	t.Owner = adapter.OwnerOf(&d.ObjectMeta, GroupVersion.WithKind("DistributedScaledJob"))
-	t.Rollout.TemplateOnly = true
 	if t.Job != nil {
 		delete(t.Job.Labels, manifest.LabelName)
 		delete(t.Job.Annotations, manifest.AnnotationGeneration)
