@@ -33,7 +33,8 @@ type Found[T any] struct {
 	Kind string // "" if it has none; "List" of a list without items
 	// Object is nil if it is of another kind, or has a value of another type.
 	Object *T
-	Err    error // every problem, joined; always nil of another kind
+	Tree   map[string]any // of Object, as it was read, with numbers as json.Number; nil of another kind
+	Err    error          // every problem, joined; always nil of another kind
 }
 
 // ReadAs returns the objects of a kind in a text. An error has every problem; it is
@@ -167,7 +168,7 @@ func (r *objectReader[T]) object(tree map[string]any) Found[T] {
 	if err != nil || mended.Err() != nil {
 		object = nil
 	}
-	return Found[T]{r.kind.Kind, object, problems.Err()}
+	return Found[T]{r.kind.Kind, object, tree, problems.Err()}
 }
 
 // instead returns the fix for a field that does not exist.

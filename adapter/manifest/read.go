@@ -15,14 +15,18 @@ type Object struct {
 	Kind string // "" if it has none; "List" of a list without items
 	// ScaledJob is nil if the object has another kind, or a value of the wrong type.
 	ScaledJob *ScaledJob
-	Err       error // the problems that make Read reject the object
+	// JobTemplate is spec.jobTargetRef as it was read, with fields that no Go type has. It is for adapter.TemplateHash.
+	JobTemplate map[string]any
+	Err         error // the problems that make Read reject the object
 }
 
 // Objects returns the objects in a text as [Read] reads them. Unknown fields of a
 // ScaledJob are dropped, as on the API server.
 func Objects(data []byte) (all []Object) {
 	for _, f := range ObjectsAs[ScaledJob](kind, data) {
-		all = append(all, Object{f.Kind, f.Object, f.Err})
+		spec, _ := f.Tree["spec"].(map[string]any)
+		template, _ := spec["jobTargetRef"].(map[string]any)
+		all = append(all, Object{f.Kind, f.Object, template, f.Err})
 	}
 	return all
 }

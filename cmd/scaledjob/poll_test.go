@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/scaledjob/scaledjob/adapter"
 )
 
 // A dumped Job is what the tests say of one.
@@ -143,6 +147,27 @@ func TestPodsOfADump(t *testing.T) {
 	}
 }
 
+// Under the specification an edit deletes the Jobs of another template, also of the second manifest of a text;
+// KEDA deletes all of an older generation.
+func TestEditOfTemplate(t *testing.T) {
+	text, err := os.ReadFile(scaledJobFile(t, "", ""))
+	require.NoError(t, err)
+	var object struct {
+		Spec struct{ JobTargetRef map[string]any }
+	}
+	require.NoError(t, yaml.Unmarshal(text, &object))
+	job := func(name, hash string) string {
+		return fmt.Sprintf(`{"kind":"Job","metadata":{"name":%q,"namespace":"d","labels":{"scaledjob.keda.sh/name":"m"},"annotations":{"scaledjob.keda.sh/generation":"2",%q:%q},
+			"ownerReferences":[{"kind":"ScaledJob","name":"m","uid":"u","controller":true}]}}`, name, adapter.AnnotationTemplateHash, hash)
+	}
+	dump := written(t, "jobs.json", job("same", adapter.TemplateHash(object.Spec.JobTargetRef))+job("edited", "another"))
+	several := written(t, "several.yaml", strings.Replace(string(text), "name: m", "name: first", 1)+"---\n"+string(text))
+	for release, want := range map[string]string{"spec": "job.batch/edited\n", "2.21": "job.batch/same\njob.batch/edited\n"} {
+		_, out, said := call(t, "explain -o name --name m --release "+release+" "+several+" --jobs "+dump, "")
+		require.Equal(t, want, out, said)
+	}
+}
+
 // Each deletion has a reason, and so has its absence.
 func TestWhyJobsAreDeleted(t *testing.T) {
 	const paused = `, annotations: {autoscaling.keda.sh/paused: "true"}`
@@ -164,7 +189,7 @@ func TestWhyJobsAreDeleted(t *testing.T) {
 		"paused":                   {"2.21", paused, "", []dumped{old}, "rollout   0 Jobs: the ScaledJob is paused"},
 		"gradual":                  {"2.21", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
 		"gradual, spec":            {"spec", "", gradual, []dumped{old}, "rollout   0 Jobs: the rollout strategy is gradual"},
-		"current, spec":            {"spec", "", "", []dumped{current}, "rollout   0 Jobs: no unfinished Job is of a generation below 3"},
+		"current, spec":            {"spec", "", "", []dumped{current}, "rollout   0 Jobs: no unfinished Job is of another template and generation"},
 		"no hash, spec":            {"spec", "", "", []dumped{old}, "rollout   0 Jobs: the template of 1 unfinished Job is not known: no annotation "},
 		"paused, spec":             {"spec", paused, "", []dumped{old}, "rollout   0 Jobs: the ScaledJob is paused"},
 		"others', spec":            {"spec", "", "", []dumped{other}, "rollout   0 Jobs: none of 1 Jobs belongs to m"},

@@ -6,13 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/keda"
 )
 
 // A setting is a field of the spec before and after an edit.
@@ -72,24 +70,21 @@ func CompareEdit(flags *input.QueueFlags, before, after *input.ScaledJob, releas
 			e.Differences = append(e.Differences, difference{c, a, b})
 		}
 	}
-	e.Rollout = e.rollout(after, running)
+	e.Rollout = e.rollout(before, after, running)
 	return e, nil
 }
 
-// rollout says which Jobs the edit deletes: KEDA deletes those of an older generation.
-func (e *Edit) rollout(after *input.ScaledJob, running int) string {
+// rollout says which Jobs the edit deletes.
+func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 	if len(e.Settings) == 0 {
 		return "the spec is the same: no Job is deleted"
 	}
-	deletes := e.Release.Profile == nil && after.Spec.Spec.Rollout.Strategy != "gradual" && after.Spec.Spec.RolloutStrategy != "gradual"
-	if p := e.Release.Profile; p != nil {
-		edited := *after.KEDA
-		edited.Generation = 2
-		job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: strconv.Itoa(1)}}
-		deletes = len(p.Rollout(&edited, []keda.Job{job}).Deleted) > 0
-	}
+	ofTemplate := before.TemplateHash != after.TemplateHash
 	switch {
-	case !deletes:
+	case !e.Release.EditDeletes(after, ofTemplate):
+		if e.Release.EditDeletes(after, true) {
+			return "the edit deletes no Job: jobTargetRef is the same"
+		}
 		return "the edit deletes no Job"
 	case running >= 0:
 		return fmt.Sprintf("the edit deletes %s, running ones too; rollout.strategy: gradual keeps them", report.Plural(running, "unfinished Job"))

@@ -27,6 +27,7 @@ type Poll struct {
 	Create    *creation     `json:"create,omitempty"`  // nil without a queue length
 	Rollout   *removal      `json:"rollout,omitempty"` // nil without Jobs
 	Prune     *removal      `json:"prune,omitempty"`   // nil without Jobs
+	Edits     string        `json:"edits"`             // which edits of the spec delete Jobs
 	Notes     []string      `json:"notes,omitempty"`
 	// Blocked is the reason of the ScaledJob's status if the queue lengths do not count: KEDA rejects the
 	// ScaledJob, or can read no trigger. Create is then what KEDA creates all the same, the Jobs below the
@@ -139,7 +140,7 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 			return nil, err
 		}
 	}
-	p = &Poll{Name: f.Name(), Namespace: f.Spec.Namespace, Release: r}
+	p = &Poll{Name: f.Name(), Namespace: f.Spec.Namespace, Release: r, Edits: r.Edits(f.ScaledJob)}
 	p.noteDump(f.ScaledJob, o)
 	if s.lengths != nil {
 		p.limitByPartitions(f.ScaledJob, s, q.Partitions)

@@ -49,6 +49,7 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
 	}
 	p.Prune.print(out, "prune")
+	fmt.Fprintf(out, "edits     %s\n", p.Edits)
 	return nil
 }
 

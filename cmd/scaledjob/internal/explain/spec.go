@@ -39,6 +39,7 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 		p.decided(scaling.Decide(config.Target.Policy, scaling.Observation{Metrics: inputs, Jobs: s.counts}), s)
 		return nil
 	}
+	config.Target.Revision.TemplateHash = m.TemplateHash
 	plan, err := planOf(o, config.Target, inputs)
 	if err != nil {
 		return err
@@ -108,9 +109,9 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 		p.Rollout.Idle = fmt.Sprintf("the template of %s is not known: no annotation %s, so none is outdated",
 			report.Plural(unknownTemplates(o), "unfinished Job"), adapter.AnnotationTemplateHash)
 	case t.Rollout.Strategy == rollout.Drain:
-		p.Rollout.Idle = fmt.Sprintf("no Job that has not started is of a generation below %d", o.Spec.Generation)
+		p.Rollout.Idle = "no Job that has not started is of another template and generation"
 	default:
-		p.Rollout.Idle = fmt.Sprintf("no unfinished Job is of a generation below %d", o.Spec.Generation)
+		p.Rollout.Idle = "no unfinished Job is of another template and generation"
 	}
 }
 

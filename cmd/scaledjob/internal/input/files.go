@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
@@ -34,6 +35,8 @@ type ScaledJob struct {
 	File string
 	Spec *manifest.ScaledJob
 	KEDA *keda.ScaledJob
+	// TemplateHash is adapter.TemplateHash of spec.jobTargetRef as it was read; "" if there is none.
+	TemplateHash string
 	// strict holds the problems for which manifest.Read rejects the manifest, such as
 	// unknown fields. KEDA ignores these fields.
 	Strict error
@@ -386,7 +389,11 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 		switch {
 		case o.ScaledJob != nil:
 			clean(o.ScaledJob)
-			found = append(found, &ScaledJob{s.Name, o.ScaledJob, o.ScaledJob.KEDA(), o.Err, locate})
+			m := &ScaledJob{File: s.Name, Spec: o.ScaledJob, KEDA: o.ScaledJob.KEDA(), Strict: o.Err, locate: locate}
+			if o.JobTemplate != nil {
+				m.TemplateHash = adapter.TemplateHash(o.JobTemplate)
+			}
+			found = append(found, m)
 		case o.Err != nil && strings.HasPrefix(o.Err.Error(), "not YAML: "):
 			if all := notYAML(); broken < len(all) {
 				problems = errors.Join(problems, s.notYAML(all[broken]))

@@ -15,6 +15,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/rollout"
 )
 
 // Spec is the name of the written specification, beside the releases of KEDA.
@@ -250,4 +251,31 @@ func errorText(err error) string {
 		return "invalid value"
 	}
 	return err.Error()
+}
+
+// EditDeletes reports whether an edit of the spec deletes unfinished Jobs of the ScaledJob, with one of
+// spec.jobTargetRef or without. KEDA deletes the Jobs of older generations, and an edit of anything makes one.
+func (r Release) EditDeletes(m *ScaledJob, ofTemplate bool) bool {
+	if r.Profile == nil {
+		written := m.Spec.Spec
+		return ofTemplate && cmp.Or(written.Rollout.Strategy, written.RolloutStrategy) != rollout.Gradual.String()
+	}
+	edited := *m.KEDA
+	edited.Generation = 2
+	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: "1"}}
+	return len(r.Profile.Rollout(&edited, []keda.Job{job}).Deleted) > 0
+}
+
+// Edits says which edits of the spec delete which Jobs.
+func (r Release) Edits(m *ScaledJob) string {
+	jobs, fix := "the unfinished Jobs, running ones too", "; rollout.strategy: gradual keeps them"
+	switch {
+	case !r.EditDeletes(m, true):
+		return "no edit deletes a Job"
+	case r.Profile != nil:
+		return "any edit of the spec, such as of maxReplicaCount, deletes " + jobs + fix
+	case cmp.Or(m.Spec.Spec.Rollout.Strategy, m.Spec.Spec.RolloutStrategy) == rollout.Drain.String():
+		jobs, fix = "the Jobs of which no pod has started", ""
+	}
+	return "an edit of jobTargetRef deletes " + jobs + "; other edits delete none" + fix
 }
