@@ -292,7 +292,7 @@ func (p Placement) Settings() Settings {
 // Decide calls [jobs.Decide].
 func (p Placement) Decide(o Observation) Decision {
 	checkpoint, _ := o.Checkpoint.(jobs.Checkpoint)
-	d := jobs.Decide(p.Policy, jobs.Observation{Metrics: o.Metrics, Clusters: o.Clusters, Checkpoint: checkpoint, Now: o.Now})
+	d := jobs.Decide(p.Policy, jobs.Observation{Metrics: o.Metrics, Clusters: o.Clusters, Now: o.Now}, checkpoint)
 	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Reason.Text())}
 	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
 		if !deletion.Deferred {

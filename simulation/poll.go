@@ -196,7 +196,7 @@ func (r *run) judgeMembers() {
 	}
 	for i := range r.members {
 		m := &r.members[i]
-		standing := r.fleet.Of(m.Name, now)
+		standing := r.fleet.Standing(m.Name, now)
 		m.Taint, m.Since = standing.Taint, standing.Since
 	}
 }

@@ -121,7 +121,7 @@ func (all *Clusters) Add(ctx context.Context, c *Cluster) error {
 // admit lets the health of the member be judged.
 func (all *Clusters) admit(c *Cluster) {
 	all.jury.mu.Lock()
-	all.jury.fleet.Durations, all.jury.fleet.Apart = taint.DefaultDurations(), c.options.Interval/2
+	all.jury.fleet.Durations, all.jury.fleet.MinInterval = taint.DefaultDurations(), c.options.Interval/2
 	if all.Taints != nil {
 		all.jury.fleet.Durations = *all.Taints
 	}

@@ -55,8 +55,8 @@ func Example() {
 		seen := all.Observe(target.Owner.UID)
 		plan := jobs.Decide(policy, jobs.Observation{
 			Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
-			Clusters: seen.Clusters, Checkpoint: checkpoint, Now: time.Now(),
-		})
+			Clusters: seen.Clusters, Now: time.Now(),
+		}, checkpoint)
 		checkpoint = plan.Checkpoint // store it before Apply, so that it survives a restart
 		for _, r := range all.Apply(ctx, seen, plan) {
 			fmt.Println(r.Cluster, r.Created, r.Err)

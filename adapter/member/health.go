@@ -75,7 +75,7 @@ func (h *health) standing() taint.Standing {
 	}
 	jury.mu.Lock()
 	defer jury.mu.Unlock()
-	return jury.fleet.Of(h.name, time.Now())
+	return jury.fleet.Standing(h.name, time.Now())
 }
 
 const healthCheck = "health check"

@@ -163,7 +163,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			go func() {
 				seen := all.Observe(of.target.Owner.UID)
 				n := of.target.Owner.Namespace
-				d := jobs.Decide(of.policy, jobs.Observation{Metrics: demand(of.demand), Clusters: seen.Clusters, Checkpoint: of.checkpoint, Shared: shared[n], Now: time.Now()})
+				d := jobs.Decide(of.policy, jobs.Observation{Metrics: demand(of.demand), Clusters: seen.Clusters, Shared: shared[n], Now: time.Now()}, of.checkpoint)
 				of.checkpoint = d.Checkpoint
 				all.Apply(t.Context(), seen, d)
 			}()

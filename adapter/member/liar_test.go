@@ -100,7 +100,7 @@ func TestLyingMember(t *testing.T) {
 			for poll := range 12 {
 				w.poll()
 				seen := w.all.Observe(second.Owner.UID)
-				w.all.Apply(t.Context(), seen, jobs.Decide(policy, jobs.Observation{Metrics: demand(4), Clusters: seen.Clusters, Now: time.Now()}))
+				w.all.Apply(t.Context(), seen, jobs.Decide(policy, jobs.Observation{Metrics: demand(4), Clusters: seen.Clusters, Now: time.Now()}, jobs.Checkpoint{}))
 				for _, name := range []string{"honest", "other"} {
 					w.change(name, runs)
 				}

@@ -87,7 +87,7 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 		}
 		w.poll()
 		seen := w.all.Observe(second.Owner.UID)
-		decided := jobs.Decide(calm, jobs.Observation{Metrics: demand(20), Clusters: seen.Clusters, Checkpoint: checkpoint, Now: time.Now()})
+		decided := jobs.Decide(calm, jobs.Observation{Metrics: demand(20), Clusters: seen.Clusters, Now: time.Now()}, checkpoint)
 		checkpoint = decided.Checkpoint
 		w.all.Apply(outer.Context(), seen, decided)
 	}

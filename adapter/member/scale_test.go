@@ -152,7 +152,7 @@ func (p *polls) step(total int32) (replicas.Decision, map[string]error) {
 	p.Helper()
 	p.poll.Members = p.policy.Members
 	clusters, errs := p.all.ObserveReplicas(p.Context(), p.workload, p.poll)
-	plan := replicas.Decide(p.policy, replicas.Observation{Replicas: &total, Clusters: clusters, Checkpoint: p.poll.Checkpoint, Now: p.now})
+	plan := replicas.Decide(p.policy, replicas.Observation{Replicas: &total, Clusters: clusters, Now: p.now}, p.poll.Checkpoint)
 	p.poll.Reports = p.all.Scale(p.Context(), p.workload, plan)
 	data, err := json.Marshal(plan.Checkpoint)
 	require.NoError(p, err)

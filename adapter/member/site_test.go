@@ -326,8 +326,8 @@ func (w *world) shown(n int) {
 func (w *world) plan() (jobs.Decision, []jobs.Cluster) {
 	w.seen = w.all.Observe(owner)
 	w.decided = jobs.Decide(w.policy, jobs.Observation{
-		Metrics: demand(w.demand), Clusters: w.seen.Clusters, Checkpoint: w.checkpoint, Now: time.Now(),
-	})
+		Metrics: demand(w.demand), Clusters: w.seen.Clusters, Now: time.Now(),
+	}, w.checkpoint)
 	w.checkpoint = w.decided.Checkpoint
 	return w.decided, w.seen.Clusters
 }

@@ -261,7 +261,7 @@ func TestNetworkIsLost(t *testing.T) {
 				poll := func() {
 					w.poll()
 					for _, m := range w.decided.Members {
-						require.Empty(t, m.Own, "every %d s: %s", every, m)
+						require.Empty(t, m.OwnerTaint, "every %d s: %s", every, m)
 					}
 				}
 				for range 2 {
@@ -294,7 +294,7 @@ func TestNetworkIsLost(t *testing.T) {
 					w.poll()
 					time.Sleep(15 * time.Second)
 				}
-				require.NotEmpty(t, w.decided.Members[0].Own)
+				require.NotEmpty(t, w.decided.Members[0].OwnerTaint)
 			})
 		}
 	}

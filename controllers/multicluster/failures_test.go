@@ -23,7 +23,7 @@ func TestFailureBackoff(t *testing.T) {
 			policy := jobs.DefaultPolicy()
 			reason := j.slowDown(&policy, clusters, metrics, now)
 			require.Equal(t, on, reason != "")
-			return jobs.Decide(policy, jobs.Observation{Metrics: metrics, Clusters: clusters, Now: now}).Scaling.Create
+			return jobs.Decide(policy, jobs.Observation{Metrics: metrics, Clusters: clusters, Now: now}, jobs.Checkpoint{}).Scaling.Create
 		}
 		want := map[bool][]int64{false: {5, 5, 5}, true: {0, 0, 1}}[on]
 		for i, seconds := range []int{0, 29, 30} {

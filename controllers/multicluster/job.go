@@ -228,14 +228,14 @@ func (j *job) act(ctx context.Context, o *jobOutcome) {
 	if o.invalid = j.members.allowed(j.current.GetNamespace(), j.namespaces()); o.invalid != nil {
 		return // a member has been registered since
 	}
-	state := jobs.Observation{
-		Metrics: j.reading.Metrics, Clusters: observation.Clusters, Checkpoint: j.checkpoint,
+	observed := jobs.Observation{
+		Metrics: j.reading.Metrics, Clusters: observation.Clusters,
 		Shared: j.taints.merge(j.current.GetNamespace(), j.checkpoint.Workloads(), now), Now: now,
 	}
-	j.problems.Warn("observation", state.Validate())
+	j.problems.Warn("observation", observed.Validate())
 	policy := j.config.Policy
 	o.failing = j.slowDown(&policy, observation.Clusters, j.reading.Metrics, now)
-	o.plan = jobs.Decide(policy, state)
+	o.plan = jobs.Decide(policy, observed, j.checkpoint)
 	j.taints.merge(j.current.GetNamespace(), o.plan.Checkpoint.Workloads(), now)
 	o.cutOff, o.away = j.members.CutOff(), observation.Problems
 	j.checkpoint = o.plan.Checkpoint

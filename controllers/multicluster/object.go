@@ -171,11 +171,11 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 	}
 	out.clusters, out.unseen, out.cutOff = clusters, unseen, o.members.CutOff()
 	originals, added := o.originals(clusters)
-	observed := replicas.Observation{Clusters: clusters, Checkpoint: o.checkpoint, Now: time.Now()}
+	observed := replicas.Observation{Clusters: clusters, Now: time.Now()}
 	if !o.config.Frozen {
 		observed.Replicas = o.config.Replicas
 	}
-	out.plan = replicas.Decide(o.config.Policy, observed)
+	out.plan = replicas.Decide(o.config.Policy, observed, o.checkpoint)
 	if out.unstored = o.store(ctx, out, originals, added); out.unstored != nil {
 		return
 	}

@@ -52,7 +52,7 @@ func compareTickets(parties []Party, shares []int32, i, j int) int {
 // All tickets with (2k + 1) / weight up to a line are the first of the order. Bisection finds a
 // line with n of them or fewer. A line is rounded, so that the last ticket of each party
 // below it does not count.
-func begin(shares []int32, n int64, parties []Party) (given int64) {
+func begin(shares []int32, n int64, parties []Party) (assigned int64) {
 	due := func(p *Party, line float64) int64 {
 		return max(0, min(int64(min((float64(p.Weight)*line+1)/2, 1<<33))-p.held(), p.room()))
 	}
@@ -71,9 +71,9 @@ func begin(shares []int32, n int64, parties []Party) (given int64) {
 	for i := range parties {
 		share := max(0, due(&parties[i], low)-1)
 		shares[i] = int32(share)
-		given += share
+		assigned += share
 	}
-	return given
+	return assigned
 }
 
 // A Party takes seats. The zero value has no weight, and takes none.

@@ -30,23 +30,23 @@ func (j *Job) attempt() int32 {
 // cluster has too is another Job's.
 func (f *fleet) link() {
 	f.chains = make([]chain, 1)
-	of := map[string]int32{} // by the UID of the source
+	chainBySource := map[string]int32{} // by the UID of the source
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if j.Replaces.UID == "" {
 			continue
 		}
-		if of[j.Replaces.UID] == 0 {
-			of[j.Replaces.UID] = int32(len(f.chains))
+		if chainBySource[j.Replaces.UID] == 0 {
+			chainBySource[j.Replaces.UID] = int32(len(f.chains))
 			f.chains = append(f.chains, chain{})
 		}
-		j.chain = of[j.Replaces.UID]
+		j.chain = chainBySource[j.Replaces.UID]
 		f.chains[j.chain].attempts = max(f.chains[j.chain].attempts, j.attempt())
 	}
 	for i := range f.jobs {
 		j := &f.jobs[i]
-		if source := of[j.UID]; source > 0 {
-			delete(of, j.UID)
+		if source := chainBySource[j.UID]; source > 0 {
+			delete(chainBySource, j.UID)
 			if j.Replaces.UID == "" {
 				j.chain = source
 			}
@@ -121,16 +121,16 @@ type stuckJob struct {
 // chain, if all Jobs of the chain that stay are stuck or lost.
 func (f *fleet) stuckJobs() []stuckJob {
 	counts, _ := f.total()
-	all := make([]stuckJob, 0, counts.Stuck)
+	candidates := make([]stuckJob, 0, counts.Stuck)
 	add := func(j *job) {
-		since := j.PendingSince
-		if since.IsZero() {
-			since = f.members[j.member].Since
+		pendingSince := j.PendingSince
+		if pendingSince.IsZero() {
+			pendingSince = f.members[j.member].Since
 		}
-		all = append(all, stuckJob{*j, since.UnixNano()})
+		candidates = append(candidates, stuckJob{*j, pendingSince.UnixNano()})
 	}
 	for i := range f.jobs {
-		if j := &f.jobs[i]; j.chain == 0 && j.stays() && (j.stuck || j.lost) {
+		if j := &f.jobs[i]; j.chain == 0 && j.stays() && j.fails() {
 			add(j)
 		}
 	}
@@ -139,20 +139,23 @@ func (f *fleet) stuckJobs() []stuckJob {
 			add(j)
 		}
 	}
-	slices.SortFunc(all, func(a, b stuckJob) int {
+	slices.SortFunc(candidates, func(a, b stuckJob) int {
 		if c := cmp.Compare(a.since, b.since); c != 0 {
 			return c
 		}
 		return cmp.Or(cmp.Compare(a.member, b.member), strings.Compare(a.UID, b.UID))
 	})
-	return all
+	return candidates
 }
+
+// fails reports whether the Job is stuck or lost.
+func (j *job) fails() bool { return j.stuck || j.lost }
 
 // newest returns the newest Job of a chain that stays, if all that stay are stuck or lost.
 func (f *fleet) newest(jobs []int32) (last *job) {
 	for _, k := range jobs {
 		if j := &f.jobs[k]; j.stays() {
-			if !j.stuck && !j.lost {
+			if !j.fails() {
 				return nil
 			}
 			last = j

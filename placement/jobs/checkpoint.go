@@ -105,7 +105,8 @@ func (m *member) observe(stuck, started time.Time) (failed bool) {
 	if failed = stuck.After(s.Counted); failed {
 		s.Counted = stuck
 	}
-	m.starting = !started.IsZero() && !started.Before(s.Counted) && (stuck.IsZero() || started.After(stuck))
+	afterStuck := stuck.IsZero() || started.After(stuck)
+	m.starting = !started.IsZero() && !started.Before(s.Counted) && afterStuck
 	if m.starting {
 		s.Failed = 0
 	}
@@ -151,12 +152,12 @@ func (f *fleet) taint(c *Checkpoint) {
 	// Taints of clusters that are neither registered nor members at present, and the stuck
 	// Jobs that count in them. Both are dropped when the taint ends, so that the checkpoint
 	// does not grow. A stuck Job of such a cluster counts again if the cluster comes back.
-	for name, before := range f.Checkpoint.clusters {
+	for name, before := range f.previous.clusters {
 		if state := before.Taint.At(f.Now); state.Level != taint.None {
 			c.clusters[name] = clusterCheckpoint{Taint: state, Starts: before.Starts}
 		}
 	}
-	c.workloads = taint.Merge(f.Checkpoint.workloads, workloads).At(f.Now)
+	c.workloads = taint.Merge(f.previous.workloads, workloads).At(f.Now)
 	f.workloads = taint.Merge(c.workloads, f.Shared).At(f.Now)
 }
 
@@ -179,11 +180,11 @@ func (f *fleet) escalate(m *member, stuck bool) taint.Set {
 		}
 		return taint.Set{{Path: m.path(), Workload: f.Workload, Until: until.UTC()}}
 	}
-	was := m.own.Level
+	previous := m.own.Level
 	if durations.Hard = hard; m.starts.Failed > 0 {
 		durations.Soft = 0
 	}
-	if m.own = m.own.Fail(durations, f.Now); m.own.Level == taint.Hard && was != taint.Hard {
+	if m.own = m.own.Fail(durations, f.Now); m.own.Level == taint.Hard && previous != taint.Hard {
 		m.fail()
 	}
 	return nil

@@ -42,7 +42,7 @@ func (p Placement) Jobs() int64 { return p.Additional + int64(len(p.Replacements
 
 // A Replacement is a Job to create for a stuck Job.
 type Replacement struct {
-	Of     Ref
+	Stuck  Ref    // the Job that it replaces
 	Source Source // for the new Job
 }
 
@@ -66,9 +66,9 @@ type MemberDecision struct {
 	Lost     int64             // unfinished Jobs of a cluster that has not answered for LostAfter
 	// LostNames are the first names of lost Jobs, at most 10. Jobs that were not observed since
 	// the start have none.
-	LostNames []string
-	Taint     taint.Taint // of the cluster: for all owners
-	Own       taint.Taint // for this owner only
+	LostNames  []string
+	Taint      taint.Taint // of the cluster: for all owners
+	OwnerTaint taint.Taint // for this owner only
 	// Workloads are the taints against workloads of any class and size, at the member's
 	// present priority.
 	Workloads taint.Set

@@ -14,14 +14,14 @@ func (f *fleet) delete(d *Decision) {
 	d.Finished = f.deletions(f.history())
 }
 
-func (f *fleet) deletions(chosen []int32) (all []Deletion) {
-	all = slices.Grow(all, len(chosen))
+func (f *fleet) deletions(chosen []int32) (deletions []Deletion) {
+	deletions = slices.Grow(deletions, len(chosen))
 	for _, i := range chosen {
 		j := &f.jobs[i]
 		j.deleted, j.deferred = true, f.members[j.member].Reach != Reachable
-		all = append(all, Deletion{f.ref(j), j.deferred})
+		deletions = append(deletions, Deletion{f.ref(j), j.deferred})
 	}
-	return all
+	return deletions
 }
 
 // outdated returns the outdated Jobs to delete, in order.
@@ -36,9 +36,9 @@ func (f *fleet) outdated() []int32 {
 }
 
 // choose returns the Jobs that satisfy is, in order.
-func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
+func (f *fleet) choose(matches func(*job) bool) (chosen []int32) {
 	for i := range f.jobs {
-		if is(&f.jobs[i]) {
+		if matches(&f.jobs[i]) {
 			chosen = append(chosen, int32(i))
 		}
 	}
@@ -51,7 +51,7 @@ func (f *fleet) choose(is func(*job) bool) (chosen []int32) {
 // exists. This decision deletes that Job, but the deletion may fail.
 func (f *fleet) history() (chosen []int32) {
 	var finished []history.Job
-	var at []int32
+	var indexes []int32
 	for i := range f.jobs {
 		j := &f.jobs[i]
 		if !j.finished() || (j.Phase == Succeeded && f.chains[j.chain].surplus) {
@@ -62,12 +62,12 @@ func (f *fleet) history() (chosen []int32) {
 			outcome = history.Succeeded
 		}
 		finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: outcome})
-		at = append(at, int32(i))
+		indexes = append(indexes, int32(i))
 	}
 	decision := history.Decide(f.History, history.Observation{Now: f.Now, Jobs: finished})
 	f.change.add(decision.NextCheck)
 	for _, d := range decision.Delete {
-		chosen = append(chosen, at[d.Index])
+		chosen = append(chosen, indexes[d.Index])
 	}
 	return chosen
 }

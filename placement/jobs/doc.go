@@ -2,7 +2,7 @@
 // Jobs to create there, and which to delete. It is pure: the time is a parameter.
 //
 //	policy := jobs.DefaultPolicy()
-//	decision := jobs.Decide(policy, observation)
+//	decision := jobs.Decide(policy, observation, checkpoint)
 //
 // The rules are those of a DistributedScaledJob. Package scaling decides the number of
 // Jobs. testdata/multicluster.json has the test vectors.

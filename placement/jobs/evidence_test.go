@@ -178,8 +178,8 @@ func TestScope(t *testing.T) {
 	f.cluster("b").Failures = jobs.Failures{Call: true, Create: true}
 	f.cluster("a").Taint = taint.Taint{Level: taint.Hard, Until: at(60)}
 	d := f.plan()
-	require.Equal(t, taint.Hard, d.Members[0].Own.Level)
-	require.Equal(t, taint.Hard, d.Members[1].Own.Level)
+	require.Equal(t, taint.Hard, d.Members[0].OwnerTaint.Level)
+	require.Equal(t, taint.Hard, d.Members[1].OwnerTaint.Level)
 	require.Empty(t, d.Checkpoint.Workloads())
 	require.Equal(t, jobs.ReasonHardTainted, d.Members[0].Excluded)
 	f.cluster("a").Taint = taint.Taint{}

@@ -18,7 +18,7 @@ func ExampleDecide() {
 		Metrics:  []scaling.Metric{{Value: 10, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2")},
 		Now:      noon,
-	}))
+	}, jobs.Checkpoint{}))
 	// Output:
 	// create 10 (the strategy's proposal): target 10, 0 running, 0 pending, 0 stuck, 0 terminating
 	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
@@ -33,18 +33,17 @@ func ExampleDecide_failover() {
 	policy := jobs.DefaultPolicy()
 	policy.Failover.Duplication = jobs.PreferFailover
 	stuck := jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)}
-	state := jobs.Observation{
+	observation := jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: 1, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("member-1"), jobs.NewCluster("member-2", stuck)},
 		Now:      noon,
 	}
-	decision := jobs.Decide(policy, state)
+	decision := jobs.Decide(policy, observation, jobs.Checkpoint{})
 	fmt.Println(decision)
 
 	source := decision.Create[0].Replacements[0].Source
-	state.Checkpoint = decision.Checkpoint
-	state.Clusters[0] = jobs.NewCluster("member-1", jobs.Job{Name: "etl-2", UID: "u2", Replaces: source})
-	fmt.Println(jobs.Decide(policy, state).Duplicates[0].Name)
+	observation.Clusters[0] = jobs.NewCluster("member-1", jobs.Job{Name: "etl-2", UID: "u2", Replaces: source})
+	fmt.Println(jobs.Decide(policy, observation, decision.Checkpoint).Duplicates[0].Name)
 	// Output:
 	// create 1 (the strategy's proposal): target 1, 1 running, 1 pending, 1 stuck, 0 terminating
 	// member-1: 0 running, 0 pending, 0 stuck (Cluster is healthy)
@@ -59,14 +58,14 @@ func ExampleDecide_taints() {
 	policy := jobs.DefaultPolicy()
 	policy.Failover.SoftTaint = 0
 	b := jobs.NewCluster("b", jobs.Job{Name: "etl-1", UID: "u1", Phase: jobs.Pending, PendingSince: noon.Add(-time.Minute)})
-	state := jobs.Observation{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Clusters: []jobs.Cluster{jobs.NewCluster("a"), b}, Now: noon}
-	decision := jobs.Decide(policy, state)
+	observation := jobs.Observation{Metrics: []scaling.Metric{{Value: 4, Target: 1}}, Clusters: []jobs.Cluster{jobs.NewCluster("a"), b}, Now: noon}
+	decision := jobs.Decide(policy, observation, jobs.Checkpoint{})
 	for _, p := range decision.Create {
 		fmt.Println(p.Cluster, p.Jobs())
 	}
 	fmt.Println(decision.Members[1])
-	state.Checkpoint, state.Now = decision.Checkpoint, noon.Add(5*time.Minute)
-	fmt.Println(jobs.Decide(policy, state).Members[1])
+	observation.Now = noon.Add(5 * time.Minute)
+	fmt.Println(jobs.Decide(policy, observation, decision.Checkpoint).Members[1])
 	// Output:
 	// a 4
 	// Jobs of this owner do not start on the cluster, and it gets none until 2026-01-01T12:05:00Z
@@ -80,7 +79,7 @@ func ExampleDecision_status() {
 		Metrics:  []scaling.Metric{{Value: 2, Target: 1}},
 		Clusters: []jobs.Cluster{jobs.NewCluster("a", jobs.Job{UID: "u1"}, pending), {Name: "b"}},
 		Now:      noon,
-	})
+	}, jobs.Checkpoint{})
 	fmt.Println("desired:", d.Target)
 	for _, m := range d.Members {
 		fmt.Printf("%s: %d running, %d pending: %s\n", m.Name, m.Jobs.Running, m.Jobs.Pending, m)

@@ -32,14 +32,14 @@ func (m MemberDecision) String() string {
 	switch {
 	case m.Excluded == "" && m.Taint.Level == taint.Soft:
 		text += "; a failure counts until " + clock(m.Taint.Until)
-	case m.Excluded == "" && m.Own.Level == taint.Soft && m.Jobs.Stuck > 0:
-		text += "; Jobs of this owner do not start there, and another failure counts until " + clock(m.Own.Until)
-	case m.Excluded == "" && m.Own.Level == taint.Soft:
-		text += "; Jobs or requests of this owner failed there, and another failure counts until " + clock(m.Own.Until)
+	case m.Excluded == "" && m.OwnerTaint.Level == taint.Soft && m.Jobs.Stuck > 0:
+		text += "; Jobs of this owner do not start there, and another failure counts until " + clock(m.OwnerTaint.Until)
+	case m.Excluded == "" && m.OwnerTaint.Level == taint.Soft:
+		text += "; Jobs or requests of this owner failed there, and another failure counts until " + clock(m.OwnerTaint.Until)
 	case m.Excluded == ReasonHardTainted:
 		text += " until " + clock(m.Taint.Until)
 	case m.Excluded == ReasonNotStarting || m.Excluded == ReasonRequestsFail:
-		text += " until " + clock(m.Own.Until)
+		text += " until " + clock(m.OwnerTaint.Until)
 	}
 	if m.Lost > 0 {
 		text += fmt.Sprintf("; %d Jobs there are lost, and may run twice", m.Lost)
@@ -61,14 +61,14 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // to delete.
 func (d Decision) String() string {
 	var b strings.Builder
-	var all scaling.JobCounts
+	var total scaling.JobCounts
 	for i := range d.Members {
 		c := &d.Members[i].Jobs
-		all.Running, all.Pending = plus(all.Running, c.Running), plus(all.Pending, c.Pending)
-		all.Stuck, all.Terminating = plus(all.Stuck, c.Stuck), plus(all.Terminating, c.Terminating)
+		total.Running, total.Pending = plus(total.Running, c.Running), plus(total.Pending, c.Pending)
+		total.Stuck, total.Terminating = plus(total.Stuck, c.Stuck), plus(total.Terminating, c.Terminating)
 	}
 	fmt.Fprintf(&b, "create %d (%s): target %d, %d running, %d pending, %d stuck, %d terminating",
-		d.Scaling.Create, d.Scaling.Reason.Text(), d.Target, all.Running, all.Pending, all.Stuck, all.Terminating)
+		d.Scaling.Create, d.Scaling.Reason.Text(), d.Target, total.Running, total.Pending, total.Stuck, total.Terminating)
 	if d.Unplaced > 0 {
 		fmt.Fprintf(&b, "\n%d unplaced", d.Unplaced)
 	}
@@ -84,12 +84,12 @@ func (d Decision) String() string {
 			placed = placed[1:]
 		}
 	}
-	for _, of := range []struct {
+	for _, kind := range []struct {
 		kind string
 		all  []Deletion
 	}{{"outdated", d.Outdated}, {"duplicate", d.Duplicates}, {"finished", d.Finished}} {
-		for _, gone := range of.all {
-			fmt.Fprintf(&b, "\ndelete %s on %s: %s", gone.Name, gone.Cluster, of.kind)
+		for _, gone := range kind.all {
+			fmt.Fprintf(&b, "\ndelete %s on %s: %s", gone.Name, gone.Cluster, kind.kind)
 			if gone.Deferred {
 				b.WriteString(", when it is reachable")
 			}
@@ -106,6 +106,6 @@ func (p *Placement) write(b *strings.Builder) {
 		fmt.Fprintf(b, "\n  create %d", p.Additional)
 	}
 	for _, r := range p.Replacements {
-		fmt.Fprintf(b, "\n  replace %s on %s", r.Of.Name, r.Of.Cluster)
+		fmt.Fprintf(b, "\n  replace %s on %s", r.Stuck.Name, r.Stuck.Cluster)
 	}
 }

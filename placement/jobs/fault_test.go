@@ -27,23 +27,23 @@ func TestRestartKeepsWhatIsCounted(t *testing.T) {
 	for i, c := range []jobs.Cluster{seen, {Name: "a"}, {Name: "a", Reach: jobs.Unreachable}, seen} {
 		f.Now, f.Clusters[0] = at(i), c
 		d := f.plan()
-		require.Equal(t, soft, d.Members[0].Own, "poll %d", i)
+		require.Equal(t, soft, d.Members[0].OwnerTaint, "poll %d", i)
 		f.Checkpoint = d.Checkpoint
 	}
 	f.Clusters = nil // unregistered for a moment
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, soft, f.plan().Members[0].Own)
+	require.Equal(t, soft, f.plan().Members[0].OwnerTaint)
 	f.Members, f.Clusters = nil, nil // and is then no member either
 	require.Equal(t, soft.Until, f.plan().NextCheck)
 	f.Checkpoint = f.plan().Checkpoint
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, soft, f.plan().Members[0].Own)
+	require.Equal(t, soft, f.plan().Members[0].OwnerTaint)
 	f.Now, f.Clusters = at(180), nil // until the taint ends
 	f.Checkpoint = f.plan().Checkpoint
 	require.Equal(t, jobs.Checkpoint{}, f.Checkpoint)
 	f.Clusters = []jobs.Cluster{seen}
-	require.Equal(t, taint.Taint{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].Own, "counts again")
+	require.Equal(t, taint.Taint{Level: taint.Soft, Until: at(360)}, f.plan().Members[0].OwnerTaint, "counts again")
 }
 
 // A member that was never reached delays the others for the grace period, also if there
@@ -165,7 +165,7 @@ func TestSourcesThatAreGone(t *testing.T) {
 	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Replaces: jobs.Source{UID: "gone", Attempt: 1}}}
 	f.demand(2)
 	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
-		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+		{Stuck: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
 	}}}, f.plan().Create)
 	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone too", Attempt: 3}
 	require.Equal(t, jobs.Source{UID: "gone too", Attempt: 4}, f.plan().Create[0].Replacements[0].Source)
@@ -270,7 +270,7 @@ func TestMemberPlanString(t *testing.T) {
 	} {
 		require.Equal(t, c.want, jobs.MemberDecision{Excluded: c.excluded, Taint: c.taint}.String())
 	}
-	m := jobs.MemberDecision{Own: soft}
+	m := jobs.MemberDecision{OwnerTaint: soft}
 	require.Contains(t, m.String(), "Jobs or requests of this owner failed there, and another failure counts until 2026-01-01T12:00:05Z")
 	m.Jobs.Stuck = 1
 	require.Contains(t, m.String(), "Jobs of this owner do not start there, and another failure counts until")
@@ -308,16 +308,16 @@ next check at 2026-01-01T12:03:00Z`, f.plan().String())
 
 // Zero values create and delete nothing that nobody asked for.
 func TestZeroValues(t *testing.T) {
-	require.Zero(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}).NextCheck)
+	require.Zero(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{Clusters: []jobs.Cluster{jobs.NewCluster("a")}}, jobs.Checkpoint{}).NextCheck)
 	f := newFleet("a")
 	f.has("a", 2, jobs.Pending, time.Hour)
 	f.demand(9)
-	d := jobs.Decide(jobs.Policy{}, f.Observation)
+	d := jobs.Decide(jobs.Policy{}, f.Observation, f.Checkpoint)
 	require.Empty(t, d.Create)
 	require.Empty(t, d.Outdated)
 	require.Empty(t, d.Duplicates)
 	require.Empty(t, d.Finished)
-	require.Empty(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{}).Create)
+	require.Empty(t, jobs.Decide(jobs.DefaultPolicy(), jobs.Observation{}, jobs.Checkpoint{}).Create)
 	f.Clusters[0] = jobs.Cluster{Name: "a"}
 	require.Empty(t, f.plan().Create, "it has never been reached")
 }

@@ -16,13 +16,14 @@ import (
 type fleet struct {
 	*Policy
 	*Observation
-	members   []member
-	jobs      []job     // by member
-	chains    []chain   // from 1
-	workloads taint.Set // against his workloads, and those of other owners
-	credited  bool      // the credits are those of the checkpoint
-	again     int64     // Jobs to create that late creates leave room for on their clusters only
-	change    horizon   // when the decision can change
+	previous     Checkpoint
+	members      []member
+	jobs         []job     // by member
+	chains       []chain   // from 1
+	workloads    taint.Set // against his workloads, and those of other owners
+	credited     bool      // the credits are those of the checkpoint
+	createdAgain int64     // Jobs to create that late creates leave room for on their clusters only
+	change       horizon   // when the decision can change
 }
 
 type member struct {
@@ -49,13 +50,13 @@ func (m *member) name() string { return m.Member.Name }
 
 // maxJobs returns the most unfinished Jobs there.
 func (m *member) maxJobs() int64 {
-	most := int64(math.MaxInt64)
+	smallest := int64(math.MaxInt64)
 	for _, limit := range []*int64{m.Member.MaxJobs, m.Cluster.MaxJobs} {
 		if limit != nil {
-			most = min(most, *limit)
+			smallest = min(smallest, *limit)
 		}
 	}
-	return most
+	return smallest
 }
 
 func (m *member) path() taint.Path {
@@ -74,24 +75,25 @@ type job struct {
 // stays reports whether the Job goes on running or waiting after this decision.
 func (j *job) stays() bool { return j.live() && (!j.deleted || j.deferred) }
 
-func newFleet(p *Policy, s *Observation) *fleet {
-	f := &fleet{Policy: p, Observation: s, change: horizon{now: s.Now}}
-	all := make(map[string]member, len(p.Members)+len(s.Clusters))
+func newFleet(p *Policy, o *Observation, c Checkpoint) *fleet {
+	f := &fleet{Policy: p, Observation: o, previous: c, change: horizon{now: o.Now}}
+	byName := make(map[string]member, len(p.Members)+len(o.Clusters))
 	for _, m := range p.Members {
-		all[m.Name] = member{Member: m, listed: true}
+		byName[m.Name] = member{Member: m, listed: true}
 	}
-	for _, c := range s.Clusters {
-		m := all[c.Name]
-		if m.Cluster, m.registered = c, true; len(p.Members) == 0 {
-			m.Member, m.listed = NewMember(c.Name), true
+	for _, cluster := range o.Clusters {
+		m := byName[cluster.Name]
+		if m.Cluster, m.registered = cluster, true; len(p.Members) == 0 {
+			m.Member, m.listed = NewMember(cluster.Name), true
 		}
-		all[c.Name] = m
+		byName[cluster.Name] = m
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m := all[name]
-		m.Member.Name, m.before = name, s.Checkpoint.clusters[name].sane()
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		m := byName[name]
+		m.Member.Name, m.before = name, c.clusters[name].sane()
 		f.lose(&m)
-		if m.listed || len(m.Cluster.Jobs) > 0 || (m.Reach == NeverReached && m.before.total() > 0) {
+		mayHaveJobs := len(m.Cluster.Jobs) > 0 || (m.Reach == NeverReached && m.before.total() > 0)
+		if m.listed || mayHaveJobs {
 			f.members = append(f.members, m)
 		}
 	}
@@ -101,10 +103,11 @@ func newFleet(p *Policy, s *Observation) *fleet {
 
 // lose sets whether the Jobs of the member are lost.
 func (f *fleet) lose(m *member) {
-	if d := f.Failover.LostAfter; d > 0 && m.registered && m.Reach != Reachable && !m.Since.IsZero() {
-		var at time.Time
-		m.lost, at = elapsed(m.Since, d, f.Now)
-		f.change.add(at)
+	away := m.registered && m.Reach != Reachable && !m.Since.IsZero()
+	if d := f.Failover.LostAfter; d > 0 && away {
+		var end time.Time
+		m.lost, end = elapsed(m.Since, d, f.Now)
+		f.change.add(end)
 	}
 }
 
@@ -168,16 +171,16 @@ func (f *fleet) count() {
 }
 
 // total returns the counts of all members, and their late creates.
-func (f *fleet) total() (all scaling.JobCounts, late int64) {
+func (f *fleet) total() (counts scaling.JobCounts, late int64) {
 	for i := range f.members {
 		c := &f.members[i].counts
-		all.Running = plus(all.Running, c.Running)
-		all.Pending = plus(all.Pending, c.Pending)
-		all.Stuck = plus(all.Stuck, c.Stuck)
-		all.Terminating = plus(all.Terminating, c.Terminating)
+		counts.Running = plus(counts.Running, c.Running)
+		counts.Pending = plus(counts.Pending, c.Pending)
+		counts.Stuck = plus(counts.Stuck, c.Stuck)
+		counts.Terminating = plus(counts.Terminating, c.Terminating)
 		late = plus(late, max(0, f.members[i].Late))
 	}
-	return all, late
+	return counts, late
 }
 
 func (f *fleet) ref(j *job) Ref {

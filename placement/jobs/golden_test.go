@@ -84,6 +84,7 @@ func TestScalingStrategies(t *testing.T) {
 type fleet struct {
 	jobs.Policy
 	jobs.Observation
+	Checkpoint jobs.Checkpoint
 }
 
 // newFleet has a healthy member for each name.
@@ -160,7 +161,7 @@ func (f *fleet) ask(create int64) {
 	f.demand(create + c.Running - c.Stuck)
 }
 
-func (f *fleet) plan() jobs.Decision { return jobs.Decide(f.Policy, f.Observation) }
+func (f *fleet) plan() jobs.Decision { return jobs.Decide(f.Policy, f.Observation, f.Checkpoint) }
 
 // created is how many Jobs each member gets.
 func (f *fleet) created(plan jobs.Decision) map[string]int32 {
@@ -368,8 +369,8 @@ func TestTaintLadder(t *testing.T) {
 			if level == "none" {
 				level = ""
 			}
-			require.Equal(t, level, string(m.Own.Level), "%s at %d", c.Name, want.T)
-			require.Equal(t, want.Until, second(m.Own.Until), "%s at %d", c.Name, want.T)
+			require.Equal(t, level, string(m.OwnerTaint.Level), "%s at %d", c.Name, want.T)
+			require.Equal(t, want.Until, second(m.OwnerTaint.Until), "%s at %d", c.Name, want.T)
 			require.Equal(t, want.Excluded, m.Excluded == jobs.ReasonRequestsFail, "%s at %d", c.Name, want.T)
 		}
 	}

@@ -25,28 +25,28 @@ func (f *fleet) judge() {
 // restoreCredits sets the credits: those of the checkpoint, or if the weights were edited since,
 // those of the position of Seed in the cycle.
 func (f *fleet) restoreCredits() {
-	same, weighted := true, 0
+	unedited, weighted := true, 0
 	for i := range f.members {
 		m := &f.members[i]
 		m.credit = m.before.Credit
 		if m.listed && m.Weight > 0 {
 			weighted++
-			same = same && m.before.Weight == m.Weight
+			unedited = unedited && m.before.Weight == m.Weight
 		}
 	}
-	for _, c := range f.Checkpoint.clusters {
+	for _, c := range f.previous.clusters {
 		if c.Weight > 0 {
 			weighted--
 		}
 	}
-	if f.credited = same && weighted == 0; f.credited {
+	if f.credited = unedited && weighted == 0; f.credited {
 		return
 	}
 	for _, members := range f.tiers(func(m *member) bool { return m.listed && m.Weight > 0 }) {
 		turns := apportion.RoundRobin(f.parties(members))
 		turns.Start(f.Seed)
-		for at, i := range members {
-			f.members[i].credit = turns[at].Credit
+		for turn, i := range members {
+			f.members[i].credit = turns[turn].Credit
 		}
 	}
 }
@@ -126,14 +126,14 @@ func (f *fleet) tiers(include func(*member) bool) (tiers [][]int32) {
 // parties returns members as parties with the Jobs that they have.
 func (f *fleet) parties(members []int32) []apportion.Party {
 	parties := make([]apportion.Party, len(members))
-	for at, i := range members {
+	for turn, i := range members {
 		m := &f.members[i]
-		parties[at] = apportion.Party{
+		parties[turn] = apportion.Party{
 			Weight: m.Weight, Held: clip(m.counts.Running), Credit: m.credit,
 			Capped: true, Cap: clip(m.maxJobs() - m.counts.Terminating),
 		}
 		if m.probes() {
-			parties[at].Cap = min(parties[at].Cap, clip(plus(m.counts.Running, 1)))
+			parties[turn].Cap = min(parties[turn].Cap, clip(plus(m.counts.Running, 1)))
 		}
 	}
 	return parties
@@ -144,15 +144,15 @@ func (f *fleet) place(d *Decision) {
 	if d.Scaling.Create == 0 {
 		return
 	}
-	p, additional := f.placer(), d.Scaling.Create-f.again
+	p, additional := f.placer(), d.Scaling.Create-f.createdAgain
 	var stuck []stuckJob
-	if f.asked(d) && f.replaces() {
+	if f.proposed(d) && f.replaces() {
 		stuck = f.stuckJobs()
 	}
 	replacements := min(additional, int64(len(stuck)))
 	additional -= replacements
 	d.Unplaced = p.replace(stuck, replacements)
-	remaining := p.add(additional) + p.again(f.again)
+	remaining := p.add(additional) + p.recreate(f.createdAgain)
 	p.keepCredits()
 	for i, placed := range p.placed {
 		if placed.Jobs() > 0 {
@@ -172,8 +172,8 @@ func (p *placer) replace(stuck []stuckJob, n int64) (unplaced int64) {
 	for turn := int32(1); n > 0 && int(turn) <= len(stuck); turn++ {
 		j := &stuck[turn-1].job
 		p.hold(holds, j, turn)
-		if to := p.next(func(member int32) bool { return holds[member] == turn }); to != nil {
-			to.Replacements = append(to.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
+		if target := p.next(func(member int32) bool { return holds[member] == turn }); target != nil {
+			target.Replacements = append(target.Replacements, Replacement{p.ref(j), Source{j.source(), p.chains[j.chain].attempts + 1}})
 			n--
 		}
 	}
@@ -211,22 +211,22 @@ func (p *placer) add(n int64) (unplaced int64) {
 		n = maxTurns + p.divide(n-maxTurns, func(t tier) []apportion.Party { return t.turns })
 	}
 	for ; n > 0; n-- {
-		to := p.next(func(int32) bool { return false })
-		if to == nil {
+		target := p.next(func(int32) bool { return false })
+		if target == nil {
 			break
 		}
-		to.Additional++
+		target.Additional++
 	}
 	return n
 }
 
-// again places n Jobs on the members with late creates, up to their number on each member. These
+// recreate places n Jobs on the members with late creates, up to their number on each member. These
 // were placed before, so that they change no credit.
-func (p *placer) again(n int64) (unplaced int64) {
+func (p *placer) recreate(n int64) (unplaced int64) {
 	return p.divide(n, func(t tier) []apportion.Party {
 		parties := slices.Clone(t.turns)
-		for at := range parties {
-			party, late := &parties[at], max(0, p.members[t.members[at]].Late)
+		for k := range parties {
+			party, late := &parties[k], max(0, p.members[t.members[k]].Late)
 			party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
 		}
 		return parties
@@ -237,9 +237,9 @@ func (p *placer) again(n int64) (unplaced int64) {
 func (p *placer) divide(n int64, parties func(tier) []apportion.Party) (unplaced int64) {
 	for _, t := range p.tiers {
 		shares, _ := apportion.Webster(clip(n), parties(t))
-		for at, share := range shares {
-			p.placed[t.members[at]].Additional += int64(share)
-			t.turns[at].Held = clip(int64(t.turns[at].Held) + int64(share))
+		for k, share := range shares {
+			p.placed[t.members[k]].Additional += int64(share)
+			t.turns[k].Held = clip(int64(t.turns[k].Held) + int64(share))
 			n -= int64(share)
 		}
 	}
@@ -249,22 +249,22 @@ func (p *placer) divide(n int64, parties func(tier) []apportion.Party) (unplaced
 // keepCredits takes the credits over from the tiers.
 func (p *placer) keepCredits() {
 	for _, t := range p.tiers {
-		for at, i := range t.members {
-			p.members[i].credit = t.turns[at].Credit
+		for turn, i := range t.members {
+			p.members[i].credit = t.turns[turn].Credit
 		}
 	}
 }
 
 // unplaced returns why Jobs found no place. additional is how many replace nothing.
 func (f *fleet) unplaced(additional int64) Reason {
-	some := func(such func(member) bool) bool { return slices.ContainsFunc(f.members, such) }
-	open := some(func(m member) bool { return m.reason == "" })
+	anyMember := func(such func(member) bool) bool { return slices.ContainsFunc(f.members, such) }
+	open := anyMember(func(m member) bool { return m.reason == "" })
 	switch {
 	case f.cutOff():
 		return ReasonCutOff
-	case !some(func(m member) bool { return m.listed && m.registered && m.Weight > 0 }):
+	case !anyMember(func(m member) bool { return m.listed && m.registered && m.Weight > 0 }):
 		return ReasonNoMembers
-	case !open && !some(func(m member) bool { return m.reason == ReasonFull }):
+	case !open && !anyMember(func(m member) bool { return m.reason == ReasonFull }):
 		return ReasonAllExcluded
 	case !open || additional > 0:
 		return ReasonFull

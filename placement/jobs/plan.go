@@ -9,8 +9,9 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Decide decides a poll: which Jobs to delete, how many to create, and where. It is
-// pure and total, and the order of members, clusters and Jobs does not matter.
+// Decide decides a poll: which Jobs to delete, how many to create, and where. The checkpoint
+// is that of the previous decision, or the zero value. Decide is pure and total, and the
+// order of members, clusters and Jobs does not matter.
 //
 //  1. Outdated Jobs are deleted, then duplicates, then finished Jobs, over all clusters.
 //  2. Failures and stuck Jobs become taints.
@@ -22,8 +23,8 @@ import (
 //
 // A deletion on an unreachable cluster is deferred, and its Job counts as before. Other
 // unfinished Jobs to delete are terminating.
-func Decide(p Policy, s Observation) Decision {
-	f := newFleet(&p, &s)
+func Decide(p Policy, o Observation, c Checkpoint) Decision {
+	f := newFleet(&p, &o, c)
 	var d Decision
 	f.taint(&d.Checkpoint)
 	f.delete(&d)
@@ -46,10 +47,12 @@ func (f *fleet) decide(d *Decision) {
 	d.Scaling = f.scale(jobs)
 	held := jobs
 	held.Terminating = plus(held.Terminating, late)
-	f.again = d.Scaling.Create - f.scale(held).Create
+	f.createdAgain = d.Scaling.Create - f.scale(held).Create
 	t := &d.Scaling.Trace
 	d.Target = f.target(t.Demand.Jobs)
-	if f.asked(d) && f.replaces() && d.Scaling.Create == 0 && jobs.Running >= t.Bounds.Max && jobs.Stuck > 0 && d.Target > jobs.Running-jobs.Stuck {
+	missing := f.proposed(d) && d.Scaling.Create == 0 && d.Target > jobs.Running-jobs.Stuck
+	full := jobs.Running >= t.Bounds.Max && jobs.Stuck > 0
+	if f.replaces() && missing && full {
 		d.Reason = ReasonHeldByStuck
 	}
 }
@@ -63,37 +66,37 @@ func (f *fleet) scale(jobs scaling.JobCounts) scaling.Decision {
 		state.Jobs = nil
 	}
 	d := scaling.Decide(policy, state)
-	if most := max(0, policy.Bounds.Max); f.FailoverOverMax && f.replaces() && d.Trace.Strategy != "" {
-		policy.Bounds.Max = plus(most, max(0, min(jobs.Stuck, most)))
-		policy.Strategy = overMax{most}
+	if maximum := max(0, policy.Bounds.Max); f.FailoverOverMax && f.replaces() && d.Trace.Strategy != "" {
+		policy.Bounds.Max = plus(maximum, max(0, min(jobs.Stuck, maximum)))
+		policy.Strategy = overMax{maximum}
 		if policy.Bounds.Mode != scaling.Floor {
-			policy.Strategy = overMax{most - min(max(0, policy.Bounds.Min), most)}
+			policy.Strategy = overMax{maximum - min(max(0, policy.Bounds.Min), maximum)}
 		}
 		d = scaling.Decide(policy, state)
 	}
 	return d
 }
 
-// asked reports whether the strategy was asked.
-func (f *fleet) asked(d *Decision) bool { return d.Scaling.Trace.Strategy != "" }
+// proposed reports whether the strategy proposed a number.
+func (f *fleet) proposed(d *Decision) bool { return d.Scaling.Trace.Strategy != "" }
 
 // target returns the Jobs that should run if the metrics ask for that many.
 func (f *fleet) target(demand int64) int64 {
-	most := max(0, f.Scaling.Bounds.Max)
-	least := min(max(0, f.Scaling.Bounds.Min), most)
+	maximum := max(0, f.Scaling.Bounds.Max)
+	minimum := min(max(0, f.Scaling.Bounds.Min), maximum)
 	if f.Scaling.Bounds.Mode != scaling.Floor {
-		return min(plus(least, demand), most)
+		return min(plus(minimum, demand), maximum)
 	}
-	return max(least, min(demand, most))
+	return max(minimum, min(demand, maximum))
 }
 
 // An overMax is PendingAware with a target that excludes the additional capacity.
-type overMax struct{ most int64 }
+type overMax struct{ maximum int64 }
 
 func (o overMax) TargetIsTotal() bool { return true }
 
 func (o overMax) Propose(l strategy.Load) int64 {
-	l.Target = min(l.Target, o.most)
+	l.Target = min(l.Target, o.maximum)
 	return strategy.PendingAware{}.Propose(l)
 }
 
@@ -104,7 +107,8 @@ func (o overMax) String() string { return strategy.PendingAware{}.String() + ", 
 func (f *fleet) waits() bool {
 	for i := range f.members {
 		m := &f.members[i]
-		if (m.reason != ReasonNeverReached && (m.reason != ReasonUnconfirmed || m.Reach != NeverReached)) || m.Taint.At(f.Now).Level == taint.Hard {
+		unlisted := m.reason == ReasonNeverReached || (m.reason == ReasonUnconfirmed && m.Reach == NeverReached)
+		if !unlisted || m.Taint.At(f.Now).Level == taint.Hard {
 			continue
 		}
 		if excluded, _ := elapsed(m.Since, f.Failover.GracePeriod, f.Now); m.Since.IsZero() || !excluded {

@@ -53,7 +53,7 @@ func TestMemberIsLostAndReturns(t *testing.T) {
 		}
 		plan := f.plan()
 		require.Equal(t, step.created, f.created(plan), "at %d\n%s", step.t, plan)
-		require.Equal(t, step.level, plan.Members[0].Own.Level, "at %d\n%s", step.t, plan)
+		require.Equal(t, step.level, plan.Members[0].OwnerTaint.Level, "at %d\n%s", step.t, plan)
 		require.Equal(t, step.next, second(plan.NextCheck), "at %d\n%s", step.t, plan)
 		*f = *f.apply(plan)
 		for _, j := range f.each {
@@ -243,7 +243,7 @@ func TestFailoverOverMax(t *testing.T) {
 	f.Scaling.Bounds.Max = 4
 	require.Empty(t, f.plan().Reason)
 	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
-		{Of: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+		{Stuck: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
 	}}}, f.plan().Create)
 	f.Scaling.Strategy = strategy.Default{}
 	f.demand(4)

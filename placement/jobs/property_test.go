@@ -177,9 +177,9 @@ func propPlaces(t *rapid.T, c *premise.Counts) {
 		if probes && m.Excluded == "" {
 			t.Fatalf("%s has a second probe\n%s", m.Name, d)
 		}
-		longer := f.Scheduling == jobs.WeightedRoundRobin && m.Own.Level == taint.Hard && was.Taint.At(f.Now).Level != taint.Hard && !failures.Call && !failures.Create
-		if k := min(was.Starts.Failed, 4); longer && !starts && m.Own.Until.Sub(f.Now) != f.Failover.HardTaint<<k {
-			t.Fatalf("%s is tainted until %s after %d taints\n%s", m.Name, m.Own.Until, was.Starts.Failed, d)
+		longer := f.Scheduling == jobs.WeightedRoundRobin && m.OwnerTaint.Level == taint.Hard && was.Taint.At(f.Now).Level != taint.Hard && !failures.Call && !failures.Create
+		if k := min(was.Starts.Failed, 4); longer && !starts && m.OwnerTaint.Until.Sub(f.Now) != f.Failover.HardTaint<<k {
+			t.Fatalf("%s is tainted until %s after %d taints\n%s", m.Name, m.OwnerTaint.Until, was.Starts.Failed, d)
 		}
 		c.Note("a Job starts", starts && was.Starts.Failed > 0)
 		c.Note("a probe", probes)

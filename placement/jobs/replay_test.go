@@ -86,7 +86,7 @@ func (r *replayed) restart(t *testing.T, before jobs.Checkpoint) (after jobs.Che
 
 // poll observes, plans and applies.
 func (r *replayed) poll(c jobs.Checkpoint, now time.Time) jobs.Decision {
-	s := jobs.Observation{Metrics: []scaling.Metric{{Value: float64(max(0, r.items)), Target: 1}}, Checkpoint: c, Now: now}
+	s := jobs.Observation{Metrics: []scaling.Metric{{Value: float64(max(0, r.items)), Target: 1}}, Now: now}
 	for _, c := range r.clusters {
 		switch {
 		case !c.silent:
@@ -102,7 +102,7 @@ func (r *replayed) poll(c jobs.Checkpoint, now time.Time) jobs.Decision {
 		}
 		s.Clusters = append(s.Clusters, jobs.Cluster{Name: c.name, Reach: c.reach, Jobs: c.seen, Since: c.since})
 	}
-	d := jobs.Decide(r.policy, s)
+	d := jobs.Decide(r.policy, s, c)
 	gone := map[string]bool{}
 	for _, all := range [][]jobs.Deletion{d.Duplicates, d.Finished} {
 		for _, x := range all {
@@ -189,7 +189,7 @@ func TestReplay(t *testing.T) {
 			c = d.Checkpoint
 			require.LessOrEqual(t, r.unfinished(), most, "seed %d at %d", seed, second)
 			for i, x := range r.clusters {
-				if d.Members[i].Own.Level == taint.Hard {
+				if d.Members[i].OwnerTaint.Level == taint.Hard {
 					hard++
 				}
 				for _, j := range x.jobs {

@@ -8,12 +8,10 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// A Observation is the observation of a poll. The zero value has no cluster and no metric.
+// An Observation is what was read for one decision. The zero value has no cluster and no metric.
 type Observation struct {
 	Metrics  []scaling.Metric // {Value: n, Target: 1} asks for n Jobs
 	Clusters []Cluster        // the registered clusters
-	// Checkpoint is the Checkpoint of the previous decision. It may have been stored as JSON.
-	Checkpoint Checkpoint
 	// Shared has the taints against workloads of other owners, which PriorityFailover reads:
 	// see [Checkpoint.Workloads]. Pass those of the same namespace only.
 	Shared taint.Set
@@ -44,8 +42,8 @@ type Cluster struct {
 }
 
 // NewCluster returns a reachable cluster that has exactly these Jobs.
-func NewCluster(name string, all ...Job) Cluster {
-	return Cluster{Name: name, Reach: Reachable, Jobs: all}
+func NewCluster(name string, jobs ...Job) Cluster {
+	return Cluster{Name: name, Reach: Reachable, Jobs: jobs}
 }
 
 // Reach describes whether a cluster is reachable. The zero value is NeverReached.
@@ -126,14 +124,15 @@ func (j *Job) started() bool {
 // 0, of a clock that was set back, is 0. On a cluster that does not answer the period
 // begins when that counts against it.
 func (f *fleet) stuck(j *job) (stuck bool, next time.Time) {
-	since, m := j.PendingSince, &f.members[j.member]
-	if j.Phase != Pending || j.Deleting || since.IsZero() || (m.Reach != Reachable && m.Since.IsZero()) {
+	start, m := j.PendingSince, &f.members[j.member]
+	pending := j.Phase == Pending && !j.Deleting && !start.IsZero()
+	if judged := m.Reach == Reachable || !m.Since.IsZero(); !pending || !judged {
 		return false, time.Time{}
 	}
-	if m.Reach != Reachable && m.Since.After(since) {
-		since = m.Since
+	if m.Reach != Reachable && m.Since.After(start) {
+		start = m.Since
 	}
-	return elapsed(since, f.Failover.GracePeriod, f.Now)
+	return elapsed(start, f.Failover.GracePeriod, f.Now)
 }
 
 // elapsed reports whether d has passed since start. If it has not, end is when it will

@@ -29,16 +29,16 @@ func (p *Policy) Validate() (warnings []*field.Error, err error) {
 }
 
 func (p *Policy) validateMembers(e *field.Errors) {
-	seen, weighty := map[string]bool{}, len(p.Members) == 0
+	names, weighty := map[string]bool{}, len(p.Members) == 0
 	for i, m := range p.Members {
 		path := fmt.Sprintf("Members[%d].", i)
 		e.Check(m.Name != "", path+"Name", nil, "the name of a cluster")
-		e.Check(m.Name == "" || !seen[m.Name], path+"Name", m.Name, "a name that no other member has")
+		e.Check(m.Name == "" || !names[m.Name], path+"Name", m.Name, "a name that no other member has")
 		e.AtLeast(path+"Weight", int64(m.Weight), 0)
 		if m.MaxJobs != nil {
 			e.AtLeast(path+"MaxJobs", *m.MaxJobs, 0)
 		}
-		seen[m.Name] = true
+		names[m.Name] = true
 		weighty = weighty || m.Weight != 0
 	}
 	if !weighty {
@@ -46,10 +46,10 @@ func (p *Policy) validateMembers(e *field.Errors) {
 	}
 }
 
-func (p *Policy) warnings() (all []*field.Error) {
+func (p *Policy) warnings() (warnings []*field.Error) {
 	warn := func(wrong bool, path string, found any, fix string) {
 		if wrong {
-			all = append(all, &field.Error{Path: path, Found: fmt.Sprint(found), Fix: fix})
+			warnings = append(warnings, &field.Error{Path: path, Found: fmt.Sprint(found), Fix: fix})
 		}
 	}
 	if p.Scheduling != PriorityFailover {
@@ -66,7 +66,7 @@ func (p *Policy) warnings() (all []*field.Error) {
 	warn(f.HardTaint == 0, "Failover.HardTaint", f.HardTaint, "more than 0: otherwise no cluster is ever excluded")
 	warn(!p.replaces() && f.Duplication != "" && f.Duplication != KeepAll, "Failover.Duplication", f.Duplication,
 		"keepAll or nothing: only pendingAware creates duplicates")
-	return all
+	return warnings
 }
 
 // Validate returns each problem of the observation as a [*field.Error], joined: clusters
@@ -88,9 +88,9 @@ func (s *Observation) Validate() error {
 			e.Check(j.UID != "", path+"UID", nil, "the UID of the Job")
 			e.Check(j.UID == "" || j.Replaces.UID != j.UID, path+"Replaces.UID", j.UID, "the UID of another Job")
 			e.Check(j.Phase <= Failed, path+"Phase", j.Phase, "Running, Pending, Succeeded or Failed")
-			switch other, again := uids[j.UID]; {
+			switch other, found := uids[j.UID]; {
 			case j.UID == "":
-			case !again:
+			case !found:
 				uids[j.UID] = c.Name
 			case other == c.Name:
 				e.Check(false, path+"UID", j.UID, "a UID that no other Job has")

@@ -22,11 +22,11 @@ func BenchmarkNewPlan(b *testing.B) {
 				p.Members = append(p.Members, replicas.Member{Name: name, Weight: 1 + random.Int32N(100)})
 				s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: random.Int32N(max(1, total/int32(n)))})
 			}
-			s.Checkpoint = replicas.Decide(p, s).Checkpoint
+			checkpoint := replicas.Decide(p, s, replicas.Checkpoint{}).Checkpoint
 			b.Run(fmt.Sprintf("n=%d/replicas=%d", n, total), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					replicas.Decide(p, s)
+					replicas.Decide(p, s, checkpoint)
 				}
 			})
 		}

@@ -17,7 +17,7 @@ func TestStalledMemberDoesNotGrow(t *testing.T) {
 	a, b := replicas.Cluster{Name: "a", Replicas: 8}, replicas.Cluster{Name: "b", Replicas: 4, Existing: new(int32(2))}
 	var checkpoint replicas.Checkpoint
 	for second := 0; second < 1800; second += 15 {
-		plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(10)), Clusters: []replicas.Cluster{a, b}, Checkpoint: checkpoint, Now: at(second)})
+		plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(10)), Clusters: []replicas.Cluster{a, b}, Now: at(second)}, checkpoint)
 		checkpoint, a.Replicas, b.Replicas = plan.Checkpoint, plan.Shares[0].Next, plan.Shares[1].Next
 		require.LessOrEqual(t, a.Replicas+b.Replicas, int32(12+1), "after %d s\n%s", second, plan)
 		require.Equal(t, int32(8), a.Replicas, "nothing takes their place")
@@ -37,6 +37,7 @@ func propBound(t *rapid.T, c *premise.Counts) {
 		clusters = append(clusters, replicas.Cluster{Name: name, Replicas: rapid.Int32Range(0, 6).Draw(t, "replicas")})
 	}
 	s := replicas.Observation{Replicas: new(rapid.Int32Range(0, 12).Draw(t, "asked")), Clusters: clusters, Now: epoch}
+	var checkpoint replicas.Checkpoint
 	stalls, stalled, grows := rapid.SliceOfN(rapid.Bool(), len(clusters), len(clusters)).Draw(t, "stalls"), false, false
 	for range rapid.IntRange(2, 25).Draw(t, "polls") {
 		for i := range clusters {
@@ -58,7 +59,7 @@ func propBound(t *rapid.T, c *premise.Counts) {
 			}
 			m.Existing = &ready
 		}
-		plan := replicas.Decide(p, s)
+		plan := replicas.Decide(p, s, checkpoint)
 		var before, after, scaledUp, withoutProgress int64
 		for i, share := range plan.Shares {
 			m := &clusters[i]
@@ -85,7 +86,7 @@ func propBound(t *rapid.T, c *premise.Counts) {
 				m.Ordered = nil
 			}
 		}
-		s.Checkpoint, s.Now = plan.Checkpoint, s.Now.Add(seconds(rapid.IntRange(1, 8).Draw(t, "seconds")))
+		checkpoint, s.Now = plan.Checkpoint, s.Now.Add(seconds(rapid.IntRange(1, 8).Draw(t, "seconds")))
 	}
 	c.Note("a member makes no progress", stalled)
 	c.Note("others grow beside it", grows)

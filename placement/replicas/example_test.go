@@ -24,7 +24,7 @@ func ExampleDecide() {
 	asked := int32(120)
 	plan := replicas.Decide(policy, replicas.Observation{
 		Replicas: &asked, Clusters: []replicas.Cluster{{Name: "eu"}, {Name: "us"}}, Now: noon,
-	})
+	}, replicas.Checkpoint{})
 	for _, share := range plan.Shares {
 		if share.Write {
 			fmt.Println("write", share.Next, "to", share.Name)
@@ -45,14 +45,15 @@ func ExampleDecide_failover() {
 	policy := replicas.NewPolicy(100, replicas.Member{Name: "eu", Weight: 4}, replicas.Member{Name: "us", Weight: 6})
 	var stored []byte
 	poll := func(after time.Duration, clusters ...replicas.Cluster) {
-		state := replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Now: noon.Add(after)}
+		observation := replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Now: noon.Add(after)}
+		var checkpoint replicas.Checkpoint
 		if stored != nil {
-			if err := json.Unmarshal(stored, &state.Checkpoint); err != nil {
+			if err := json.Unmarshal(stored, &checkpoint); err != nil {
 				fmt.Println(err)
 				return
 			}
 		}
-		plan := replicas.Decide(policy, state)
+		plan := replicas.Decide(policy, observation, checkpoint)
 		stored, _ = json.Marshal(plan.Checkpoint)
 		fmt.Println(plan)
 	}
@@ -84,7 +85,7 @@ func ExampleShare_Description() {
 	policy := replicas.NewPolicy(10)
 	plan := replicas.Decide(policy, replicas.Observation{Replicas: new(int32(10)), Now: noon, Clusters: []replicas.Cluster{
 		{Name: "eu", Replicas: 10}, {Name: "us", Problem: replicas.ReasonWorkloadMissing}, {Name: "asia", Problem: replicas.ReasonUnreachable},
-	}})
+	}}, replicas.Checkpoint{})
 	healthy := 0
 	for _, share := range plan.Shares {
 		if share.Reason == "" {
@@ -104,7 +105,7 @@ func ExampleShare_Description() {
 func ExampleDecide_growFirst() {
 	policy := replicas.NewPolicy(20)
 	poll := func(clusters ...replicas.Cluster) {
-		fmt.Println(replicas.Decide(policy, replicas.Observation{Replicas: new(int32(10)), Clusters: clusters, Now: noon}))
+		fmt.Println(replicas.Decide(policy, replicas.Observation{Replicas: new(int32(10)), Clusters: clusters, Now: noon}, replicas.Checkpoint{}))
 	}
 	poll(replicas.Cluster{Name: "eu", Replicas: 10}, replicas.Cluster{Name: "us"})
 	poll(replicas.Cluster{Name: "eu", Replicas: 10}, replicas.Cluster{Name: "us", Replicas: 5, Existing: new(int32(2))})

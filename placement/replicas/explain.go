@@ -86,8 +86,8 @@ func (p Decision) String() string {
 	if p.Reason != "" {
 		fmt.Fprintf(&b, ", %s", p.Reason)
 	}
-	if p.Asked != p.Total {
-		fmt.Fprintf(&b, ", %d asked for", p.Asked)
+	if p.Requested != p.Total {
+		fmt.Fprintf(&b, ", %d asked for", p.Requested)
 	}
 	if p.Unplaced > 0 {
 		fmt.Fprintf(&b, ", %d unplaced", p.Unplaced)

@@ -39,7 +39,7 @@ func desired(seed string, weights map[string]int32, total int32) map[string]int3
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
 	}
-	return parts(replicas.Decide(p, s))
+	return parts(replicas.Decide(p, s, replicas.Checkpoint{}))
 }
 
 func parts(plan replicas.Decision) map[string]int32 {
@@ -143,16 +143,17 @@ func TestTimeline(t *testing.T) {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 	}
 	for _, step := range line.Steps {
-		s := replicas.Observation{Replicas: &line.Total, Now: at(step.T), Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}}}
+		s := replicas.Observation{Replicas: &line.Total, Now: at(step.T)}
+		checkpoint := replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}}
 		for name := range line.Weights {
 			c := replicas.Cluster{Name: name}
 			if since, ok := step.UnreachableSince[name]; ok {
 				c.Problem = replicas.ReasonUnreachable
-				s.Checkpoint.Members[name] = replicas.MemberCheckpoint{Problem: c.Problem, Since: at(since)}
+				checkpoint.Members[name] = replicas.MemberCheckpoint{Problem: c.Problem, Since: at(since)}
 			}
 			s.Clusters = append(s.Clusters, c)
 		}
-		plan := replicas.Decide(p, s)
+		plan := replicas.Decide(p, s, checkpoint)
 		require.Equal(t, step.Expect, parts(plan), "at %d", step.T)
 		require.Equal(t, step.NextCheck, second(plan.NextCheck), "at %d", step.T)
 		excluded := []string{}

@@ -68,22 +68,22 @@ func (m *member) dependable() int64 {
 // in their place, and of the existing replicas as many as there are too many.
 func (f *fleet) shrink() {
 	waiting, existing := make([]int64, len(f.members)), make([]int64, len(f.members))
-	proven, all := -f.total, -f.total
+	proven, total := -f.total, -f.total
 	var unborn int64
 	for i := range f.members {
 		m := &f.members[i]
 		if !m.usable {
 			continue
 		}
-		has, desired := int64(m.Existing), int64(m.Desired)
-		all += has
+		present, desired := int64(m.Existing), int64(m.Desired)
+		total += present
 		if int64(m.Current) <= desired {
-			proven += has
+			proven += present
 			continue
 		}
 		proven += m.dependable()
-		existing[i] = max(0, has-desired)
-		unneeded := int64(m.Current) - max(has, desired) - m.probe()
+		existing[i] = max(0, present-desired)
+		unneeded := int64(m.Current) - max(present, desired) - m.probe()
 		if m.stalled() {
 			m.Next -= int32(unneeded)
 			continue
@@ -92,7 +92,7 @@ func (f *fleet) shrink() {
 		unborn += unneeded
 	}
 	f.give(waiting, min(max(0, proven), unborn))
-	f.give(existing, max(0, all))
+	f.give(existing, max(0, total))
 }
 
 // give takes n replicas from the members with the largest amounts, the first of
@@ -102,8 +102,8 @@ func (f *fleet) give(amounts []int64, n int64) {
 	for _, a := range amounts {
 		sum += a
 	}
-	for i, taken := range level(amounts, min(n, sum)) {
-		f.members[i].Next -= int32(taken)
+	for i, share := range level(amounts, min(n, sum)) {
+		f.members[i].Next -= int32(share)
 	}
 }
 
@@ -122,29 +122,29 @@ func (f *fleet) remaining() int32 {
 // level returns how much of n each amount gives, if each step takes 1 from the largest
 // amount, the first of equals. n is at most their sum.
 func level(amounts []int64, n int64) []int64 {
-	rest := func(level int64) int64 {
-		rest := n
+	remaining := func(level int64) int64 {
+		remainder := n
 		for _, a := range amounts {
-			rest -= max(0, a-level)
+			remainder -= max(0, a-level)
 		}
-		return rest
+		return remainder
 	}
 	low, high := int64(1), int64(math.MaxInt32) // the level that all above it come down to
 	for low < high {
-		if middle := (low + high) / 2; rest(middle) >= 0 {
+		if middle := (low + high) / 2; remaining(middle) >= 0 {
 			high = middle
 		} else {
 			low = middle + 1
 		}
 	}
-	more := rest(low)
-	given := make([]int64, len(amounts))
+	remainder := remaining(low)
+	shares := make([]int64, len(amounts))
 	for i, a := range amounts {
-		given[i] = max(0, a-low)
-		if more > 0 && a >= low {
-			given[i]++
-			more--
+		shares[i] = max(0, a-low)
+		if remainder > 0 && a >= low {
+			shares[i]++
+			remainder--
 		}
 	}
-	return given
+	return shares
 }

@@ -12,9 +12,9 @@ import (
 
 // A Decision is the number of replicas that each member has next. The zero value writes nothing.
 type Decision struct {
-	Asked  int32   // replicas that the metrics ask for; 0 if that is unknown
-	Total  int32   // replicas that the members share, or that they have if Reason leaves them as they are
-	Shares []Share // of each member, by name
+	Requested int32   // replicas that the metrics ask for; 0 if that is unknown
+	Total     int32   // replicas that the members share, or that they have if Reason leaves them as they are
+	Shares    []Share // of each member, by name
 	// Reason is why the plan does less than was asked for. Empty means that every
 	// replica has a place, and may move there.
 	Reason Reason
@@ -68,26 +68,27 @@ type fleet struct {
 }
 
 // Decide decides how many replicas each member has next, by the rules of the package
-// comment. It is total and pure.
-func Decide(p Policy, s Observation) Decision {
-	unknown := s.Checkpoint.check() != nil
-	before := s.Checkpoint
+// comment. The checkpoint is that of the previous decision, or the zero value. Decide is
+// total and pure.
+func Decide(p Policy, o Observation, c Checkpoint) Decision {
+	unknown := c.Validate() != nil
+	before := c
 	if unknown {
-		s.Checkpoint = Checkpoint{}
+		c = Checkpoint{}
 	}
-	f := newFleet(&p, &s)
+	f := newFleet(&p, &o, c)
 	plan := Decision{NextCheck: f.next, Checkpoint: f.checkpoint()}
-	if s.Replicas != nil {
-		plan.Asked = max(0, *s.Replicas)
+	if o.Replicas != nil {
+		plan.Requested = max(0, *o.Replicas)
 	}
-	hold := p.hold(s.Replicas)
+	hold := p.hold(o.Replicas)
 	if unknown {
 		hold, plan.Checkpoint = ReasonCheckpointVersion, Checkpoint{before.Version, maps.Clone(before.Members)}
 	}
 	if hold != "" {
 		plan.Reason, plan.Total = hold, f.hold()
 	} else {
-		plan.Total = min(max(0, p.Min, *s.Replicas), p.Max)
+		plan.Total = min(max(0, p.Min, *o.Replicas), p.Max)
 		f.total = int64(plan.Total)
 		plan.Unplaced, plan.Reason = f.share()
 		atMax := f.move()
@@ -103,17 +104,17 @@ func Decide(p Policy, s Observation) Decision {
 	return plan
 }
 
-func newFleet(p *Policy, s *Observation) *fleet {
+func newFleet(p *Policy, o *Observation, checkpoint Checkpoint) *fleet {
 	f := &fleet{Policy: p}
 	listed, registered := map[string]bool{}, map[string]*Cluster{}
 	for _, m := range p.Members {
 		f.members = append(f.members, member{Share: Share{Name: m.Name}, weight: m.Weight, listed: true})
 		listed[m.Name] = true
 	}
-	for i := range s.Clusters {
-		c := &s.Clusters[i]
+	for i := range o.Clusters {
+		c := &o.Clusters[i]
 		registered[c.Name] = c
-		_, former := s.Checkpoint.Members[c.Name]
+		_, former := checkpoint.Members[c.Name]
 		switch {
 		case len(p.Members) == 0:
 			f.members = append(f.members, member{Share: Share{Name: c.Name}, weight: 1, listed: true})
@@ -124,31 +125,32 @@ func newFleet(p *Policy, s *Observation) *fleet {
 	slices.SortStableFunc(f.members, func(a, b member) int { return strings.Compare(a.Name, b.Name) })
 	for i := range f.members {
 		m := &f.members[i]
-		m.observe(p, s, registered[m.Name])
+		m.health = checkpoint.Members[m.Name]
+		m.observe(p, registered[m.Name], o.Now)
 	}
 	f.members = slices.DeleteFunc(f.members, func(m member) bool { return !m.listed && m.done() })
 	for i := range f.members {
-		f.members[i].progress(p.ProgressDeadline, s.Now)
-		f.change(f.members[i].Until, s.Now)
+		f.members[i].progress(p.ProgressDeadline, o.Now)
+		f.change(f.members[i].Until, o.Now)
 	}
 	return f
 }
 
 // change takes into account when something changes by itself.
-func (f *fleet) change(at, now time.Time) {
-	if at.After(now) && (f.next.IsZero() || at.Before(f.next)) {
-		f.next = at
+func (f *fleet) change(instant, now time.Time) {
+	if instant.After(now) && (f.next.IsZero() || instant.Before(f.next)) {
+		f.next = instant
 	}
 }
 
 // observe sets the state of the member; c is nil if it is not registered.
-func (m *member) observe(p *Policy, s *Observation, c *Cluster) {
+func (m *member) observe(p *Policy, c *Cluster, now time.Time) {
 	m.cluster = c
 	if c == nil {
 		m.exclude(ReasonNotRegistered)
 		return
 	}
-	m.health = s.Checkpoint.Members[m.Name].observe(c, p, s.Now)
+	m.health = m.health.observe(c, p, now)
 	m.Current, m.Existing, m.Cause = m.health.Replicas, m.health.Existing, c.Cause
 	problem := c.problem()
 	m.usable = problem == "" || problem == ReasonWriteFailed
@@ -158,7 +160,7 @@ func (m *member) observe(p *Policy, s *Observation, c *Cluster) {
 	if m.Reason = m.health.Problem; problem == ReasonUnconfirmed {
 		m.Reason = problem
 	}
-	m.Excluded, m.Until = m.health.excluded(p, s.Now)
+	m.Excluded, m.Until = m.health.excluded(p, now)
 	switch {
 	case !m.listed:
 		m.exclude(ReasonNotListed)
@@ -171,17 +173,18 @@ func (m *member) observe(p *Policy, s *Observation, c *Cluster) {
 
 // progress sets whether a healthy member that was read gets the replicas that it lacks.
 func (m *member) progress(deadline time.Duration, now time.Time) {
-	if m.Reason != "" || !m.usable || deadline <= 0 || m.health.WaitingSince.IsZero() {
+	waits := deadline > 0 && !m.health.WaitingSince.IsZero()
+	if healthy := m.Reason == "" && m.usable; !healthy || !waits {
 		return
 	}
-	var over bool
-	if over, m.Until = elapsed(m.health.WaitingSince, deadline, now); over {
+	var expired bool
+	if expired, m.Until = elapsed(m.health.WaitingSince, deadline, now); expired {
 		m.Reason = ReasonNoProgress
 	}
 }
 
-func (m *member) exclude(why Reason) {
-	m.Reason, m.Excluded, m.Until = why, true, time.Time{}
+func (m *member) exclude(reason Reason) {
+	m.Reason, m.Excluded, m.Until = reason, true, time.Time{}
 }
 
 // stalled reports whether the member's share has the replicas that exist at most.
@@ -225,11 +228,11 @@ func (f *fleet) hold() int32 {
 
 // share sets the part of each member. If all are excluded, all members share that
 // may have replicas at another time.
-func (f *fleet) share() (unplaced int32, why Reason) {
-	some, free, later := false, false, false
+func (f *fleet) share() (unplaced int32, reason Reason) {
+	anyIncluded, free, later := false, false, false
 	for i := range f.members {
 		m := &f.members[i]
-		some = some || !m.Excluded
+		anyIncluded = anyIncluded || !m.Excluded
 		free = free || (!m.Excluded && !m.stalled())
 		later = later || m.later()
 	}
@@ -237,7 +240,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 	for i := range f.members {
 		m := &f.members[i]
 		parties[i] = apportion.Party{Weight: m.weight, Cap: m.Existing, Capped: free && m.stalled(), Rank: apportion.Rank(f.Seed, m.Name)}
-		if m.Excluded && (some || !m.later()) {
+		if m.Excluded && (anyIncluded || !m.later()) {
 			parties[i].Weight = 0
 		}
 	}
@@ -246,7 +249,7 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 		f.members[i].Desired = n
 	}
 	switch {
-	case some:
+	case anyIncluded:
 		return unplaced, ""
 	case later:
 		return unplaced, ReasonAllExcluded
@@ -257,7 +260,11 @@ func (f *fleet) share() (unplaced int32, why Reason) {
 // later reports whether the member has a share if all members are excluded: it fails,
 // and may be healthy at any time.
 func (m *member) later() bool {
-	return !m.Excluded || m.Reason == ReasonUnreachable || m.Reason == ReasonNotAsked || m.Reason == ReasonUnconfirmed || m.Reason == ReasonWriteFailed
+	switch m.Reason {
+	case ReasonUnreachable, ReasonNotAsked, ReasonUnconfirmed, ReasonWriteFailed:
+		return true
+	}
+	return !m.Excluded
 }
 
 // clip returns n as an int32, or the greatest int32.

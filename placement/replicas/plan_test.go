@@ -86,9 +86,9 @@ func play(t *testing.T, p replicas.Policy, lines []line) replicas.Decision {
 	now := epoch
 	for i, l := range lines {
 		now = now.Add(seconds(l.after))
-		s := replicas.Observation{Replicas: &l.asked, Clusters: clusters(t, l.clusters), Checkpoint: checkpoint, Now: now}
+		s := replicas.Observation{Replicas: &l.asked, Clusters: clusters(t, l.clusters), Now: now}
 		require.NoError(t, s.Validate())
-		plan = replicas.Decide(p, s)
+		plan = replicas.Decide(p, s, checkpoint)
 		require.Equal(t, l.want, shares(plan), "line %d\n%s", i+1, plan)
 		require.Equal(t, l.reason, plan.Reason, "line %d\n%s", i+1, plan)
 		data, err := json.Marshal(plan.Checkpoint)
@@ -229,12 +229,12 @@ func TestRemaining(t *testing.T) {
 // elsewhere. A cluster that was never on the list is left alone.
 func TestNotListed(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1)...)
-	plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3 c:7"), Now: epoch})
+	plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3 c:7"), Now: epoch}, replicas.Checkpoint{})
 	require.Equal(t, "a:3, b:3", shares(plan))
 	p.Members = members(1)
 	step := func(observed, want string) replicas.Decision {
 		t.Helper()
-		plan = replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, observed), Checkpoint: plan.Checkpoint, Now: epoch})
+		plan = replicas.Decide(p, replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, observed), Now: epoch}, plan.Checkpoint)
 		require.Equal(t, want, shares(plan), "%s", plan)
 		return plan
 	}
@@ -258,21 +258,21 @@ func TestNotListed(t *testing.T) {
 func TestHold(t *testing.T) {
 	p := replicas.NewPolicy(100, members(1, 1)...)
 	s := replicas.Observation{Replicas: new(int32(6)), Clusters: clusters(t, "a:3 b:3"), Now: epoch}
-	s.Checkpoint = replicas.Decide(p, s).Checkpoint
+	checkpoint := replicas.Decide(p, s, replicas.Checkpoint{}).Checkpoint
 	p.Members = members(1)
-	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.Observation){
-		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.Observation) { s.Replicas = nil },
-		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.Observation) { p.Max = 0 },
-		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, s *replicas.Observation) { s.Checkpoint.Version = 2 },
+	for reason, change := range map[replicas.Reason]func(*replicas.Policy, *replicas.Observation, *replicas.Checkpoint){
+		replicas.ReasonMetricsUnknown:    func(_ *replicas.Policy, s *replicas.Observation, _ *replicas.Checkpoint) { s.Replicas = nil },
+		replicas.ReasonNoMaximum:         func(p *replicas.Policy, _ *replicas.Observation, _ *replicas.Checkpoint) { p.Max = 0 },
+		replicas.ReasonCheckpointVersion: func(_ *replicas.Policy, _ *replicas.Observation, c *replicas.Checkpoint) { c.Version = 2 },
 	} {
-		p, s := p, s
-		change(&p, &s)
-		plan := replicas.Decide(p, s)
+		p, s, checkpoint := p, s, checkpoint
+		change(&p, &s, &checkpoint)
+		plan := replicas.Decide(p, s, checkpoint)
 		require.Equal(t, reason, plan.Reason)
 		require.NotContains(t, shares(plan), ">", reason)
 		if reason != replicas.ReasonCheckpointVersion {
 			require.Equal(t, int32(6), plan.Total)
-			require.Equal(t, s.Checkpoint, plan.Checkpoint, reason)
+			require.Equal(t, checkpoint, plan.Checkpoint, reason)
 			require.Equal(t, "a:3, b:3 NotListed", shares(plan))
 		} else {
 			require.Equal(t, "a:3", shares(plan), "nothing is taken from the checkpoint")
@@ -280,7 +280,7 @@ func TestHold(t *testing.T) {
 	}
 	require.Equal(t, replicas.Decision{Reason: replicas.ReasonNoMaximum, Shares: []replicas.Share{},
 		Checkpoint: replicas.Checkpoint{Version: 1, Members: map[string]replicas.MemberCheckpoint{}},
-	}, replicas.Decide(replicas.Policy{}, replicas.Observation{Replicas: new(int32(0))}))
+	}, replicas.Decide(replicas.Policy{}, replicas.Observation{Replicas: new(int32(0))}, replicas.Checkpoint{}))
 }
 
 // A member that was not read keeps no member after it from shrinking.
@@ -353,8 +353,8 @@ func TestCheckpointVersion(t *testing.T) {
 		var c replicas.Checkpoint
 		require.NoError(t, json.Unmarshal([]byte(text), &c), text)
 	}
-	s := replicas.Observation{Checkpoint: replicas.Checkpoint{Version: 7}}
-	require.EqualError(t, s.Validate(), "Checkpoint.version: found 7; use 1, the version of this release, or the release that wrote the checkpoint")
+	unknown := replicas.Checkpoint{Version: 7}
+	require.EqualError(t, unknown.Validate(), "version: found 7; use 1, the version of this release, or the release that wrote the checkpoint")
 }
 
 func TestValidate(t *testing.T) {
@@ -397,9 +397,9 @@ func TestShowsMoreThanOrdered(t *testing.T) {
 		p, total := replicas.NewPolicy(20, replicas.Member{Name: "honest", Weight: 9}, replicas.Member{Name: "liar", Weight: 1}), int32(20)
 		honest, now, before, ordered := int32(9), epoch, replicas.Checkpoint{}, (*int32)(nil)
 		for poll := range 9 { // then the liar is excluded
-			plan := replicas.Decide(p, replicas.Observation{Replicas: &total, Checkpoint: before, Now: now, Clusters: []replicas.Cluster{
+			plan := replicas.Decide(p, replicas.Observation{Replicas: &total, Now: now, Clusters: []replicas.Cluster{
 				{Name: "honest", Replicas: honest}, {Name: "liar", Replicas: 20, Existing: &existing, Ordered: ordered},
-			}})
+			}}, before)
 			require.LessOrEqual(t, plan.Shares[0].Next+plan.Shares[1].Next, p.Max+p.MaxSurge, plan)
 			if ordered = nil; plan.Shares[1].Write {
 				ordered = &plan.Shares[1].Next
@@ -429,11 +429,11 @@ func TestUnconfirmed(t *testing.T) {
 	})
 	p := replicas.NewPolicy(100)
 	s := replicas.Observation{Replicas: new(int32(8)), Clusters: clusters(t, "a:4 b:4"), Now: epoch}
-	s.Checkpoint = replicas.Decide(p, s).Checkpoint
+	checkpoint := replicas.Decide(p, s, replicas.Checkpoint{}).Checkpoint
 	s.Clusters, s.Now = clusters(t, "a!away b:4"), epoch.Add(time.Hour)
 	s.Clusters[0].Since = s.Now.Add(-50 * time.Second)
-	plan := replicas.Decide(p, s)
+	plan := replicas.Decide(p, s, checkpoint)
 	require.Equal(t, s.Now.Add(10*time.Second), plan.NextCheck)
 	s.Now = plan.NextCheck
-	require.Equal(t, "a:0 Unreachable, b:8>8", shares(replicas.Decide(p, s)))
+	require.Equal(t, "a:0 Unreachable, b:8>8", shares(replicas.Decide(p, s, checkpoint)))
 }

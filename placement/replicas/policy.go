@@ -47,7 +47,7 @@ func NewPolicy(max int32, members ...Member) Policy {
 	}
 }
 
-func surge(most int32) int32 { return max(1, most/4) }
+func surge(maximum int32) int32 { return max(1, maximum/4) }
 
 // A Member is a cluster that may have replicas. The zero value has no weight and gets
 // none.
@@ -77,13 +77,13 @@ func (p *Policy) Validate() error {
 }
 
 func checkMembers(e *field.Errors, members []Member) {
-	seen, weightless := map[string]bool{}, len(members) > 0
+	names, weightless := map[string]bool{}, len(members) > 0
 	for i, m := range members {
 		path := fmt.Sprintf("Members[%d].", i)
 		e.Check(m.Name != "", path+"Name", m.Name, "the name of a cluster")
-		e.Check(m.Name == "" || !seen[m.Name], path+"Name", m.Name, "a name that no other member has")
+		e.Check(m.Name == "" || !names[m.Name], path+"Name", m.Name, "a name that no other member has")
 		e.AtLeast(path+"Weight", int64(m.Weight), 0)
-		seen[m.Name] = true
+		names[m.Name] = true
 		weightless = weightless && m.Weight == 0
 	}
 	if weightless {
@@ -93,11 +93,11 @@ func checkMembers(e *field.Errors, members []Member) {
 
 // hold returns the reason to leave all members as they are; empty means that there is
 // none.
-func (p *Policy) hold(asked *int32) Reason {
+func (p *Policy) hold(replicas *int32) Reason {
 	switch {
 	case p.Max <= 0:
 		return ReasonNoMaximum
-	case asked == nil:
+	case replicas == nil:
 		return ReasonMetricsUnknown
 	}
 	return ""

@@ -61,9 +61,9 @@ var observed = rapid.SampledFrom([]replicas.Reason{
 	"", "", "", "", "", replicas.ReasonUnreachable, replicas.ReasonWorkloadMissing, replicas.ReasonWriteFailed, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed,
 })
 
-// drawState draws an observation of some of the clusters a to e, after some others
+// drawState draws an observation and a checkpoint of some of the clusters a to e, after some others
 // under the same policy.
-func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s replicas.Observation) {
+func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s replicas.Observation, checkpoint replicas.Checkpoint) {
 	before := rapid.IntRange(0, 3).Draw(t, "plans before")
 	for i := 0; ; i++ {
 		s.Replicas, s.Now = rapid.Ptr(number, i == 0).Draw(t, "replicas"), s.Now.Add(seconds(rapid.IntRange(0, 4).Draw(t, "seconds")))
@@ -83,13 +83,13 @@ func drawState(t *rapid.T, p replicas.Policy, number *rapid.Generator[int32]) (s
 			})
 		}
 		if i == before {
-			return s
+			return s, checkpoint
 		}
 		other := p
 		if rapid.Bool().Draw(t, "all were members") {
 			other.Members = nil
 		}
-		s.Checkpoint = replicas.Decide(other, s).Checkpoint
+		checkpoint = replicas.Decide(other, s, checkpoint).Checkpoint
 	}
 }
 
@@ -103,8 +103,8 @@ var sharesLeast = premise.Least{"a replica moves": 0.2, "unplaced": 0.05, "all e
 func propShares(t *rapid.T, c *premise.Counts) {
 	number := rapid.SampledFrom([]*rapid.Generator[int32]{few, arbitrary}).Draw(t, "numbers")
 	p := drawPolicy(t, number)
-	s := drawState(t, p, number)
-	plan := replicas.Decide(p, s)
+	s, checkpoint := drawState(t, p, number)
+	plan := replicas.Decide(p, s, checkpoint)
 	hold := slices.Contains([]replicas.Reason{replicas.ReasonMetricsUnknown, replicas.ReasonNoMaximum}, plan.Reason)
 	var sum int64
 	moves, former, silent := false, false, false
@@ -113,7 +113,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 		weighs := len(p.Members) == 0 || slices.ContainsFunc(p.Members, func(l replicas.Member) bool { return l.Name == m.Name && l.Weight > 0 })
 		silent = silent || weighs && m.Excluded && slices.Contains([]replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed, replicas.ReasonWriteFailed}, m.Reason)
 		for _, c := range s.Clusters {
-			was, is := s.Checkpoint.Members[m.Name], plan.Checkpoint.Members[m.Name]
+			was, is := checkpoint.Members[m.Name], plan.Checkpoint.Members[m.Name]
 			switch {
 			case c.Name != m.Name || len(distinctNames(s.Clusters)) < len(s.Clusters):
 			case slices.Contains([]replicas.Reason{replicas.ReasonUnreachable, replicas.ReasonNotAsked, replicas.ReasonUnconfirmed}, c.Problem) && is.Replicas != was.Replicas:
@@ -161,7 +161,7 @@ func propShares(t *rapid.T, c *premise.Counts) {
 	}
 	p.Members = rapid.Permutation(p.Members).Draw(t, "order of members")
 	s.Clusters = rapid.Permutation(s.Clusters).Draw(t, "order of clusters")
-	if other := replicas.Decide(p, s); !reflect.DeepEqual(plan, other) {
+	if other := replicas.Decide(p, s, checkpoint); !reflect.DeepEqual(plan, other) {
 		t.Fatal(cmp.Diff(plan, other))
 	}
 }
@@ -175,11 +175,11 @@ var movesLeast = premise.Least{"a member shrinks": 0.1, "a healthy member shrink
 func propMoves(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, few)
 	p.Max = rapid.Int32Range(1, 30).Draw(t, "max")
-	s := drawState(t, p, few)
+	s, checkpoint := drawState(t, p, few)
 	if len(s.Clusters) != len(distinctNames(s.Clusters)) {
 		return // propShares checks which of two observations counts
 	}
-	plan := replicas.Decide(p, s)
+	plan := replicas.Decide(p, s, checkpoint)
 	var existing, stay, ordered, next, lack, grown int64
 	shrinks, healthy, waits, stuck := false, false, false, false
 	for _, m := range plan.Shares {
@@ -264,10 +264,10 @@ func propFailover(t *rapid.T, c *premise.Counts) {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: weight})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name})
 	}
-	before := replicas.Decide(p, s)
+	before := replicas.Decide(p, s, replicas.Checkpoint{})
 	lost := rapid.IntRange(0, len(p.Members)-1).Draw(t, "lost")
-	s.Clusters[lost].Problem, s.Checkpoint = replicas.ReasonUnreachable, before.Checkpoint
-	without := replicas.Decide(p, s)
+	s.Clusters[lost].Problem = replicas.ReasonUnreachable
+	without := replicas.Decide(p, s, before.Checkpoint)
 	var gained int64
 	for i := range without.Shares {
 		gain := int64(without.Shares[i].Desired) - int64(before.Shares[i].Desired)
@@ -282,8 +282,8 @@ func propFailover(t *rapid.T, c *premise.Counts) {
 		t.Fatalf("%s\n\n%s", before, without)
 	}
 	c.Note("the lost member had replicas", gained > 0)
-	s.Clusters[lost].Problem, s.Checkpoint = "", without.Checkpoint
-	if diff := cmp.Diff(before, replicas.Decide(p, s)); diff != "" {
+	s.Clusters[lost].Problem = ""
+	if diff := cmp.Diff(before, replicas.Decide(p, s, without.Checkpoint)); diff != "" {
 		t.Fatal(diff)
 	}
 }
@@ -294,14 +294,14 @@ var nextLeast = premise.Least{"there is a next check": 0.1, "nothing changes": 0
 // observation at the same time is the same.
 func propNextCheck(t *rapid.T, c *premise.Counts) {
 	p := drawPolicy(t, few)
-	s := drawState(t, p, few)
-	plan := replicas.Decide(p, s)
+	s, checkpoint := drawState(t, p, few)
+	plan := replicas.Decide(p, s, checkpoint)
 	c.Note("there is a next check", !plan.NextCheck.IsZero())
 	c.Note("nothing changes", plan.NextCheck.IsZero())
 	start := s.Now
 	for second := range 14 {
-		s.Checkpoint, s.Now = plan.Checkpoint, start.Add(seconds(second))
-		later := replicas.Decide(p, s)
+		checkpoint, s.Now = plan.Checkpoint, start.Add(seconds(second))
+		later := replicas.Decide(p, s, checkpoint)
 		if !plan.NextCheck.IsZero() && !s.Now.Before(plan.NextCheck) {
 			if slices.Equal(plan.Shares, later.Shares) {
 				t.Fatalf("the same at the next check\n%s\n%s", plan, later)
@@ -322,18 +322,18 @@ func propNextCheck(t *rapid.T, c *premise.Counts) {
 // them or with another plan.
 func propArguments(t *rapid.T, _ *premise.Counts) {
 	p := drawPolicy(t, arbitrary)
-	s := drawState(t, p, arbitrary)
-	s.Checkpoint.Version += rapid.IntRange(0, 1).Draw(t, "version") * 7
-	beforeP, beforeS := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v", s)
-	plan := replicas.Decide(p, s)
+	s, checkpoint := drawState(t, p, arbitrary)
+	checkpoint.Version += rapid.IntRange(0, 1).Draw(t, "version") * 7
+	beforeP, beforeS := fmt.Sprintf("%#v", p), fmt.Sprintf("%#v %#v", s, checkpoint)
+	plan := replicas.Decide(p, s, checkpoint)
 	want := plan.String()
-	other := replicas.Decide(p, s)
+	other := replicas.Decide(p, s, checkpoint)
 	for i := range other.Shares {
 		other.Shares[i] = replicas.Share{}
 	}
 	clear(other.Checkpoint.Members)
 	_, _ = p.Validate(), s.Validate()
-	if beforeP != fmt.Sprintf("%#v", p) || beforeS != fmt.Sprintf("%#v", s) || plan.String() != want {
+	if beforeP != fmt.Sprintf("%#v", p) || beforeS != fmt.Sprintf("%#v %#v", s, checkpoint) || plan.String() != want {
 		t.Fatalf("changed: %s", plan)
 	}
 }
@@ -352,8 +352,9 @@ func propArrive(t *rapid.T, c *premise.Counts) {
 		p.Members = append(p.Members, replicas.Member{Name: name, Weight: rapid.Int32Range(1, 9).Draw(t, "weight")})
 		s.Clusters = append(s.Clusters, replicas.Cluster{Name: name, Replicas: few.Draw(t, "replicas")})
 	}
+	var checkpoint replicas.Checkpoint
 	for plans := range 100 {
-		plan := replicas.Decide(p, s)
+		plan := replicas.Decide(p, s, checkpoint)
 		var was, is int32
 		there := true
 		for i, m := range plan.Shares {
@@ -368,7 +369,7 @@ func propArrive(t *rapid.T, c *premise.Counts) {
 			c.Note("more than one plan", plans > 0)
 			return
 		}
-		s.Checkpoint = plan.Checkpoint
+		checkpoint = plan.Checkpoint
 	}
 	t.Fatalf("not there: %v", s.Clusters)
 }

@@ -119,7 +119,7 @@ func (w *world) start() {
 func (w *world) poll() replicas.Decision {
 	w.now = w.now.Add(interval)
 	w.start()
-	s := replicas.Observation{Replicas: &w.total, Checkpoint: w.checkpoint, Now: w.now}
+	s := replicas.Observation{Replicas: &w.total, Now: w.now}
 	for _, name := range siteNames {
 		if at := w.sites[name]; !at.unregistered {
 			s.Clusters = append(s.Clusters, at.observed(name))
@@ -131,7 +131,7 @@ func (w *world) poll() replicas.Decision {
 			}
 		}
 	}
-	plan := replicas.Decide(w.policy, s)
+	plan := replicas.Decide(w.policy, s, w.checkpoint)
 	w.checkpoint = plan.Checkpoint
 	existing, ordered := w.sums()
 	for _, share := range plan.Shares {

@@ -9,16 +9,13 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// A Observation is an observation. The zero value knows neither metrics nor clusters.
+// An Observation is what was read for one decision. The zero value knows neither metrics nor clusters.
 type Observation struct {
 	// Replicas is the number that the metrics ask for, before the bounds. nil means that they
 	// could not be read, or a pause, and leaves every member as it is.
 	Replicas *int32
 	Clusters []Cluster // each registered cluster
-	// Checkpoint is the Checkpoint of the previous plan for this workload. It may have been
-	// stored as JSON. The zero value starts anew.
-	Checkpoint Checkpoint
-	Now        time.Time
+	Now      time.Time
 }
 
 // A Cluster is the observation of a registered cluster. A Cluster with a name alone is
@@ -79,23 +76,23 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 	}{&read.Version}); err != nil {
 		return err
 	}
-	if err := read.check(); err != nil { // before fields that it may have in another form
+	if err := read.Validate(); err != nil { // before fields that it may have in another form
 		return err
 	}
 	type plain Checkpoint
 	if err := json.Unmarshal(data, (*plain)(&read)); err != nil {
 		return err
 	}
-	if err := read.check(); err != nil {
+	if err := read.Validate(); err != nil {
 		return err
 	}
 	*c = read
 	return nil
 }
 
-// check returns an error if the version is unknown. A checkpoint without members may
-// have none.
-func (c *Checkpoint) check() error {
+// Validate returns a [*field.Error] if the version is unknown. A checkpoint without members
+// may have none.
+func (c *Checkpoint) Validate() error {
 	if c.Version == checkpointVersion || (c.Version == 0 && len(c.Members) == 0) {
 		return nil
 	}
@@ -103,18 +100,17 @@ func (c *Checkpoint) check() error {
 		"%d, the version of this release, or the release that wrote the checkpoint", checkpointVersion)}
 }
 
-// Validate returns each problem of the state as a [*field.Error], joined. Decide is
-// defined for invalid states too.
-func (s *Observation) Validate() error {
+// Validate returns each problem of the observation as a [*field.Error], joined. Decide is
+// defined for invalid observations too.
+func (o *Observation) Validate() error {
 	var e field.Errors
-	e.Join("Checkpoint", s.Checkpoint.check())
-	seen := map[string]bool{}
-	for i := range s.Clusters {
-		c := &s.Clusters[i]
+	names := map[string]bool{}
+	for i := range o.Clusters {
+		c := &o.Clusters[i]
 		path := fmt.Sprintf("Clusters[%d].", i)
 		e.Check(c.Name != "", path+"Name", c.Name, "the name of a cluster")
-		e.Check(c.Name == "" || !seen[c.Name], path+"Name", c.Name, "a name that no other cluster has")
-		seen[c.Name] = true
+		e.Check(c.Name == "" || !names[c.Name], path+"Name", c.Name, "a name that no other cluster has")
+		names[c.Name] = true
 		e.Check(c.Problem == c.problem(), path+"Problem", string(c.Problem), "Unreachable, Unconfirmed, WorkloadMissing, WriteFailed, NotAsked or nothing")
 		e.AtLeast(path+"Replicas", int64(c.Replicas), 0)
 		if c.Existing != nil {
@@ -181,11 +177,11 @@ func (m MemberCheckpoint) health(problem Reason, p *Policy, now time.Time) Membe
 }
 
 // progress notes whether another replica exists.
-func (m *MemberCheckpoint) progress(more bool, now time.Time) {
+func (m *MemberCheckpoint) progress(increased bool, now time.Time) {
 	switch {
 	case m.Existing >= m.Replicas:
 		m.WaitingSince = time.Time{}
-	case m.WaitingSince.IsZero() || more:
+	case m.WaitingSince.IsZero() || increased:
 		m.WaitingSince = now.UTC()
 	}
 }

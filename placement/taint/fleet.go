@@ -11,16 +11,16 @@ import "time"
 // cluster is never tainted, nor is any cluster while none answers.
 type Fleet struct {
 	Durations Durations
-	// Apart is the time after a failure that counts, before which no call was sent that
+	// MinInterval is the time after a failure that counts, before which no call was sent that
 	// counts again. A call that was sent before the failure counted does not either.
-	Apart time.Duration
+	MinInterval time.Duration
 
-	clusters map[string]*standing
+	clusters map[string]*record
 	answered time.Time // when a cluster last answered
 }
 
-// A standing is what is known of a cluster.
-type standing struct {
+// A record holds the answers and failures of a cluster.
+type record struct {
 	answers bool      // its last call was answered, if only with an error
 	failed  time.Time // the first failure that does not count yet; zero if there is none
 	counted time.Time // when a failure last counted
@@ -39,20 +39,20 @@ type Standing struct {
 
 // Answered notes that the cluster has answered, now, a call that was sent at that time.
 func (f *Fleet) Answered(cluster string, sent, now time.Time) {
-	c := f.of(cluster)
+	c := f.record(cluster)
 	c.failed, c.from, c.before = time.Time{}, time.Time{}, 0
-	f.hear(cluster, sent, now)
+	f.recordAnswer(cluster, sent, now)
 }
 
 // Refused notes that the cluster has answered with an error, now, a call that was sent at
 // that time. The caller is not cut off, and the call counts against the cluster.
 func (f *Fleet) Refused(cluster string, sent, now time.Time) {
-	f.of(cluster).fail(f, sent, now)
-	f.hear(cluster, sent, now)
+	f.record(cluster).fail(f, sent, now)
+	f.recordAnswer(cluster, sent, now)
 }
 
-// hear notes an answer, which makes failures of other clusters count.
-func (f *Fleet) hear(cluster string, sent, now time.Time) {
+// recordAnswer notes an answer, which makes failures of other clusters count.
+func (f *Fleet) recordAnswer(cluster string, sent, now time.Time) {
 	f.clusters[cluster].answers, f.answered = true, now
 	for name, other := range f.clusters {
 		if name == cluster || other.failed.IsZero() || !sent.After(other.failed) {
@@ -69,7 +69,7 @@ func (f *Fleet) hear(cluster string, sent, now time.Time) {
 // Failed notes that a call to the cluster, sent at that time, has ended without an
 // answer, now.
 func (f *Fleet) Failed(cluster string, sent, now time.Time) {
-	c := f.of(cluster)
+	c := f.record(cluster)
 	c.answers = false
 	c.fail(f, sent, now)
 	if f.Answers() {
@@ -84,8 +84,9 @@ func (f *Fleet) Failed(cluster string, sent, now time.Time) {
 }
 
 // fail notes a failure that may count once another cluster has answered.
-func (c *standing) fail(f *Fleet, sent, now time.Time) {
-	if c.failed.IsZero() && (c.counted.IsZero() || c.from.IsZero() || sent.Sub(c.counted) > f.Apart) {
+func (c *record) fail(f *Fleet, sent, now time.Time) {
+	counts := c.counted.IsZero() || c.from.IsZero() || sent.Sub(c.counted) > f.MinInterval
+	if c.failed.IsZero() && counts {
 		c.failed = now
 	}
 }
@@ -103,8 +104,8 @@ func (f *Fleet) Answers() bool {
 	return false
 }
 
-// Of returns the standing of a cluster.
-func (f *Fleet) Of(cluster string, now time.Time) (s Standing) {
+// Standing returns the judgement of a cluster.
+func (f *Fleet) Standing(cluster string, now time.Time) (s Standing) {
 	if c := f.clusters[cluster]; c != nil {
 		if s.Taint = c.taint.At(now); !c.from.IsZero() {
 			s.Since = c.from.Add(-c.before)
@@ -113,12 +114,12 @@ func (f *Fleet) Of(cluster string, now time.Time) (s Standing) {
 	return s
 }
 
-func (f *Fleet) of(cluster string) *standing {
+func (f *Fleet) record(cluster string) *record {
 	if f.clusters == nil {
-		f.clusters = map[string]*standing{}
+		f.clusters = map[string]*record{}
 	}
 	if f.clusters[cluster] == nil {
-		f.clusters[cluster] = &standing{}
+		f.clusters[cluster] = &record{}
 	}
 	return f.clusters[cluster]
 }

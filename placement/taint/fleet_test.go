@@ -36,7 +36,7 @@ type call struct {
 
 // newNetwork returns a network of so many clusters, c0 and so on.
 func newNetwork(size int, broken func(cluster string, at int) string) *network {
-	n := &network{Fleet: taint.Fleet{Durations: minutes, Apart: 5 * time.Second}, broken: broken}
+	n := &network{Fleet: taint.Fleet{Durations: minutes, MinInterval: 5 * time.Second}, broken: broken}
 	for i := range size {
 		n.clusters = append(n.clusters, fmt.Sprint("c", i))
 	}
@@ -92,7 +92,7 @@ func TestHubCutOff(t *testing.T) {
 					})
 					n.run(length+150, offset, func(second int) {
 						for _, c := range n.clusters {
-							is := n.Of(c, at(second))
+							is := n.Standing(c, at(second))
 							require.NotEqual(t, taint.Hard, is.Taint.Level, "%s: %s at %d", name, c, second)
 							if second >= 116 && second < 100+length {
 								require.Zero(t, is.Since, "%s: %s at %d", name, c, second)
@@ -101,7 +101,7 @@ func TestHubCutOff(t *testing.T) {
 						}
 					})
 					for _, c := range n.clusters {
-						require.Zero(t, n.Of(c, at(length+150)).Since, name)
+						require.Zero(t, n.Standing(c, at(length+150)).Since, name)
 					}
 				}
 			}
@@ -132,11 +132,11 @@ func TestReturnsInEachOrder(t *testing.T) {
 						before := map[string]taint.Standing{}
 						n.run(first+every*size+40, order, func(second int) {
 							if second == restart && restart > 0 {
-								n.Fleet = taint.Fleet{Durations: minutes, Apart: 5 * time.Second}
+								n.Fleet = taint.Fleet{Durations: minutes, MinInterval: 5 * time.Second}
 								clear(before)
 							}
 							for i, c := range n.clusters {
-								is, wrong := n.Of(c, at(second)), false
+								is, wrong := n.Standing(c, at(second)), false
 								switch was := before[c]; {
 								case how == "slow" || size == 1:
 									wrong = is != taint.Standing{}
@@ -177,11 +177,11 @@ func TestOneIsAway(t *testing.T) {
 					})
 					n.run(from+60, offset, func(int) {})
 					name := fmt.Sprint(size, how, offset, from)
-					is := n.Of("c0", at(from+60))
+					is := n.Standing("c0", at(from+60))
 					require.Equal(t, taint.Hard, is.Taint.Level, name)
 					require.WithinRange(t, is.Since, at(from), at(from+27), name)
 					for _, c := range n.clusters[1:] {
-						require.Zero(t, n.Of(c, at(from+60)), name)
+						require.Zero(t, n.Standing(c, at(from+60)), name)
 					}
 				}
 			}
@@ -197,29 +197,29 @@ func TestOtherReturns(t *testing.T) {
 	f.Answered("b", at(0), at(0))
 	f.Failed("a", at(10), at(10))
 	f.Answered("b", at(9), at(11)) // sent before
-	require.Zero(t, f.Of("a", at(11)))
+	require.Zero(t, f.Standing("a", at(11)))
 	f.Answered("b", at(12), at(13))
-	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(193)}, Since: at(13)}, f.Of("a", at(13)))
+	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(193)}, Since: at(13)}, f.Standing("a", at(13)))
 	f.Failed("a", at(20), at(20))
 	f.Answered("b", at(22), at(23))
 	f.Failed("b", at(30), at(30))
 	f.Failed("a", at(1000), at(1000))
-	require.Zero(t, f.Of("a", at(1000)).Since)
-	require.Zero(t, f.Of("b", at(1000)))
+	require.Zero(t, f.Standing("a", at(1000)).Since)
+	require.Zero(t, f.Standing("b", at(1000)))
 	require.False(t, f.Answers())
 	f.Answered("b", at(2000), at(2001)) // 10 s of a's silence counted before
-	require.Equal(t, at(1991), f.Of("a", at(2001)).Since)
+	require.Equal(t, at(1991), f.Standing("a", at(2001)).Since)
 	f.Failed("b", at(2010), at(2010))
 	f.Answered("a", at(3000), at(3001))
-	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Of("b", at(3001)))
-	require.Zero(t, f.Of("a", at(3001)).Since)
+	require.Equal(t, taint.Standing{Taint: taint.Taint{Level: taint.Soft, Until: at(3181)}, Since: at(3001)}, f.Standing("b", at(3001)))
+	require.Zero(t, f.Standing("a", at(3001)).Since)
 	f.Remove("a")
 	require.False(t, f.Answers())
 }
 
 // Failures that end together count once.
 func TestApart(t *testing.T) {
-	f := taint.Fleet{Durations: minutes, Apart: 5 * time.Second}
+	f := taint.Fleet{Durations: minutes, MinInterval: 5 * time.Second}
 	for i := range 8 {
 		f.Failed("a", at(i), at(i))
 		f.Answered("b", at(i+1), at(i+1))
@@ -227,7 +227,7 @@ func TestApart(t *testing.T) {
 		if i >= 7 { // sent 6 s after the first one counted
 			want = taint.Hard
 		}
-		require.Equal(t, want, f.Of("a", at(i+1)).Taint.Level, i)
+		require.Equal(t, want, f.Standing("a", at(i+1)).Taint.Level, i)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestStandings(t *testing.T) {
 				f.Failed(c, at(now), at(now))
 			}
 			for _, c := range names {
-				is := f.Of(c, at(now))
+				is := f.Standing(c, at(now))
 				if !is.Since.IsZero() {
 					require.True(t, proof[c])
 					require.False(t, is.Since.Before(last[c]))

@@ -36,15 +36,15 @@ type Set []Entry
 
 // Merge returns the set of all exclusions of the sets. It shares no memory with them.
 func Merge(sets ...Set) Set {
-	all := slices.Concat(sets...)
-	for i := range all {
-		all[i].Until = end(all[i].Until, 0)
+	entries := slices.Concat(sets...)
+	for i := range entries {
+		entries[i].Until = end(entries[i].Until, 0)
 	}
-	slices.SortFunc(all, func(a, b Entry) int {
+	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(a.comparePath(b), cmp.Compare(a.Size, b.Size), b.Until.Compare(a.Until))
 	})
-	merged := all[:0]
-	for _, e := range all {
+	merged := entries[:0]
+	for _, e := range entries {
 		// The entries before have the same size or a smaller size, and the last of
 		// them ends latest.
 		if n := len(merged); n > 0 && merged[n-1].comparePath(e) == 0 && !e.Until.After(merged[n-1].Until) {
@@ -74,7 +74,8 @@ func (s Set) At(now time.Time) Set {
 // exclusion at a size holds for every larger size.
 func (s Set) Excludes(w Workload, p Path, now time.Time) bool {
 	for _, e := range s {
-		if e.Path == p && e.Class == w.Class && e.Size <= w.Size && now.Before(e.Until) {
+		excludes := e.Class == w.Class && e.Size <= w.Size
+		if excludes && e.Path == p && now.Before(e.Until) {
 			return true
 		}
 	}

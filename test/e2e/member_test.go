@@ -145,8 +145,8 @@ func (f *fleetwide) poll() jobs.Decision {
 	seen := f.observe()
 	plan := jobs.Decide(f.policy, jobs.Observation{
 		Metrics:  []scaling.Metric{{Value: float64(f.demand), Target: 1, Activity: scaling.Active}},
-		Clusters: seen.Clusters, Checkpoint: f.checkpoint, Now: time.Now(),
-	})
+		Clusters: seen.Clusters, Now: time.Now(),
+	}, f.checkpoint)
 	f.checkpoint = plan.Checkpoint
 	for _, r := range f.all.Apply(f.t.Context(), seen, plan) {
 		if r.Err != nil {
@@ -353,7 +353,7 @@ func TestMemberReplicas(t *testing.T) {
 	w, poll := member.Workload{Namespace: "shop", Name: "nginx"}, member.ReplicasPoll{Members: policy.Members}
 	step := func() {
 		clusters, _ := f.all.ObserveReplicas(t.Context(), w, poll)
-		plan := replicas.Decide(policy, replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Checkpoint: poll.Checkpoint, Now: time.Now()})
+		plan := replicas.Decide(policy, replicas.Observation{Replicas: new(int32(5)), Clusters: clusters, Now: time.Now()}, poll.Checkpoint)
 		poll.Checkpoint, poll.Reports = plan.Checkpoint, f.all.Scale(t.Context(), w, plan)
 	}
 	has := func(name string, want int32) bool {

@@ -123,7 +123,7 @@ func TestJobStatusOfThePage(t *testing.T) {
 			}
 			s.Clusters = append(s.Clusters, cluster)
 		}
-		got := NewJobStatus("processor-job", jobs.Decide(jobs.DefaultPolicy(), s), JobStatus{}, epoch)
+		got := NewJobStatus("processor-job", jobs.Decide(jobs.DefaultPolicy(), s, jobs.Checkpoint{}), JobStatus{}, epoch)
 		for name, m := range c.Members {
 			require.EqualValues(t, m.Running, got.MemberClusterStatuses[name].RunningJobs)
 			require.EqualValues(t, m.Pending, got.MemberClusterStatuses[name].PendingJobs)
@@ -146,7 +146,7 @@ func TestJobStatus(t *testing.T) {
 	s.Clusters[1].Taint = taint.Taint{Level: taint.Hard, Until: epoch.Add(90 * time.Second)}
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
-	plan := jobs.Decide(p, s)
+	plan := jobs.Decide(p, s, jobs.Checkpoint{})
 	before := JobStatus{MemberClusterStatuses: map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
 		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}}
 	status := NewJobStatus("etl", plan, before, epoch)
@@ -176,7 +176,7 @@ func TestJobStatus(t *testing.T) {
 	p.Members[0].Priority = new(int32(100))
 	pending.PendingSince = at(-60)
 	s.Clusters[0] = jobs.NewCluster("a", pending)
-	plan = jobs.Decide(p, s)
+	plan = jobs.Decide(p, s, jobs.Checkpoint{})
 	require.Equal(t, []TaintScope{{Class: "team-a", Priority: 100, Size: 4}}, NewJobStatus("etl", plan, status, epoch).MemberClusterStatuses["a"].HardTaintScopes)
 	require.True(t, slices.ContainsFunc(plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == jobs.ReasonWorkloadTainted }))
 }

@@ -72,7 +72,7 @@ func memberStatus(m *jobs.MemberDecision) JobMemberStatus {
 	s := JobMemberStatus{
 		RunningJobs: m.Jobs.Running, PendingJobs: m.Jobs.Pending, StuckJobs: m.Jobs.Stuck,
 		LostJobs:    m.Lost,
-		SoftTainted: m.Taint.Level == taint.Soft || m.Own.Level == taint.Soft, HardTainted: m.Taint.Level == taint.Hard || m.Own.Level == taint.Hard,
+		SoftTainted: m.Taint.Level == taint.Soft || m.OwnerTaint.Level == taint.Soft, HardTainted: m.Taint.Level == taint.Hard || m.OwnerTaint.Level == taint.Hard,
 		Excluded: m.Excluded != "", State: NotReady, Description: m.String(),
 	}
 	switch {

@@ -200,7 +200,7 @@ func TestObjectPause(t *testing.T) {
 		want, writes := c.Expect.(float64)
 		require.Equal(t, writes, !config.Frozen, c.Name)
 		if writes {
-			plan := replicas.Decide(config.Policy, replicas.Observation{Replicas: config.Replicas, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}})
+			plan := replicas.Decide(config.Policy, replicas.Observation{Replicas: config.Replicas, Clusters: []replicas.Cluster{{Name: "a", Replicas: 77}}}, replicas.Checkpoint{})
 			require.Equal(t, int32(want), plan.Shares[0].Desired, c.Name)
 		}
 	}
@@ -219,12 +219,12 @@ func TestObjectStatus(t *testing.T) {
 	s := replicas.Observation{Replicas: size(5), Now: at(0), Clusters: []replicas.Cluster{{Name: "a", Replicas: 3, Reported: 1}, {Name: "b", Replicas: 2}, {Name: "c", Replicas: 1, Reported: 1}}}
 	all := p
 	all.Members = nil
-	s.Checkpoint = replicas.Decide(all, s).Checkpoint
+	checkpoint := replicas.Decide(all, s, replicas.Checkpoint{}).Checkpoint
 	s.Clusters[1].Problem = replicas.ReasonUnreachable
 	before := ObjectStatus{MemberClusterStatuses: map[string]ObjectMemberStatus{
 		"a": {State: Ready, CurrentReplicas: 1, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)},
 		"b": {State: Ready, CurrentReplicas: 2, Replicas: 2, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)}}}
-	plan := replicas.Decide(p, s)
+	plan := replicas.Decide(p, s, checkpoint)
 	status := NewObjectStatus("nginx", plan, s.Clusters, before, at(30).In(time.FixedZone("east", 3600)))
 	data, err := json.Marshal(status)
 	require.NoError(t, err)
@@ -245,8 +245,8 @@ func TestObjectStatus(t *testing.T) {
 		"membersHealthyCount": 1, "membersTotalCount": 3, "replicas": 4, "selector": "kedify-agent-distributedscaledobject=nginx", "totalCurrentReplicas": 6
 	}`, strings.TrimSpace(string(data)))
 	require.Equal(t, status, NewObjectStatus("nginx", plan, s.Clusters, status, at(40)), "later, but nothing changed")
-	s.Checkpoint, s.Now = plan.Checkpoint, at(0).Add(time.Hour)
-	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.Decide(p, s), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
+	s.Now = at(0).Add(time.Hour)
+	require.EqualValues(t, 2, NewObjectStatus("nginx", replicas.Decide(p, s, plan.Checkpoint), s.Clusters, status, s.Now).Replicas, "b counts no more after its grace period")
 }
 
 // Each reason of a member has a state.
