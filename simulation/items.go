@@ -150,8 +150,8 @@ func (r *run) read(q *queueState) float64 {
 	} else if r.forget(q); q.readings.n > 0 && q.readings.peek(0).from <= r.now-q.Staleness {
 		value = float64(q.readings.peek(0).items)
 	}
-	if q.MetricLimit > 0 {
-		value = min(value, q.MetricLimit)
+	if limit := float64(q.Partitions) * q.target(); limit > 0 && value >= limit+q.target() {
+		value = limit
 	}
 	return value
 }

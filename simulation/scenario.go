@@ -53,9 +53,9 @@ type Queue struct {
 	// and unacknowledged items, as the length of a RabbitMQ queue; waiting, as that of a Redis
 	// list; or active, which are the unacknowledged items, as that of BullMQ's list active.
 	Metric string `json:"metric,omitempty"`
-	// MetricLimit is the highest value of the metric, as Kafka's partitions times the lag of each;
-	// 0 means no limit.
-	MetricLimit float64 `json:"metricLimit,omitempty"`
+	// Partitions limits the metric as KEDA's kafka trigger does: of a value that asks for more than
+	// one Job for each partition and one more, one for each partition is left. 0 means no limit.
+	Partitions int64 `json:"partitions,omitempty"`
 	// Watches is the name of another queue whose items the metric counts. The queue then has no
 	// items of its own.
 	Watches string `json:"watches,omitempty"`

@@ -138,7 +138,7 @@ func (r *report) queue(path string, q *Queue, arrivals Duration) (items float64)
 	r.Check(q.Target >= 0 && q.Target <= math.MaxFloat64, path+"target", q.Target, "a finite number of 0 or more, where 0 means 1")
 	r.Check(q.ActivationThreshold >= 0 && q.ActivationThreshold <= math.MaxFloat64,
 		path+"activationThreshold", q.ActivationThreshold, "a finite number of 0 or more")
-	r.Check(q.MetricLimit >= 0 && q.MetricLimit <= math.MaxFloat64, path+"metricLimit", q.MetricLimit, "a finite number of 0 or more, where 0 means no limit")
+	r.AtLeast(path+"partitions", q.Partitions, 0)
 	r.metric(path+"metric", q.Metric)
 	r.duration(path+"staleness", q.Staleness)
 	r.outages(path, q.Outages)

@@ -32,7 +32,6 @@ type simulate struct {
 	loads     bool
 	details   bool
 	output    string
-	measured  string
 }
 
 const simulateLong = `Play a ScaledJob against a workload in virtual time, compare strategies or releases on the same items, or search
@@ -42,7 +41,7 @@ Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten m
 over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is CSV or
 JSON with time, items and service, or the answer of a Prometheus range query; times are RFC 3339, Unix times, or offsets.
 It is played as it was; only service and start times vary from run to run. --resample also plays shuffled copies.
-A measured queue length (--measured) has the same forms, and service and start times can be those of real Jobs (--jobs).
+Service and start times can be those of real Jobs (--jobs).
 
 What the metric counts, the items of a Job and the polling interval are read from the manifest; the assumptions are printed.
 
@@ -50,7 +49,7 @@ With --objective the status is 1 if a policy misses it for certain (its whole 95
 too close to call is a warning, or 1 with --strict.
 
 Without -o a verdict and a table are printed; -o writes a report that needs no network (report.html), pictures
-(run.svg), every poll (run.csv) or all of it (run.json).`
+(run.svg) or all of it (run.json).`
 
 const simulateExample = `  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
 
@@ -64,11 +63,11 @@ const simulateExample = `  scaledjob simulate orders.yaml --arrivals poisson:2/s
   scaledjob simulate orders.yaml --trace queue.csv --compare max=50,eager+interval=10s
   scaledjob simulate orders.yaml new.yaml --trace queue.csv
 
-  # my own data: arrivals and queue length from Prometheus, times of real Jobs
-  scaledjob simulate orders.yaml --trace published.json --measured queue.json --jobs jobs.json
+  # my own data: arrivals from Prometheus, times of real Jobs
+  scaledjob simulate orders.yaml --trace published.json --jobs jobs.json
 
-  # an API server that rejects creates, and a list of Jobs that is 10 s old
-  scaledjob simulate orders.yaml --arrivals poisson:2/s --fault rejects:10m-20m --list-age 10s
+  # a metric that is a minute old, and a list of Jobs that is 10 s old
+  scaledjob simulate orders.yaml --arrivals poisson:2/s --metric-age 1m --list-age 10s
 
   # better parameters
   scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search --objective 'p95<2m'
@@ -86,7 +85,6 @@ func newSimulate() *cobra.Command {
 	}
 	flags := c.Flags()
 	s.Flags.Add(c)
-	flags.StringVar(&s.measured, "measured", "", "`file` with the measured queue length over time, to compare with: CSV, JSON, or a Prometheus range query")
 	flags.IntVar(&s.seeds, "seeds", 0, "`number` of seeds under which each policy runs; by default from 10 to 200, until the intervals are narrow")
 	flags.BoolVar(&s.resample, "resample", false, "also play shuffled copies of --trace, so that the intervals say what another such day may bring")
 	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, both such as eager@2.18, settings such as min=2, max=50, interval=10s or eager+max=50, files with other manifests, and today")
@@ -96,7 +94,7 @@ func newSimulate() *cobra.Command {
 	flags.BoolVar(&s.details, "details", false, "print the intervals, and their reasons")
 	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour: the report has the cost of each policy")
 	flags.BoolVar(&s.loads, "loads", true, "also find the other loads at which the queue grows")
-	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg, .csv or .json; a plain json prints that")
+	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg or .json; a plain json prints that")
 	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *explainScenario {
@@ -185,11 +183,6 @@ func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenari
 		}
 	}
 	r.Judge(world.Jobs.Startup.Mean().Seconds())
-	if s.measured != "" {
-		if err := r.CompareWith(s.measured, s.Began); err != nil {
-			return err
-		}
-	}
 	if s.search {
 		o.Progress = bar.part(0.8, 1)
 		return r.Find(world, o)

@@ -93,13 +93,10 @@ func TestSimulateAgreesWithLint(t *testing.T) {
 	require.NotContains(t, out, "accurate creates")
 }
 
-func TestFaults(t *testing.T) {
+func TestAges(t *testing.T) {
 	const run = "simulate -f testdata/manifest.yaml --arrivals constant:1/m --duration 10m --seeds 1 --service 10s --details "
 	events := map[string]string{
-		"--fault rejects:0s-5m": "is rejected: the API server does not create ",
-		"--fault metric:0s-3h":  "leaves 10 of 10 items undone",
-		"--metric-age 20m":      "starves",
-		"--fault noStart:0s-3h": "leaves 10 of 10 items undone",
+		"--metric-age 20m": "starves",
 	}
 	for flags, want := range events {
 		status, out, said := call(t, run+flags, "")
@@ -115,13 +112,6 @@ func TestFaults(t *testing.T) {
 	require.Equal(t, int64(5), jobs(""))
 	require.Equal(t, int64(10), jobs("--list-age 40s"), "KEDA does not see the Jobs that it created")
 	require.Equal(t, int64(5), jobs("--list-age 40s --release spec"))
-	for fault, want := range map[string]string{
-		"down": "use a kind and two times", "down:5m": "use a kind and two times", "down:5m-1m": "use a kind and two times",
-		"late:1m-2m": "use metric, rejects, unreachable, noStart or down", ":1m-2m": "use a kind and two times",
-	} {
-		_, _, said := call(t, run+"--fault "+fault, "")
-		require.Contains(t, said, fmt.Sprintf("--fault %q: %s", fault, want))
-	}
 }
 
 // dumpOf is a list of Jobs of orders with a pod each, which waited and worked for so many
@@ -176,33 +166,6 @@ func TestTimesOfRealJobs(t *testing.T) {
 	require.Contains(t, of.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Jobs of --jobs without pods; service has the startup", Flag: "--service"})
 }
 
-// The measured queue length is compared with the simulated one, and drawn beside it.
-func TestMeasured(t *testing.T) {
-	file := written(t, "m.yaml", trigger("redis", `listLength: "1"`, ""))
-	trace := written(t, "arrivals.csv", "time,items\n2026-01-31T12:00:10Z,4\n2026-01-31T12:05:00Z,4\n")
-	flags := "simulate " + file + " --trace " + trace + " --service 5m --seeds 1 --details --measured "
-	// The first poll, at the first arrival, reads 4 items; Jobs take them within 5 s.
-	exact := written(t, "exact.csv", "time,items\n2026-01-31T12:00:00Z,99\n2026-01-31T12:00:10Z,4\n2026-01-31T12:01:10Z,0\n")
-	_, out, said := call(t, flags+exact, "")
-	require.Empty(t, said)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "Queue length: measured 2 on average, simulated 2 (KEDA 2.21.0 default); they differ by 0 on average, 0 % of the measured length.")
-	const prometheus = `{"data":{"resultType":"matrix","result":[{"metric":{"a":"1"},"values":[[1769860810,"1"],[1769860870,"50"]]},{"metric":{"a":"2"},"values":[[1769860810,"3"]]}]}}`
-	_, out, said = call(t, flags+written(t, "gauge.json", prometheus), "")
-	require.Empty(t, said)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "Queue length: measured 27 on average, simulated 2 (KEDA 2.21.0 default); they differ by 25 on average, 93 % of the measured length. The simulation does not describe this queue: check the assumptions.")
-	html := filepath.Join(t.TempDir(), "r.html")
-	_, _, said = call(t, flags+exact+" -o "+html, "")
-	require.Empty(t, said)
-	data, err := os.ReadFile(html)
-	require.NoError(t, err)
-	require.Contains(t, string(data), "Queue length; dashed: measured")
-	require.Contains(t, string(data), `class="measured line"`)
-	_, _, said = call(t, flags+written(t, "late.csv", "time,items\n2027-01-31T12:00:00Z,4\n"), "")
-	require.Contains(t, said, "no time is within the ")
-	_, _, said = call(t, flags+"gone.csv", "")
-	require.Contains(t, said, "gone.csv: no such file")
-}
-
 // Every command prints lines of at most the columns of the terminal, and simulate of 100 if they are
 // not known. Lines of a single word may be longer, and below 80 columns the YAML and JSON of a help.
 func TestColumns(t *testing.T) {
@@ -210,11 +173,10 @@ func TestColumns(t *testing.T) {
 	manifest := written(t, "long.yaml", strings.Replace(trigger("rabbitmq", `queueName: q, host: "amqp://h", value: "5", mode: QueueLength`, ""),
 		"type: rabbitmq,", "type: rabbitmq, name: "+long+",", 1))
 	scenario := written(t, "scenario.yaml", "duration: 10m\npolicy: {name: "+long+"}\nqueues: [{name: "+long+", arrivals: constant:1/s, service: 30s}]\n")
-	measured := written(t, "measured.csv", "time,items\n0s,1\n1m,10\n")
 	simulations := []string{
 		workload + "--compare default,accurate,eager@2.18",
 		workload + "--compare default,accurate,eager@2.18 --search --objective p95<1s",
-		workload + "--search --objective p95<1h --measured " + measured,
+		workload + "--search --objective p95<1h",
 		"simulate " + manifest + " --arrivals poisson:2/s --duration 10m --service recorded:" + strings.Repeat("30s,", 40) + "1s",
 		"simulate --scenario " + scenario,
 	}

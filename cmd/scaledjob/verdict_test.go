@@ -169,9 +169,28 @@ func TestActiveItems(t *testing.T) {
 	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "redis-2 counts", Value: "items in progress", Source: "BullMQ's list of active items", Flag: "--metric"})
 	both, alone := r.Study.Samples[0].Runs[0], read("--metric redis-2=waiting").Study.Samples[0].Runs[0]
 	require.Less(t, both.Wait.P95, alone.Wait.P95, "waiting and active items together are what default expects")
-	require.Equal(t, 7.0, read("--metric-limit redis=7").Scenario.Queues[0].MetricLimit)
 	_, _, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --metric rediss=all", "")
 	require.Contains(t, said, `--metric: no trigger is called "rediss"; use redis, redis-2`)
+}
+
+// Partitions limit the Jobs that kafka asks for: its metric, in a simulation and in a unit test.
+func TestPartitions(t *testing.T) {
+	manifest := written(t, "kafka.yaml", trigger("kafka", `topic: mail, bootstrapServers: "k:9092", consumerGroup: mail, lagThreshold: "5"`, ""))
+	read := func(flags string) results.Findings {
+		status, out, said := call(t, "simulate "+manifest+" --arrivals bursts:100/1h --duration 10m --service 1m --items-per-job 1 --loads=false -o json "+flags, "")
+		require.Equal(t, success, status, said)
+		var r results.Findings
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		return r
+	}
+	require.Equal(t, int64(20), read("").Study.Samples[0].Runs[0].PeakJobs)
+	r := read("--partitions 3")
+	require.Equal(t, int64(4), r.Study.Samples[0].Runs[0].PeakJobs, "KEDA divides whole numbers: less than the items of one more Job come on top")
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "kafka asks for Jobs", Value: "one for each of 3 partitions", Source: "given", Flag: "--partitions"})
+
+	tests := "manifests: [" + manifest + "]\ntests: [{name: a, partitions: 3, simulate: {arrivals: bursts:100/1h, duration: 10m, itemsPerJob: 1}, expect: {minPeakJobs: 4, maxPeakJobs: 4}}]\n"
+	status, out, said := call(t, "test "+written(t, "kafka.test.yaml", tests), "")
+	require.Equal(t, success, status, out+said)
 }
 
 // While pods warm up they are not pending, and their items wait: accurate creates as many again. An agent that

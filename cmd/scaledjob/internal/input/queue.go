@@ -38,8 +38,13 @@ func (f *QueueFlags) AddTarget(c *cobra.Command) {
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
-	c.Flags().Int64Var(&f.Partitions, "partitions", 0, "`number` of partitions of each topic, which limit the Jobs of kafka and others")
+	f.AddPartitions(c)
 	f.AddTarget(c)
+}
+
+// AddPartitions adds --partitions only.
+func (f *QueueFlags) AddPartitions(c *cobra.Command) {
+	c.Flags().Int64Var(&f.Partitions, "partitions", 0, "`number` of partitions of each topic, which limit the Jobs of kafka and others")
 }
 
 // A pair is a comma-separated part of a flag: a text, and its name, if any.

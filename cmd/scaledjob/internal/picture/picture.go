@@ -12,7 +12,6 @@ package picture
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +36,6 @@ var Style = variables(light) + "@media (prefers-color-scheme: dark) {" + variabl
 .chart text { fill: var(--ink); } .chart .title { font-weight: 600; font-size: 14px; }
 .chart .middle { text-anchor: middle; } .chart .end { text-anchor: end; }
 .chart .grid { stroke: var(--faint); fill: none; } .chart .level { stroke: var(--ink); stroke-dasharray: 6 4; fill: none; }
-.chart .measured { stroke: var(--ink); stroke-dasharray: 5 3; }
 .chart .line { fill: none; stroke-linejoin: round; }
 .chart .dot { stroke: var(--paper); }
 .chart .hover { fill: transparent; } .chart .hover:hover { fill: var(--faint); fill-opacity: .35; }
@@ -121,53 +119,6 @@ func policiesOf(s *study.Study) (all []string) {
 	}
 	return all
 }
-
-// A Sample is a measured value.
-type Sample struct {
-	Seconds float64 `json:"seconds"` // since the start of the run
-	Value   float64 `json:"value"`
-}
-
-// Measured draws the queue length that the polls of the first runs read over time, and the
-// measured length, dashed.
-func Measured(s *study.Study, measured []Sample) []string {
-	length, y := 0.0, axis{to: 1}
-	for i := range s.Samples {
-		first := &s.Samples[i].First
-		length = max(length, first.Summary.Seconds)
-		for k := range first.Ticks {
-			y.to = max(y.to, first.Ticks[k].Metric)
-		}
-	}
-	var xs, ys []float64
-	for _, m := range measured {
-		if m.Seconds >= 0 && m.Seconds <= length {
-			xs, ys = append(xs, m.Seconds), append(ys, m.Value)
-			y.to = max(y.to, m.Value)
-		}
-	}
-	u := unitOf(length)
-	return panels("Queue length; dashed: measured", policiesOf(s), func(title string, legend []name, policies []int) string {
-		c := newChart(title, legend, axis{name: u.name, to: length, unit: u}, y)
-		for _, i := range policies {
-			ticks := s.Samples[i].First.Ticks
-			var ats, values []float64
-			for part := range slices.Chunk(ticks, max(1, (len(ticks)+points-1)/points)) {
-				sum := 0.0
-				for k := range part {
-					sum += part[k].Metric
-				}
-				ats, values = append(ats, part[0].Seconds), append(values, sum/float64(len(part)))
-			}
-			c.path(colour(i), 1.5, ats, values)
-		}
-		c.path("measured", 2, xs, ys)
-		return c.end()
-	})
-}
-
-// points is the greatest number of points of a line: more would not be visible.
-const points = 300
 
 // Items draws the waiting items over time.
 func Items(s *study.Study) []string {

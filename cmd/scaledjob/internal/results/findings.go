@@ -4,7 +4,6 @@ package results
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +28,6 @@ type Findings struct {
 	Policies    []scenario.Policy     `json:"policies"`
 	Assumptions []scenario.Assumption `json:"assumptions,omitempty"`
 	Study       *study.Study          `json:"study"`
-	Measured    []picture.Sample      `json:"measured,omitempty"`
 	Capacities  []study.Capacity      `json:"capacities"`
 	Objectives  []goalResult          `json:"objectives,omitempty"`
 	Search      *searched             `json:"search,omitempty"`
@@ -51,11 +49,11 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 	case "json":
 		return writeJSON, nil
 	}
-	formats := map[string]func(io.Writer, *Findings) error{".html": writeHTML, ".svg": writeSVG, ".csv": writeCSV, ".json": writeJSON}
+	formats := map[string]func(io.Writer, *Findings) error{".html": writeHTML, ".svg": writeSVG, ".json": writeJSON}
 	extension := output[max(0, strings.LastIndexByte(output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
-		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg, .csv or .json, or json", output)
+		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg or .json, or json", output)
 	}
 	return func(stdout io.Writer, r *Findings) error {
 		f, err := os.Create(output)
@@ -76,39 +74,12 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 // charts returns the charts of a report. The first two are the most important.
 func (r *Findings) charts() []string {
 	charts := append(picture.Items(r.Study), picture.Jobs(r.Study, r.Capacities[0].Load.Max)...)
-	charts = append(charts, picture.Waits(r.Study)...)
-	if len(r.Measured) > 0 {
-		charts = append(charts, picture.Measured(r.Study, r.Measured)...)
-	}
-	return charts
+	return append(charts, picture.Waits(r.Study)...)
 }
 
 func writeSVG(w io.Writer, r *Findings) error {
 	_, err := w.Write(picture.Sheet(r.charts()...))
 	return err
-}
-
-// writeCSV writes a line for each poll of the first run of each policy.
-func writeCSV(w io.Writer, r *Findings) error {
-	c := csv.NewWriter(w)
-	if err := c.Write([]string{"policy", "seconds", "metric", "created", "rule", "queued", "in_progress", "done", "lost", "running", "pending"}); err != nil {
-		return err
-	}
-	for i := range r.Study.Samples {
-		first := &r.Study.Samples[i].First
-		for _, t := range first.Ticks {
-			line := []string{first.Summary.Policy, strconv.FormatFloat(t.Seconds, 'g', -1, 64), strconv.FormatFloat(t.Metric, 'g', -1, 64)}
-			line = append(line, strconv.FormatInt(t.Created, 10), t.Rule)
-			for _, n := range []int64{t.Queued, t.InProgress, t.Done, t.Lost, t.Running, t.Pending} {
-				line = append(line, strconv.FormatInt(n, 10))
-			}
-			if err := c.Write(line); err != nil {
-				return err
-			}
-		}
-	}
-	c.Flush()
-	return c.Error()
 }
 
 // workload describes the items, the Jobs and the rules in a single line.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -32,7 +32,6 @@ type Flags struct {
 	wait         time.Duration
 	duration     time.Duration
 	metricValues []string
-	limits       []string
 	ack          string
 	items        int64
 	seed         uint64
@@ -40,26 +39,25 @@ type Flags struct {
 	interval     time.Duration
 	metricAge    time.Duration
 	listAge      time.Duration
-	faults       []string
 	dumps        []string
 
 	// changed reports whether a flag was given.
 	changed     func(flag string) bool
 	Assumptions []Assumption
 	recorded    string // the source of service and start times, if not the flags
-	Began       time.Duration
 	Warnings    []string
 }
 
 // worldly are the flags that a scenario file replaces.
-var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "warm-up", "wait", "duration", "metric", "metric-limit", "acknowledge", "name", "items-per-job", "seed",
-	"release", "target", "polling-interval", "metric-age", "list-age", "fault", "jobs"}
+var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "warm-up", "wait", "duration", "metric", "partitions", "acknowledge", "name", "items-per-job", "seed",
+	"release", "target", "polling-interval", "metric-age", "list-age", "jobs"}
 
 // Add adds the flags to a command.
 func (f *Flags) Add(c *cobra.Command) {
 	flags := c.Flags()
 	f.ManifestFlags.Add(c)
 	f.AddTarget(c)
+	f.AddPartitions(c)
 	f.release.Add(c, "release", "rules of this")
 	flags.StringVar(&f.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
 	flags.StringArrayVar(&f.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
@@ -71,11 +69,9 @@ func (f *Flags) Add(c *cobra.Command) {
 	flags.DurationVar(&f.wait, "wait", 0, "how long a Job without an item waits for one before it ends, a `time`")
 	flags.DurationVar(&f.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, by default until its end")
 	flags.StringSliceVar(&f.metricValues, "metric", nil, "what a trigger counts: `[trigger=]all|waiting|active`, items with, without, or only those being worked on; by default from the manifest")
-	flags.StringSliceVar(&f.limits, "metric-limit", nil, "highest value of a trigger's metric, `[trigger=]number`, such as Kafka's partitions times lagThreshold")
 	flags.DurationVar(&f.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
 	flags.DurationVar(&f.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
 	flags.DurationVar(&f.listAge, "list-age", 0, "age of the list of Jobs when a poll reads it, a `time`")
-	flags.StringArrayVar(&f.faults, "fault", nil, "`kind:from-until` such as metric:10m-20m; metric (cannot be read), rejects (creates are rejected), unreachable, noStart or down; may be repeated")
 	flags.StringArrayVar(&f.dumps, "jobs", nil, "`file` with real Jobs and pods, as kubectl get jobs,pods -o json prints them, for service and start times; may be repeated")
 	flags.StringVar(&f.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
 	flags.Int64Var(&f.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty; by default the target of the trigger")
@@ -97,7 +93,7 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	if err := f.CheckTargets([]*input.ScaledJob{m}); err != nil {
 		return nil, err
 	}
-	triggers, _, err := f.Triggers(m)
+	configured, _, err := f.Triggers(m)
 	if err != nil {
 		return nil, m.Titled(err)
 	}
@@ -106,14 +102,14 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	}
 	world := &Scenario{Policy: Policy{Release: f.release.Single(), Spec: m.KEDA.Spec}}
 	world.Name, world.Seed, world.Duration = m.Name(), f.seed, simulation.Duration(f.duration)
-	metrics := f.metrics(m, triggers, &world.Policy)
-	items := f.perJob(triggers)
+	metrics := f.metrics(m, configured, &world.Policy)
+	items := f.perJob(configured)
 	world.Jobs = simulation.JobBehavior{Acknowledge: f.ack, ItemsPerJob: items, DrainQueue: items == 0, Wait: simulation.Duration(f.wait)}
 	if err := f.readTimes(m, items, stdin); err != nil {
 		return nil, err
 	}
 	f.assumeTimes(&world.Policy)
-	problems := []error{f.setQueues(world, triggers, metrics)}
+	problem := f.setQueues(world, m, configured, metrics)
 	if f.trace != "" {
 		if err := f.setTrace(world); err != nil {
 			return nil, err
@@ -122,11 +118,8 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 	if f.listAge != 0 {
 		world.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(f.listAge)}}
 	}
-	for _, fault := range f.faults {
-		problems = append(problems, addFault(&world.Scenario, fault))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, input.Usage(err)
+	if problem != nil {
+		return nil, input.Usage(problem)
 	}
 	if err := world.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.File, err)
@@ -155,20 +148,13 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 }
 
 // setQueues sets the startup of pods, and a queue for each trigger.
-func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics []string) (err error) {
+func (f *Flags) setQueues(world *Scenario, m *input.ScaledJob, configured []manifest.Trigger, metrics []string) (err error) {
 	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, WarmUp: f.warmUp, Metrics: metrics}
-	err = errors.Join(w.Set(&world.Scenario, triggers, "--"), checkNames("metric", f.metricValues, triggers), checkNames("metric-limit", f.limits, triggers))
+	err = errors.Join(w.Set(&world.Scenario, configured, "--"), checkNames("metric", f.metricValues, configured))
 	for i := range world.Queues {
 		q := &world.Queues[i]
 		q.Staleness = simulation.Duration(f.metricAge)
-		if limit, found := perTrigger(f.limits, q.Name); found {
-			n, parseErr := strconv.ParseFloat(limit, 64)
-			if parseErr != nil {
-				err = errors.Join(err, fmt.Errorf("--metric-limit %q: use a number", limit))
-			}
-			q.MetricLimit = n
-			f.assume(q.Name+" counts at most", limit, "", "metric-limit")
-		}
+		f.limit(q, triggers.LimitOf(configured[i].Type, world.Policy.Release.Version(), m.Spec.Spec.Triggers[i].Metadata))
 	}
 	if len(f.arrivals) == 0 && f.trace == "" {
 		err = errors.Join(err, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
@@ -176,9 +162,24 @@ func (f *Flags) setQueues(world *Scenario, triggers []manifest.Trigger, metrics 
 	return err
 }
 
+// limit lets the partitions bound the metric of a trigger with such a limit.
+func (f *Flags) limit(q *simulation.Queue, limit *triggers.Limit) {
+	if limit == nil {
+		return
+	}
+	value := "unlimited"
+	if q.Partitions = f.Partitions; f.Partitions > 0 {
+		value = fmt.Sprintf("one for each of %d %s", f.Partitions, limit.Noun())
+	}
+	f.assume(q.Name+" asks for Jobs", value, "number of partitions not given", "partitions")
+	if limit.Even {
+		f.Warnings = append(f.Warnings, q.Name+": ensureEvenDistributionOfPartitions is not simulated: KEDA rounds the Jobs up to a divisor of the partitions")
+	}
+}
+
 // setTrace sets the arrivals of the first queue from a trace.
 func (f *Flags) setTrace(world *Scenario) (err error) {
-	arrivals, began, fractions, err := trace.Read(f.trace, f.traceAs)
+	arrivals, fractions, err := trace.Read(f.trace, f.traceAs)
 	if err != nil {
 		return err
 	}
@@ -186,36 +187,11 @@ func (f *Flags) setTrace(world *Scenario) (err error) {
 		f.Warnings = append(f.Warnings, f.trace+": items has fractions, which add up to whole items; if they are items per second, use --trace-as rate")
 	}
 	i := max(0, slices.IndexFunc(world.Queues, func(q simulation.Queue) bool { return q.Watches == "" }))
-	f.Began, world.Queues[i].Trace = began, arrivals
+	world.Queues[i].Trace = arrivals
 	f.assumeTrace(arrivals)
 	if !f.changed("duration") {
 		world.Duration = 0
 	}
-	return nil
-}
-
-// addFault adds a fault such as rejects:10m-20m.
-func addFault(s *simulation.Scenario, text string) error {
-	kind, span, _ := strings.Cut(text, ":")
-	from, until, _ := strings.Cut(span, "-")
-	var o simulation.Outage
-	if o.From.UnmarshalText([]byte(from)) != nil || o.Until.UnmarshalText([]byte(until)) != nil || o.Until <= o.From || kind == "" {
-		return fmt.Errorf("--fault %q: use a kind and two times, such as metric:10m-20m", text)
-	}
-	if kind == "metric" {
-		for i := range s.Queues {
-			s.Queues[i].Outages = append(s.Queues[i].Outages, o)
-		}
-		return nil
-	}
-	o.Kind = kind
-	if !slices.Contains([]string{"rejects", "unreachable", "noStart", "down"}, o.Kind) {
-		return fmt.Errorf("--fault %q: use metric, rejects, unreachable, noStart or down", text)
-	}
-	if len(s.Clusters) == 0 {
-		s.Clusters = make([]simulation.Cluster, 1)
-	}
-	s.Clusters[0].Outages = append(s.Clusters[0].Outages, o)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -61,7 +62,7 @@ func (c *testCase) simulated(m *input.ScaledJob, r input.Release, flags *input.Q
 // scenario is the workload with the ScaledJob as its policy.
 func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.QueueFlags) (*simulation.Scenario, error) {
 	w := c.Simulate
-	triggers, _, err := flags.Triggers(m)
+	configured, _, err := flags.Triggers(m)
 	if err != nil {
 		return nil, err
 	}
@@ -77,18 +78,23 @@ func (c *testCase) scenario(m *input.ScaledJob, r input.Release, flags *input.Qu
 		return nil, err
 	}
 	s.Jobs.Acknowledge = cmp.Or(w.Acknowledge, "end")
-	s.Jobs.ItemsPerJob, _ = scenario.ItemsPerJob(triggers)
+	s.Jobs.ItemsPerJob, _ = scenario.ItemsPerJob(configured)
 	if w.ItemsPerJob != nil {
 		s.Jobs.ItemsPerJob, s.Jobs.DrainQueue = *w.ItemsPerJob, *w.ItemsPerJob == 0
 	}
 	texts := scenario.Workload{Arrivals: w.Arrivals, Service: cmp.Or(w.Service, "30s"), Startup: cmp.Or(w.Startup, "5s"),
-		Metrics: scenario.Counts(m, triggers, r)}
+		Metrics: scenario.Counts(m, configured, r)}
 	if w.Metric != "" {
-		texts.Metrics = slices.Repeat([]string{w.Metric}, len(triggers))
+		texts.Metrics = slices.Repeat([]string{w.Metric}, len(configured))
 	}
-	err = texts.Set(s, triggers, "simulate.")
+	err = texts.Set(s, configured, "simulate.")
+	for i := range s.Queues {
+		if triggers.LimitOf(configured[i].Type, r.Version(), m.Spec.Spec.Triggers[i].Metadata) != nil {
+			s.Queues[i].Partitions = c.Partitions
+		}
+	}
 	if err == nil && w.Trace != "" {
-		s.Queues[0].Trace, _, _, err = trace.Read(w.Trace, "")
+		s.Queues[0].Trace, _, err = trace.Read(w.Trace, "")
 	}
 	if err != nil {
 		return nil, err

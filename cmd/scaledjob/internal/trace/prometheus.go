@@ -127,26 +127,3 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 	}
 	return samples, nil
 }
-
-// samplesOfGauge reads a range query's answer, as the sum of its series at each time.
-func samplesOfGauge(data []byte) ([]sample, error) {
-	all, err := rangeQuery(data)
-	if err != nil {
-		return nil, err
-	}
-	sums := map[time.Duration]float64{}
-	for i, series := range all {
-		for k, v := range series.Values {
-			p, err := pointOf(v)
-			if err != nil {
-				return nil, fmt.Errorf(" data.result[%d].values[%d]: %w", i, k, err)
-			}
-			sums[p.at] += p.items
-		}
-	}
-	var samples []sample
-	for at, sum := range sums {
-		samples = append(samples, sample{at: at, items: sum})
-	}
-	return samples, nil
-}

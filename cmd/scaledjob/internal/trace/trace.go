@@ -1,5 +1,4 @@
-// Package trace reads the arrivals and the measured lengths of a queue: CSV, JSON, or the answer
-// of a Prometheus range query.
+// Package trace reads the arrivals of a queue: CSV, JSON, or the answer of a Prometheus range query.
 package trace
 
 import (
@@ -19,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -32,37 +30,30 @@ type sample struct {
 	service simulation.Duration
 }
 
-// Read reads the arrivals of a file, and when the first of them was, since 1970; 0 if
-// the times are offsets. Its numbers are items, a rate of items per second, a counter, or "" for
-// what the form of the file means. fractions reports whether a number of items is not whole.
-func Read(name, as string) (all []simulation.Arrival, began time.Duration, fractions bool, err error) {
+// Read reads the arrivals of a file. Its numbers are items, a rate of items per second, a counter, or ""
+// for what the form of the file means. fractions reports whether a number of items is not whole.
+func Read(name, as string) (all []simulation.Arrival, fractions bool, err error) {
 	if !slices.Contains([]string{"", "items", rateOfItems, counterOfItems}, as) {
-		return nil, 0, false, input.Usagef("--trace-as %q: use items, rate or counter", as)
+		return nil, false, input.Usagef("--trace-as %q: use items, rate or counter", as)
 	}
-	prometheus := false
-	samples, streamed, err := stream(name)
-	if !streamed {
-		samples, err = readSamples(name, func(data []byte) ([]sample, error) {
-			prometheus = true
-			return samplesOfPrometheus(data, as)
-		})
-	} else if err != nil {
-		err = inFile(name, err)
-	}
+	samples, prometheus, err := readSamples(name, as)
 	if err != nil {
-		return nil, 0, false, err
+		return nil, false, err
 	}
 	if !prometheus && (as == rateOfItems || as == counterOfItems) {
 		slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.instant(), b.instant()) })
 		if samples, err = between(nil, samples, as == counterOfItems); err != nil {
-			return nil, 0, false, fmt.Errorf("%s: %w", name, err)
+			return nil, false, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	fractions = slices.ContainsFunc(samples, func(s sample) bool { return s.items != math.Trunc(s.items) })
-	if all, began, err = arrivals(samples); err != nil {
-		return nil, 0, false, inFile(name, err)
+	if err := fromTheFirst(samples); err != nil {
+		return nil, false, inFile(name, err)
 	}
-	return all, began, fractions, nil
+	if all = whole(samples); len(all) == 0 {
+		return nil, false, inFile(name, errors.New(" no items; use rows with at least one item in all"))
+	}
+	return all, fractions, nil
 }
 
 // Values of the meaning of the numbers in a trace.
@@ -105,44 +96,42 @@ func stream(name string) (samples []sample, streamed bool, err error) {
 
 var errNotText = errors.New("not text")
 
-func arrivals(samples []sample) (all []simulation.Arrival, began time.Duration, err error) {
-	if samples, began, err = fromTheFirst(samples); err != nil {
-		return nil, 0, err
+// readSamples reads the rows of a file, and reports whether it is an answer of Prometheus.
+func readSamples(name, as string) (samples []sample, prometheus bool, err error) {
+	samples, streamed, err := stream(name)
+	if streamed {
+		return samples, false, inFile(name, err)
 	}
-	if all = whole(samples); len(all) == 0 {
-		return nil, 0, errors.New(" no items; use rows with at least one item in all")
-	}
-	return all, began, nil
-}
-
-// readSamples reads the rows of a file, and the answer of Prometheus by a function.
-func readSamples(name string, prometheus func(data []byte) ([]sample, error)) (samples []sample, err error) {
 	file, err := input.ReadSource(name, nil, input.MaxFile)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if samples, err = samplesIn(file.Data, prometheus); err != nil {
-		return nil, inFile(name, err)
-	}
-	return samples, nil
+	samples, prometheus, err = samplesIn(file.Data, as)
+	return samples, prometheus, inFile(name, err)
 }
 
-// samplesIn is readSamples for the content of a file.
-func samplesIn(data []byte, prometheus func(data []byte) ([]sample, error)) ([]sample, error) {
+// samplesIn reads the content of a file.
+func samplesIn(data []byte, as string) (samples []sample, prometheus bool, err error) {
 	text := bytes.TrimSpace(data)
 	switch {
 	case len(text) == 0:
-		return nil, errors.New(" the file is empty; " + traceHelp)
+		return nil, false, errors.New(" the file is empty; " + traceHelp)
 	case text[0] == '[':
-		return samplesOfJSON(text)
+		samples, err = samplesOfJSON(text)
 	case text[0] == '{':
-		return prometheus(text)
+		prometheus = true
+		samples, err = samplesOfPrometheus(text, as)
+	default:
+		samples, err = samplesOfCSV(bytes.NewReader(data), data, bytes.Count(data, []byte("\n"))+1)
 	}
-	return samplesOfCSV(bytes.NewReader(data), data, bytes.Count(data, []byte("\n"))+1)
+	return samples, prometheus, err
 }
 
 // inFile puts the name of the file in front of each of the first errors.
 func inFile(name string, err error) error {
+	if err == nil {
+		return nil
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return fmt.Errorf("%s:%w", name, err)
@@ -328,9 +317,8 @@ func sampleOfJSON(row any) (s sample, err error) {
 	return sampleOf(columns, values, new(string))
 }
 
-// fromTheFirst makes times relative to the first, if they are absolute, and returns the
-// first.
-func fromTheFirst(samples []sample) (all []sample, first time.Duration, err error) {
+// fromTheFirst sorts samples, and makes absolute times relative to the first.
+func fromTheFirst(samples []sample) error {
 	absolute := 0
 	for i := range samples {
 		if samples[i].at < 0 {
@@ -341,15 +329,15 @@ func fromTheFirst(samples []sample) (all []sample, first time.Duration, err erro
 	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	switch absolute {
 	case 0:
-		return samples, 0, nil
 	case len(samples):
-		first = samples[0].at
+		first := samples[0].at
 		for i := range samples {
 			samples[i].at -= first
 		}
-		return samples, first, nil
+	default:
+		return errors.New(" found times since the start and times of day; use the same kind in all rows")
 	}
-	return nil, 0, errors.New(" found times since the start and times of day; use the same kind in all rows")
+	return nil
 }
 
 // whole returns arrivals of whole items. A fraction is carried to the next row, so that
@@ -365,25 +353,4 @@ func whole(samples []sample) (all []simulation.Arrival) {
 		}
 	}
 	return all
-}
-
-// ReadLengths reads the measured lengths of a queue. Their times are since the first arrival
-// of a trace that began at this time; 0 is since the first length.
-func ReadLengths(name string, began time.Duration) (all []picture.Sample, err error) {
-	samples, err := readSamples(name, samplesOfGauge)
-	if err != nil {
-		return nil, err
-	}
-	samples, first, err := fromTheFirst(samples)
-	if err != nil {
-		return nil, inFile(name, err)
-	}
-	offset := time.Duration(0)
-	if first > 0 && began > 0 {
-		offset = first - began
-	}
-	for _, one := range samples {
-		all = append(all, picture.Sample{Seconds: (one.at + offset).Seconds(), Value: one.items})
-	}
-	return all, nil
 }

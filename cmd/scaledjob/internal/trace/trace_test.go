@@ -19,7 +19,7 @@ func arrivalsOf(t *testing.T, text, as string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	all, _, _, err := Read(file, as)
+	all, _, err := Read(file, as)
 	if err != nil {
 		return strings.ReplaceAll(err.Error(), file, "FILE")
 	}
@@ -161,7 +161,7 @@ func TestMemory(t *testing.T) {
 			}
 		}
 	}()
-	all, _, _, err := Read(name, "")
+	all, _, err := Read(name, "")
 	close(done)
 	most := <-peak
 	require.NoError(t, err)
