@@ -130,7 +130,7 @@ func (c *collector) others(all documents) {
 			continue
 		}
 		if d.node(encrypted) == nil {
-			c.readInto(d, kind, object())
+			c.read(d, kind, object())
 		}
 		if strings.HasSuffix(kind, "TriggerAuthentication") {
 			c.excluded(d)

@@ -15,7 +15,9 @@ func Read(data []byte) (all []*manifest.ScaledJob) {
 	for _, p := range tree.Split(string(data)) {
 		for _, d := range c.parse("", p) {
 			if d.kind() == manifest.GroupVersionKind.Kind {
-				all = append(all, c.read(d))
+				s := new(manifest.ScaledJob)
+				c.read(d, d.kind(), s)
+				all = append(all, s)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ import (
 type job struct {
 	*document
 	*collector
-	rule Rule
+	reader *reader
+	rule   Rule
 
 	manifest *manifest.ScaledJob
 	spec     *manifest.Spec
@@ -37,8 +38,9 @@ type job struct {
 }
 
 func (c *collector) check(d *document, objects *index) {
-	s := c.read(d)
-	j := &job{document: d, collector: c, manifest: s, spec: &s.Spec, model: s.KEDA(), objects: objects}
+	s := new(manifest.ScaledJob)
+	r := c.read(d, manifest.GroupVersionKind.Kind, s)
+	j := &job{document: d, collector: c, reader: r, manifest: s, spec: &s.Spec, model: s.KEDA(), objects: objects}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
 	j.sources, j.volumeNames = sync.OnceValue(j.findSources), sync.OnceValues(j.findVolumes)

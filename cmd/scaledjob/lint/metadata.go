@@ -2,11 +2,9 @@ package lint
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
@@ -106,8 +104,7 @@ func (j *job) findMetadata(p *metadataProblem) {
 		position = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
 	}
 	if p.Kind == triggers.UnknownKey && strings.HasPrefix(p.Fix, "Delete") {
-		r := &reader{document: j.document, c: j.collector, kind: j.kind(), schema: reflect.TypeFor[manifest.ScaledJob]()}
-		p.Fix = cmp.Or(r.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)
+		p.Fix = cmp.Or(j.reader.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)
 	}
 	e := effect{affected: p.inRelease, text: p.Text}
 	if r := j.rule; r.Severity == Error && !j.scope.named && !p.newest {

@@ -287,7 +287,7 @@ func (o *Owned) KedaJobs() []keda.Job {
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
 		jobs[i] = keda.Job{Name: j.Name, Annotations: j.Annotations, Pods: pods[types.NamespacedName{Namespace: j.Namespace, Name: j.Name}]}
-		if !o.Complete && ((j.Status.Ready != nil && *j.Status.Ready > 0) || j.Status.Succeeded > 0) {
+		if ready := j.Status.Ready != nil && *j.Status.Ready > 0; !o.Complete && (ready || j.Status.Succeeded > 0) {
 			jobs[i].Pods = []keda.Pod{o.readyPod()}
 		}
 		if t := j.Status.CompletionTime; t != nil {

@@ -13,7 +13,7 @@ import (
 // Clean returns a text from outside as a part of a line: line breaks, other control
 // characters, marks of the writing direction and invalid bytes are written as escapes.
 func Clean(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r == '\n' || r == '\t' || hidden(r) }) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || (r > '~' && hidden(r)) }) { // most texts
 		return text
 	}
 	var b strings.Builder

@@ -246,7 +246,7 @@ func (s *Flags) change(p *Policy, part string) (err error) {
 func (p *Policy) set(key, value string) error {
 	if key == "interval" {
 		d, err := time.ParseDuration(value)
-		if err != nil || d < time.Second || d%time.Second != 0 || d > math.MaxInt32*time.Second {
+		if whole := d > 0 && d%time.Second == 0; err != nil || !whole || d > math.MaxInt32*time.Second {
 			return fmt.Errorf("interval %q: use whole seconds, such as 10s", value)
 		}
 		p.Spec.PollingInterval = new(int32(d / time.Second))

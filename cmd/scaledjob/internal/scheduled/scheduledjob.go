@@ -30,7 +30,7 @@ var Cron = scheduledjob.Cron(cron.ParseStandard)
 // several words and does not look like an interval.
 func IsCron(text string) bool {
 	looksLikeInterval := strings.HasPrefix(text, "R") || strings.Contains(text, "/P")
-	return strings.HasPrefix(text, "@") || len(strings.Fields(text)) > 1 && !looksLikeInterval
+	return strings.HasPrefix(text, "@") || (len(strings.Fields(text)) > 1 && !looksLikeInterval)
 }
 
 // In returns the ScheduledJobs of a source. Without one there is no error.

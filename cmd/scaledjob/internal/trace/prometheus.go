@@ -70,7 +70,7 @@ func rangeQuery(data []byte) ([]series, error) {
 		Error string
 	}
 	switch err := json.Unmarshal(data, &answer); {
-	case err != nil || answer.Error == "" && answer.Data.ResultType == "":
+	case err != nil || (answer.Error == "" && answer.Data.ResultType == ""):
 		return nil, fmt.Errorf(" neither a trace nor the answer of a Prometheus range query; %s", traceHelp)
 	case answer.Error != "":
 		return nil, fmt.Errorf(" Prometheus answered %q; use the answer of a query without an error", answer.Error)

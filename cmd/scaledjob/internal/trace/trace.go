@@ -86,7 +86,8 @@ func stream(name string) (samples []sample, streamed bool, err error) {
 	n, _ := io.ReadFull(f, head)
 	head = head[:n]
 	text := bytes.TrimSpace(head)
-	if len(text) == 0 || text[0] == '[' || text[0] == '{' || text[0] >= utf8.RuneSelf || text[0] == 0 || bytes.IndexByte(head, 0) >= 0 {
+	isJSON := bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{"))
+	if isText := len(text) > 0 && text[0] < utf8.RuneSelf && bytes.IndexByte(head, 0) < 0; isJSON || !isText {
 		return nil, false, nil
 	}
 	rows := int(float64(bytes.Count(head, []byte("\n"))+1) * float64(info.Size()) / float64(n) * 1.05)

@@ -104,11 +104,14 @@ func Entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 
 // Child returns the value of a key or at an index, and the key's node.
 func (k *Keys) Child(n *yaml.Node, step any) (key, value *yaml.Node) {
-	if i, ok := step.(int); ok && n != nil && n.Kind == yaml.SequenceNode && 0 <= i && i < len(n.Content) {
+	if n == nil {
+		return nil, nil
+	}
+	if i, ok := step.(int); n.Kind == yaml.SequenceNode && ok && uint(i) < uint(len(n.Content)) {
 		return nil, n.Content[i]
 	}
 	name, ok := step.(string)
-	if !ok || n == nil || n.Kind != yaml.MappingNode {
+	if !ok || n.Kind != yaml.MappingNode {
 		return nil, nil
 	}
 	if len(n.Content) <= small {

@@ -29,7 +29,8 @@ func Split(text string) []Part {
 			parts = append(parts, Part{strings.Join(lines[first:i], ""), first})
 			first, hasContent = i, false
 		}
-		hasContent = hasContent || (strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "%"))
+		directive := strings.HasPrefix(line, "#") || strings.HasPrefix(line, "%")
+		hasContent = hasContent || (!directive && strings.TrimSpace(line) != "")
 	}
 	return append(parts, Part{strings.Join(lines[first:], ""), first})
 }

@@ -21,7 +21,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 	if stop == nil {
 		stop = j.ends(l, s, instant)
 	}
-	if instant.IsZero() && j.spec != nil && j.profile.Paused(j.keda) && len(s.Polls) > 0 {
+	if instant.IsZero() && j.paused() && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
 	}
@@ -175,10 +175,13 @@ func (c *Cause) renewal(lease string) {
 	}
 }
 
+// paused reports whether the manifest pauses the ScaledJob.
+func (j *judge) paused() bool { return j.spec != nil && j.profile.Paused(j.keda) }
+
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	a.State = "unknown"
 	start := ""
-	if j.spec != nil && j.profile.Paused(j.keda) && (stop == nil || stop.cause.ID != "invalid") {
+	if j.paused() && (stop == nil || stop.cause.ID != "invalid") {
 		a.Causes, a.State = []Cause{{ID: "paused", Basis: Observed, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
 			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}, "paused"
 	} else if stop != nil {
@@ -231,7 +234,8 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 	first := last
 	polls := 0
 	for _, v := range slices.Backward(complete) {
-		if value(v.Jobs) > 0 || v.Run != last.Run || len(v.Causes) == 0 || (len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID) {
+		idle := value(v.Jobs) == 0 && v.Run == last.Run && len(v.Causes) > 0
+		if !idle || (len(last.Causes) > 0 && v.Causes[0].ID != last.Causes[0].ID) {
 			break
 		}
 		first = v
@@ -444,7 +448,10 @@ func (j *judge) tooMany(verdicts []*Verdict) (causes []Cause) {
 			continue
 		}
 		running, peak = max(running, value(v.Running)), max(peak, value(v.Running)+value(v.Jobs))
-		if i > 0 && value(v.Jobs) > 0 && value(verdicts[i-1].Jobs) > 0 && value(v.Running) >= value(verdicts[i-1].Jobs) {
+		if i == 0 {
+			continue
+		}
+		if before := value(verdicts[i-1].Jobs); value(v.Jobs) > 0 && before > 0 && value(v.Running) >= before {
 			repeats++
 		}
 	}

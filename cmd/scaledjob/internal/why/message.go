@@ -134,7 +134,7 @@ func (e *entry) crash() bool { return strings.HasSuffix(e.message, ": ") }
 
 // ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {
-	return k == version || k == started || k == leads || k == stopped || k == waits || k == unleased || k == denied || k == fault
+	return slices.Contains([]kind{version, started, leads, stopped, waits, unleased, denied, fault}, k)
 }
 
 // An entry is a known message.
@@ -153,12 +153,14 @@ type entry struct {
 // known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
 func classify(l line) (e entry, ok bool) {
 	e.line = l
-	e.scaledObject = l.fields["controllerKind"] == "ScaledObject" || l.fields["type"] == "ScaledObject" || l.fields["controller"] == "scaledobject" || l.fields["scaledObject.Name"] != ""
+	kinds := []string{l.fields["controllerKind"], l.fields["type"], l.fields["controller"]}
+	e.scaledObject = slices.Contains(kinds, "ScaledObject") || slices.Contains(kinds, "scaledobject") || l.fields["scaledObject.Name"] != ""
 	if l.others || e.scaledObject {
 		return e, false
 	}
 	for _, m := range messages {
-		if m.kind != metric && m.kind != other && !m.kind.ofOperator() && !strings.Contains(l.text, "{") { // prose
+		needsFields := m.kind != metric && m.kind != other && !m.kind.ofOperator()
+		if needsFields && !strings.Contains(l.text, "{") { // prose
 			continue
 		}
 		before, _, found := strings.Cut(l.text, m.text)

@@ -50,15 +50,15 @@ func (l *Log) join(entries []entry) {
 	run, paste, source := 0, -1, ""
 	dated := slices.ContainsFunc(entries, func(e entry) bool { return !e.time.IsZero() })
 	for i, e := range entries {
-		moved := e.source != "" && source != "" && e.source != source && (e.kind == running || e.kind == metric)
+		begins := e.kind == running || e.kind == metric
+		moved := begins && e.source != "" && source != "" && e.source != source
 		start := e.kind == version || e.kind == started
-		prose := dated && e.time.IsZero() && e.kind.ofOperator() && !e.crash()
-		if prose {
+		if undated := dated && e.time.IsZero(); undated && e.kind.ofOperator() && !e.crash() { // prose
 			continue
 		}
 		repeated := start && starting(entries[:i], e)
 		restarted := i > 0 && start && !repeated
-		if (paste >= 0 && e.paste != paste) || moved || restarted {
+		if other := paste >= 0 && e.paste != paste; other || moved || restarted {
 			if i > 0 {
 				run++
 			}
@@ -109,7 +109,8 @@ func (l *Log) close(cut bool) {
 
 // concluded reports whether the poll has a line that only the end of a poll has.
 func (p *Poll) concluded() bool {
-	return p.Created != nil || p.stage >= stageOf[unneeded] || (p.IsActive != nil && !*p.IsActive && p.Pending != nil)
+	inactive := p.IsActive != nil && !*p.IsActive
+	return p.Created != nil || p.stage >= stageOf[unneeded] || (inactive && p.Pending != nil)
 }
 
 func (l *Log) see(e entry, run int) {
@@ -165,7 +166,7 @@ func (l *Log) operate(e *Event) {
 		if before != nil { // another line of the same stop
 			e.lease = before.lease
 		}
-		if u != nil && u.Run == e.Run && e.time.Sub(u.time) < renewing && !e.crash() {
+		if recent := u != nil && u.Run == e.Run && e.time.Sub(u.time) < renewing; recent && !e.crash() {
 			e.lease = cmp.Or(u.fields["error"], u.text)
 		}
 	case e.kind == waits || e.kind == denied:
@@ -187,9 +188,9 @@ var stageOf = map[kind]int{
 func (s *Subject) add(e entry, run int) {
 	stage := stageOf[e.kind]
 	p := s.open
-	next := p == nil || stage < p.stage || (stage == p.stage && (e.kind == running || e.kind == pending || e.kind == checked ||
-		e.kind == effective || e.kind == created || e.kind == requested || e.kind == unneeded))
-	if next && p != nil && e.kind == metric && p.stage == stageOf[checked] { // a line out of order within a second
+	single := []kind{running, pending, checked, effective, created, requested, unneeded} // a poll has one of each
+	next := p == nil || stage < p.stage || (stage == p.stage && slices.Contains(single, e.kind))
+	if late := p != nil && e.kind == metric && p.stage == stageOf[checked]; late && next { // out of order within a second
 		next = !p.Time.Equal(e.time)
 	}
 	if next {

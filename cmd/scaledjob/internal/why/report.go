@@ -73,7 +73,7 @@ func Explain(l *Log, q Question) *Report {
 	r := &Report{}
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
-	if !q.Moment.IsZero() && (l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End)) {
+	if outside := l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End); outside && !q.Moment.IsZero() {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
 	if len(l.Subjects) == 0 && l.Recognized > 0 { // all lines are about the operator
@@ -143,17 +143,21 @@ func (l *Log) notes() (notes []string) {
 // asks reports whether the question is about the ScaledJob of a line. A line without a name may be
 // of the only manifest.
 func (q *Question) asks(name, namespace string) bool {
-	if (q.Live != nil && q.Live[name] == nil) || (q.Namespace != "" && namespace != "" && namespace != q.Namespace) {
+	if !sameNamespace(namespace, q.Namespace) || (q.Live != nil && q.Live[name] == nil) {
 		return false
 	}
-	return q.Name == "" || name == q.Name || (name == "" && len(q.Manifests) == 1)
+	unnamed := name == "" && len(q.Manifests) == 1
+	return q.Name == "" || name == q.Name || unnamed
 }
+
+// sameNamespace reports whether two namespaces may be the same; "" is not known.
+func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
 
 // state is that of a cluster, or of pastes.
 func (q *Question) state(s *Subject) *Live {
 	live := q.Live[s.Name]
 	for _, p := range q.Pasted {
-		if p.Name != s.Name || (p.Namespace != "" && s.Namespace != "" && p.Namespace != s.Namespace) {
+		if p.Name != s.Name || !sameNamespace(p.Namespace, s.Namespace) {
 			continue
 		}
 		if live == nil {
@@ -186,7 +190,7 @@ func titled(namespace, name string) string {
 // manifest returns the manifest of a ScaledJob of the log.
 func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, string) {
 	for _, m := range q.Manifests {
-		if m.Name == s.Name && (m.Namespace == "" || s.Namespace == "" || m.Namespace == s.Namespace) {
+		if m.Name == s.Name && sameNamespace(m.Namespace, s.Namespace) {
 			return m, ""
 		}
 	}

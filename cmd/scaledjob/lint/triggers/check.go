@@ -93,6 +93,7 @@ var common = []string{"metricName", "scalerIndex"}
 
 func (c *checker) unknown() {
 	keys := c.d.Keys()
+	letters := maxCompared
 	for _, key := range slices.Sorted(maps.Keys(c.in.Metadata)) {
 		if c.d.Open || slices.Contains(keys, key) {
 			continue
@@ -101,7 +102,7 @@ func (c *checker) unknown() {
 			continue
 		}
 		text := fmt.Sprintf("%s has no parameter %s, and KEDA ignores the key", c.name, cmp.Or(key, `""`))
-		c.add(Problem{Kind: UnknownKey, Key: key, Text: text, Fix: c.instead(key, keys), Warning: true})
+		c.add(Problem{Kind: UnknownKey, Key: key, Text: text, Fix: c.instead(key, keys, &letters), Warning: true})
 	}
 }
 
@@ -124,11 +125,17 @@ func (c *checker) wrongPlace(key string) bool {
 	return false
 }
 
-func (c *checker) instead(key string, keys []string) string {
+// maxCompared bounds the letters that are compared to find which keys the unknown ones of a trigger misspell.
+const maxCompared = 500_000
+
+func (c *checker) instead(key string, keys []string, letters *int) string {
 	if slices.Contains(common, key) {
 		return "Delete " + key + ": KEDA makes the name itself"
 	}
-	if near := Nearest(key, keys); near != "" {
+	if *letters <= 0 {
+		return "Delete the key"
+	}
+	if near := NearestWithin(key, keys, letters); near != "" {
 		return "Write " + near
 	}
 	if len(keys) == 0 {

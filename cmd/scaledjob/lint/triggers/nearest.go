@@ -69,7 +69,12 @@ func related(got, want string) bool {
 
 // distance is the number of letters to insert, delete, replace, or exchange with the next.
 func distance(a, b string) int {
-	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	const short = 40 // a name that needs no memory of its own
+	var rows [3][short]int
+	before, row, next := rows[0][:], rows[1][:], rows[2][:]
+	if len(b) >= short {
+		before, row, next = make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	}
 	for j := range row {
 		row[j] = j
 	}
