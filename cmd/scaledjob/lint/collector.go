@@ -37,7 +37,7 @@ func (c *collector) near(got string, names []string) string {
 	return name
 }
 
-const mostCompared = 1_000_000_000
+const mostCompared = 500_000_000
 
 // An effect is a consequence in the releases that meet a condition.
 type effect struct {
