@@ -125,6 +125,15 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, checked, 30)
 }
 
+// Each alert has a section that says what to do.
+func TestAlertsAreExplained(t *testing.T) {
+	alerts := regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, "controllers/scaledjob-controller/manifests/monitoring/alerts.yaml"), -1)
+	require.Greater(t, len(alerts), 10)
+	for _, alert := range alerts {
+		assert.Contains(t, read(t, "docs/operations.md"), "\n## "+alert[1]+"\n")
+	}
+}
+
 var testNames = regexp.MustCompile(`(?:^|[^\w ]|[^c] )((?:Test|Fuzz|Benchmark)[A-Z]\w+…?)`) // not after "func "
 
 // Each test, fuzz target and benchmark that a page or a comment names exists. A name that
