@@ -48,7 +48,7 @@
 //	activity after the value, stale values, cron       TestActivity, TestStale, TestCron
 //	names, immutability, objects of others             TestObjects, TestEdits, TestNotBuilt, TestConflict
 //	a reading end to end, on a fake of the APIs        TestReading
-//	every fault of the APIs                            TestFaults, TestValues, TestProbe, TestRecovery
+//	every fault of the APIs                            TestFaults, TestValues, TestProbe…, TestRecovery
 //	owners that are away delay no other                TestIsolation
 //	deletion with and without KEDA                     TestUntrack, TestFinalizer
 //	a restart                                          TestRestart
@@ -89,7 +89,7 @@ type Reading struct {
 	Problems []Problem
 	// Slow is the time between KEDA's polls, if KEDA polls less often than the owner asks, else 0.
 	Slow time.Duration
-	// Object is the name of the ScaledObject, whose events have KEDA's own words.
+	// Object is the name of the ScaledObject, whose events have KEDA's own words, or "" if they do not explain the problems.
 	Object string
 }
 

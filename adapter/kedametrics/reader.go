@@ -430,13 +430,13 @@ func (t *tracked) reading() Reading {
 	return reading.shorten()
 }
 
-// shorten states a reason once that is not about a trigger.
+// shorten states a reason once that is not about a trigger. KEDA's events do not explain it.
 func (r Reading) shorten() Reading {
 	for _, p := range r.Problems {
 		switch p.Reason {
-		case TriggerFailed, NoValue, Stale, ConfigMapUnreadable:
+		case TriggerFailed, TriggerNotBuilt, NoValue, Stale, ConfigMapUnreadable:
 		default:
-			r.Problems = []Problem{{Reason: p.Reason}}
+			r.Problems, r.Object = []Problem{{Reason: p.Reason}}, ""
 			return r
 		}
 	}
@@ -452,7 +452,7 @@ func (t *tracked) unreadable(p Problem, interval time.Duration) time.Duration {
 	for _, name := range manifest.TriggerNames(t.owner.Triggers) {
 		reading.Metrics = append(reading.Metrics, scaling.Metric{Name: name, Failed: true})
 	}
-	return t.once(reading, interval)
+	return t.once(reading.shorten(), interval)
 }
 
 // once publishes a reading, at most once an interval, and returns the time until the next.

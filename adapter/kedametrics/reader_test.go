@@ -156,6 +156,7 @@ func TestNotBuilt(t *testing.T) {
 		reading := c.reading("orders")
 		require.Equal(t, []Problem{{"jobs", TriggerNotBuilt}}, reading.Problems)
 		require.ErrorContains(t, reading.Err(), `trigger "jobs": KEDA cannot use a trigger`)
+		require.ErrorContains(t, reading.Err(), "see the events of scaledobject "+s.GetName())
 		require.NotContains(t, reading.Err().Error(), "hunter2")
 		require.Len(t, reading.Metrics, 2, "one trigger fails all")
 		require.True(t, reading.Metrics[0].Failed)
@@ -288,11 +289,30 @@ func TestProbe(t *testing.T) {
 			defer c.stop()
 			require.NoError(t, c.reader.Track(owner("orders")))
 			wait(time.Minute)
-			require.Equal(t, []Problem{{Reason: want}}, c.reading("orders").Problems)
+			reading := c.reading("orders")
+			require.Equal(t, []Problem{{Reason: want}}, reading.Problems)
+			require.EqualError(t, reading.Err(), want.String(), "KEDA's events do not explain it")
 			require.Equal(t, want, c.reader.Available())
 			require.NotEqual(t, string(want), want.String())
 		})
 	}
+}
+
+// A controller that reads no value asks whether KEDA can be asked.
+func TestProbeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		wait(time.Minute)
+		require.Empty(t, c.reader.Available())
+		c.set(func() { c.away = failing(503, "service unavailable") })
+		wait(time.Minute)
+		require.Empty(t, c.reader.Available(), "nobody has asked")
+		c.reader.Probe()
+		wait(time.Second)
+		require.Equal(t, KEDAUnavailable, c.reader.Available())
+	})
 }
 
 // While KEDA is away one probe stands for 1,000 owners; when it answers again, all are read within 6 s.
