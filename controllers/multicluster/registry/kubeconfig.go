@@ -170,10 +170,13 @@ func checkName(name string) error {
 	return nil
 }
 
+// shortestKey is the length of a key that cannot be guessed, in bytes.
+const shortestKey = 16
+
 // checkKey returns an error if a key is short enough to be guessed.
 func checkKey(key []byte) error {
-	if len(key) > 0 && len(key) < shortest {
-		return &field.Error{Path: keyOfJobs, Found: fmt.Sprintf("%d bytes", len(key)), Fix: fmt.Sprintf("at least %d random bytes", shortest)}
+	if len(key) > 0 && len(key) < shortestKey {
+		return &field.Error{Path: keyOfJobs, Found: fmt.Sprintf("%d bytes", len(key)), Fix: fmt.Sprintf("at least %d random bytes", shortestKey)}
 	}
 	return nil
 }
