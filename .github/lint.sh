@@ -57,6 +57,24 @@ inside() {
 	done
 }
 
+# linked prints the first element of a path that is a link, if it is in the checkout: the author of a
+# pull request makes links, also those to directories such as .git.
+linked() {
+	local root="$(pwd -P)" path="$1" element rest
+	if [[ "$path" == "$root"/* ]]; then path="${path#"$root/"}"; fi
+	[[ "$path" != /* ]] || return 0
+	element="" rest="$path/"
+	while [[ -n "$rest" ]]; do
+		element+="${rest%%/*}"
+		rest="${rest#*/}"
+		if [[ -L "$element" ]]; then
+			printf '%s' "$element"
+			return 0
+		fi
+		element+=/
+	done
+}
+
 # names prints the files of the input, one after each NUL: a line is a file, a directory or a
 # pattern. A single line may have several, with spaces between them.
 names() {
@@ -109,7 +127,9 @@ fi
 
 status=0
 if [[ -n "${SARIF:-}" ]]; then
-	if [[ -d "$SARIF" || -L "$SARIF" ]]; then fail "scaledjob: the checkout has $SARIF, which is no file; use another name for the input sarif"; fi
+	link="$(linked "$SARIF")"
+	if [[ -n "$link" ]]; then fail "scaledjob: the checkout has $link, which is a link; use another path for the input sarif"; fi
+	if [[ -d "$SARIF" ]]; then fail "scaledjob: the checkout has $SARIF, which is a directory; use another name for the input sarif"; fi
 	"$scaledjob" lint "${flags[@]}" -o sarif -- "${files[@]}" >"$work/sarif" 2>"$work/said" || status=$?
 	if [[ -s "$work/sarif" ]]; then mv "$work/sarif" "$SARIF"; fi
 else

@@ -103,11 +103,32 @@ func TestActionLinks(t *testing.T) {
 	}
 	_, log := r.run(t, "FILES="+filepath.Join(outside, "token.yaml"))
 	require.Equal(t, filepath.Join(outside, "token.yaml"), log[len(log)-1], "which the workflow names")
-	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "out.sarif"), 0o755)) // with a forged file inside, say
-	for _, name := range []string{"out.sarif", "b"} {
+}
+
+// The SARIF file is written to no place that a link of a pull request leads to, at any depth.
+func TestActionSARIFLinks(t *testing.T) {
+	r, outside := newActionRun(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "c.yaml"), nil, 0o600))
+	for _, name := range []string{".git/hooks", "out.sarif", "reports/a", "plain"} { // out.sarif may have a forged file
+		require.NoError(t, os.MkdirAll(filepath.Join(r.dir, name), 0o755))
+	}
+	for name, to := range map[string]string{
+		"hooks": ".git/hooks", "reports/b": "../.git", "file.sarif": "c.yaml", "away": outside, "dangling": "/none", "reports/a/up": "../..",
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(r.dir, name)))
+	}
+	for name, found := range map[string]string{
+		"out.sarif": "out.sarif", "file.sarif": "file.sarif", "hooks/post-checkout": "hooks", "./hooks/x": "./hooks", "reports/b/hooks/x": "reports/b",
+		"reports//b/config": "reports//b", "away/x.sarif": "away", "dangling/x": "dangling", "plain/../hooks/x": "plain/../hooks",
+		"reports/a/up/.git/config": "reports/a/up", filepath.Join(r.dir, "hooks/x"): "hooks",
+	} {
 		status, log := r.run(t, "FILES=c.yaml", "SARIF="+name)
-		require.Equal(t, 2, status)
-		require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has "+name)
+		require.Equal(t, 2, status, name)
+		require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has "+found+", ", name)
+	}
+	for _, name := range []string{"plain/x.sarif", "reports/a/x.sarif", filepath.Join(outside, "x.sarif")} {
+		status, log := r.run(t, "FILES=c.yaml", "SARIF="+name)
+		require.Zero(t, status, log)
 	}
 }
 

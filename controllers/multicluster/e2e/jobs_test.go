@@ -70,6 +70,21 @@ func (s *stand) survives(t *testing.T) {
 	require.Equal(t, []int{16, 24}, q.counts(t, "work", one, two))
 }
 
+// A Job at a time follows the weights: of any number each member has its share within 2.
+func (s *stand) trickles(t *testing.T) {
+	q := s.space(t, "trickles")
+	q.waiting("queue", 1)
+	q.job("work", weights(2, 3), "work: 10ms")
+	s.start(t, "-namespace", q.namespace)
+	var created []int
+	q.becomes(func(t *assert.CollectT) {
+		created = q.created(t, one, two)
+		require.GreaterOrEqual(t, created[0]+created[1], 15)
+	})
+	t.Log("created one at a time, weights 2 and 3:", created)
+	require.InDelta(t, float64(created[0]+created[1])*2/5, created[0], 2)
+}
+
 // rests checks that polls which change nothing write nothing, neither at home nor on
 // the members.
 func (q *space) rests() {

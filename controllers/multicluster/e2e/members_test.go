@@ -232,6 +232,14 @@ func (s *stand) breaks(t *testing.T) {
 		require.NoError(t, err)
 	}
 	write([]byte("kubeconfig"))
+	unreadable := func(t require.TestingT) {
+		ready, why := q.condition(t, dsj, "work", "Ready")
+		require.Equal(t, "Unknown CredentialsUnreadable", ready)
+		require.Contains(t, why, "the previous connection, if there is one, is kept")
+		require.Equal(t, "CredentialsUnreadable", q.print(t, dsj, "work", "why"))
+	}
+	q.becomes(func(t *assert.CollectT) { unreadable(t) })
+	q.stays(3*time.Second, unreadable)
 	t.Cleanup(func() { // also of a test that fails
 		_, err := secrets.Patch(context.Background(), registry.Secret, types.MergePatchType, secretData(t, before.Data), metav1.PatchOptions{})
 		assert.NoError(t, err)
@@ -273,6 +281,26 @@ func (s *stand) refuses(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, told)
+}
+
+// A member that refuses beside one that does not: its state stays, and the other gets its Jobs.
+func (s *stand) refusesBeside(t *testing.T) {
+	q := s.space(t, "beside")
+	q.waiting("queue", 4)
+	q.job("work", "  memberClusters: [{name: "+one+", targetNamespace: missing}, {name: "+two+"}]", "")
+	s.start(t, "-namespace", q.namespace)
+	refused := func(t require.TestingT) {
+		require.Equal(t, []int{4}, q.counts(t, "work", two))
+		ready, why := q.condition(t, dsj, "work", "Ready")
+		require.NotEqual(t, "True Ready", ready)
+		require.Contains(t, why, one)
+		require.Contains(t, q.member(t, dsj, "work", one)["description"], "CreateRejected since ")
+		require.Nil(t, q.member(t, dsj, "work", two)["problem"])
+	}
+	q.becomes(func(t *assert.CollectT) { refused(t) })
+	q.stays(5*time.Second, refused)
+	q.waiting("queue", 0)
+	q.stays(3*time.Second, refused) // nothing is asked of it any more
 }
 
 // A member that does not answer when the controller starts delays the others until it
