@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -39,8 +40,12 @@ func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int
 	switch {
 	case err == nil:
 		return depth, nil
+	case ctx.Err() != nil && server.TLS != nil:
+		err = fmt.Errorf("did not answer within %s; if it does not speak TLS, remove redisTLS", timeout)
 	case ctx.Err() != nil:
 		err = fmt.Errorf("did not answer within %s", timeout)
+	case errors.Is(err, errClosed) && server.TLS != nil && len(server.TLS.Certificates) == 0:
+		err = fmt.Errorf("%w; it may want a certificate, tls.crt and tls.key of redisTLS's Secret", errClosed)
 	}
 	return 0, fmt.Errorf("redis at %s %w", server.Address, err)
 }
@@ -48,7 +53,7 @@ func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int
 func (r *Redis) read(ctx context.Context, server Server, list string) (int64, error) {
 	conn, err := r.dial(ctx, server)
 	if err != nil {
-		return 0, fmt.Errorf("cannot be connected to: %.300w", err)
+		return 0, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })() // reads and writes end
@@ -85,21 +90,58 @@ func (r *Redis) dial(ctx context.Context, server Server) (net.Conn, error) {
 		dial = (&net.Dialer{}).DialContext
 	}
 	conn, err := dial(ctx, "tcp", server.Address)
-	if err != nil || server.TLS == nil {
-		return conn, err
+	if err != nil {
+		return nil, fmt.Errorf("cannot be connected to: %.300w", err)
+	}
+	if server.TLS == nil {
+		return conn, nil
 	}
 	secure := tls.Client(conn, server.TLS)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		if network := (*net.OpError)(nil); errors.As(err, &network) {
-			err = network.Err // without the port of this connection
-		}
-		return nil, err
+		return nil, errors.New(explainTLS(err))
 	}
 	return secure, nil
 }
 
-var errProtocol = errors.New("answered with something that is not Redis's protocol")
+// explainTLS describes an error of a TLS handshake without what the server sent: a certificate may
+// hold any text as a name.
+func explainTLS(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		plain     tls.RecordHeaderError
+		alert     *net.OpError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "has a certificate of an unknown authority; put the authority into ca.crt of redisTLS's Secret"
+	case errors.As(err, &name):
+		return "has a certificate for another name; correct redisAddress, or the certificate"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "has a certificate that has expired or is not valid yet; renew it, or correct the clock"
+	case errors.As(err, &invalid):
+		return "has a certificate that is not valid; replace it"
+	case errors.As(err, &plain):
+		return "does not speak TLS; remove redisTLS, or name its TLS port in redisAddress"
+	case errors.As(err, &alert) && isAlert(err): // its text is of crypto/tls
+		return fmt.Sprintf("refuses the TLS connection (%s); correct tls.crt and tls.key of redisTLS's Secret", alert.Err)
+	}
+	return "ended the TLS handshake; name its TLS port in redisAddress"
+}
+
+// isAlert reports whether the server ended a TLS connection with an alert. Since TLS 1.3 the refusal of
+// a client's certificate comes after the handshake.
+func isAlert(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "remote error"
+}
+
+var (
+	errProtocol = errors.New("answered with something that is not Redis's protocol")
+	errClosed   = errors.New("closed the connection")
+)
 
 // ask sends a command, and returns the rest of the answer, which begins with kind. An answer
 // that is no line of the buffer's length is an error.
@@ -118,7 +160,9 @@ func ask(conn io.Writer, answers *bufio.Reader, kind byte, command ...string) (s
 	}
 	switch answer := strings.TrimSpace(string(line)); {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "", errors.New("closed the connection")
+		return "", errClosed
+	case isAlert(err):
+		return "", errors.New(explainTLS(err))
 	case err != nil, answer == "":
 		return "", errProtocol
 	case answer[0] == '-':

@@ -112,7 +112,7 @@ func TestTLS(t *testing.T) {
 	require.Error(t, err, "without TLS")
 	access.TLS = &tls.Config{ServerName: "127.0.0.1"}
 	_, err = read()
-	require.ErrorContains(t, err, "certificate signed by unknown authority")
+	require.ErrorContains(t, err, "has a certificate of an unknown authority; put")
 	access.TLS.RootCAs = certificate.TLS().RootCAs
 	_, err = read()
 	require.Error(t, err, "without a certificate of its own")

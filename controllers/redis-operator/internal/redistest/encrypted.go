@@ -21,8 +21,8 @@ import (
 // A Certificate is a self-signed certificate for 127.0.0.1, for servers and clients.
 type Certificate struct{ Cert, Key []byte } // PEM
 
-// NewCertificate creates a Certificate.
-func NewCertificate(t testing.TB) Certificate {
+// NewCertificate creates a Certificate, with changes if there are some.
+func NewCertificate(t testing.TB, changes ...func(*x509.Certificate)) Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -31,6 +31,9 @@ func NewCertificate(t testing.TB) Certificate {
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
+	}
+	for _, change := range changes {
+		change(template)
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
