@@ -1,10 +1,13 @@
 package horizontal
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // An Observation is a workload at an instant. The zero value has no replica.
@@ -22,7 +25,7 @@ type Decision struct {
 	Replicas int32     `json:"replicas"` // at least 0; equal to Current if nothing changes
 	Current  int32     `json:"current"`
 	At       time.Time `json:"at"`
-	Rule     Rule      `json:"rule"` // the rule that determined Replicas
+	Reason   Reason    `json:"reason"` // what determined Replicas
 
 	Proposals   []Proposal `json:"proposals,omitempty"` // for each metric; nil if metrics were not needed
 	Metrics     int32      `json:"metrics"`             // the largest readable proposal, at least 0
@@ -40,16 +43,29 @@ type Decision struct {
 	// when a period of its policy has passed since its write, so decide again after each write.
 	NextCheck time.Time `json:"nextCheck,omitzero"`
 
+	// Checkpoint is for the next decision if Replicas is not written, and Written() if it is.
+	Checkpoint Checkpoint `json:"checkpoint"`
+	// EventPeriod is the time for which the limits of the rate count a write, as far as it must be
+	// remembered: the longest period of their policies. It is 0 without a Behavior.
+	EventPeriod time.Duration `json:"eventPeriod"`
 	// LeavesZero reports whether a metric is External or Object: only such a metric can
 	// raise the count from 0.
 	LeavesZero bool `json:"leavesZero"`
 }
+
+// MarshalJSON returns the fields, with durations such as "15s".
+func (d Decision) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (d *Decision) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, d) }
 
 // A Proposal is the number of replicas that a metric asks for.
 type Proposal struct {
 	Metric     string `json:"metric"`
 	Replicas   int32  `json:"replicas"`             // 0 if unreadable
 	Unreadable string `json:"unreadable,omitempty"` // the reason
+	// Tolerated is the ratio of usage to target that the tolerance let pass; 0 is none.
+	Tolerated float64 `json:"tolerated,omitempty"`
 }
 
 // A Condition is a status condition, with the reason in the words of Kubernetes.
@@ -58,32 +74,51 @@ type Condition struct {
 	Reason string `json:"reason"`
 }
 
-// A Rule determined a decision. The zero value is no decision.
-type Rule string
+// A Reason says what determined a decision. The zero value is no decision.
+type Reason string
 
 const (
-	RuleInvalid    Rule = "invalid"    // the policy allows no replica: the count stays
-	RuleDisabled   Rule = "disabled"   // the workload is at 0, and this autoscaler did not do it
-	RuleAboveMax   Rule = "aboveMax"   // the count was above the maximum
-	RuleBelowMin   Rule = "belowMin"   // the count was above 0 and below the minimum
-	RuleUnreadable Rule = "unreadable" // unreadable metrics: the count stays
-	RuleMetrics    Rule = "metrics"    // the largest proposal
-	RuleStabilized Rule = "stabilized" // a window
-	RuleLimited    Rule = "limited"    // a limit of the rate
-	RuleMax        Rule = "max"        // the maximum bounded the result
-	RuleMin        Rule = "min"        // the minimum bounded the result
+	ReasonInvalid    Reason = "Invalid"
+	ReasonDisabled   Reason = "ScalingDisabled"
+	ReasonAboveMax   Reason = "AboveMax"
+	ReasonBelowMin   Reason = "BelowMin"
+	ReasonUnreadable Reason = "Unreadable"
+	ReasonMetrics    Reason = "Metrics"
+	ReasonStabilized Reason = "Stabilized"
+	ReasonLimited    Reason = "Limited"
+	ReasonMax        Reason = "Max"
+	ReasonMin        Reason = "Min"
 )
+
+var texts = map[Reason]string{
+	ReasonInvalid:    "the policy allows no replica, so the count stays",
+	ReasonDisabled:   "the workload is at 0, and this autoscaler did not scale it there",
+	ReasonAboveMax:   "the count was above the maximum",
+	ReasonBelowMin:   "the count was below the minimum",
+	ReasonUnreadable: "metrics are unreadable, so the count stays",
+	ReasonMetrics:    "the largest proposal",
+	ReasonStabilized: "a recommendation of the window",
+	ReasonLimited:    "a limit of the rate",
+	ReasonMax:        "the maximum",
+	ReasonMin:        "the minimum",
+}
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String explains the decision in a line.
 func (d Decision) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "replicas %d -> %d (%s)", d.Current, d.Replicas, d.Rule)
+	fmt.Fprintf(&b, "replicas %d -> %d: %s", d.Current, d.Replicas, d.Reason.Text())
 	for _, p := range d.Proposals {
 		if p.Unreadable != "" {
 			fmt.Fprintf(&b, "; %q unreadable: %s", p.Metric, p.Unreadable)
 			continue
 		}
 		fmt.Fprintf(&b, "; %q asks for %d", p.Metric, p.Replicas)
+		if p.Tolerated != 0 {
+			fmt.Fprintf(&b, " (a ratio of %.3g is within the tolerance)", p.Tolerated)
+		}
 	}
 	if d.Recommended && d.Stabilized != d.Metrics {
 		fmt.Fprintf(&b, "; stabilized to %d", d.Stabilized)
@@ -98,41 +133,63 @@ func (d Decision) String() string {
 // never fails and changes none of its arguments.
 //
 // The result is the current count, or between p.Min and p.Max. A policy without a
-// maximum, unreadable metrics and a disabled workload keep the current count. Only with
-// Exact, counts above 2^30 may give a negative result, as in Kubernetes.
-func Decide(p Policy, s State, o Observation) Decision {
+// maximum, unreadable metrics and a disabled workload keep the current count. Counts above
+// 2^30 may give a negative result, as in Kubernetes, unless the policy is Bounded.
+func Decide(p Policy, o Observation, c Checkpoint) Decision {
 	d := Decision{Current: o.Replicas, At: o.Now, Replicas: o.Replicas}
 	for i := range o.Metrics {
-		source := o.Metrics[i].Source
-		d.LeavesZero = d.LeavesZero || source == "" || source == "External" || source == "Object"
+		d.LeavesZero = d.LeavesZero || o.Metrics[i].total()
 	}
+	if p.Behavior != nil {
+		p.Behavior = p.Behavior.fill(p.DownWindow)
+	}
+	d.decide(&p, &c, &o)
+	d.Checkpoint = c.record(&p, &d)
+	d.EventPeriod = p.eventPeriod(&d)
+	return d
+}
+
+func (d *Decision) decide(p *Policy, c *Checkpoint, o *Observation) {
 	lowest, highest, ok := p.normalize()
 	d.AbleToScale = Condition{true, "SucceededGetScale"}
 	switch current := o.Replicas; {
 	case !ok || current < 0:
-		d.Rule = RuleInvalid
-	case current == 0 && !p.leavesZero(&s, d.LeavesZero):
-		d.Rule, d.ScalingActive = RuleDisabled, Condition{false, "ScalingDisabled"}
+		d.Reason = ReasonInvalid
+	case current == 0 && !p.leavesZero(c, d.LeavesZero):
+		d.Reason, d.ScalingActive = ReasonDisabled, Condition{false, "ScalingDisabled"}
 	case current > highest:
-		d.Rule, d.Replicas = RuleAboveMax, highest
+		d.Reason, d.Replicas = ReasonAboveMax, highest
 	case current != 0 && current < lowest:
-		d.Rule, d.Replicas = RuleBelowMin, lowest
-	case !d.read(&p, &o):
-		d.Rule, d.ScalingActive = RuleUnreadable, Condition{false, "FailedGetMetrics"}
+		d.Reason, d.Replicas = ReasonBelowMin, lowest
+	case !d.read(p, o):
+		d.Reason, d.ScalingActive = ReasonUnreadable, Condition{false, d.failure(o.Metrics)}
 	default:
 		d.ScalingActive = Condition{true, "ValidMetricFound"}
-		d.stabilize(&p, &s)
-		d.limit(&p, &s, lowest, highest)
+		d.stabilize(p, c)
+		d.limit(p, c, lowest, highest)
 	}
-	return d
+}
+
+// failure returns the reason of Kubernetes for the first unreadable metric.
+func (d *Decision) failure(metrics []Metric) string {
+	for i, p := range d.Proposals {
+		switch source := cmp.Or(metrics[i].Source, "External"); {
+		case p.Unreadable == "":
+		case metrics[i].known():
+			return "FailedGet" + source + "Metric"
+		default:
+			return "InvalidMetricSourceType"
+		}
+	}
+	return "InvalidMetricSourceType"
 }
 
 // leavesZero reports whether the metrics of a workload at 0 are read.
-func (p *Policy) leavesZero(s *State, fromZero bool) bool {
-	if !p.ScaledToZero {
+func (p *Policy) leavesZero(c *Checkpoint, fromZero bool) bool {
+	if !p.ScaleToZero {
 		return p.Min <= 0
 	}
-	return s.ScaledToZero && (fromZero || p.Min > 0)
+	return c.ScaledToZero && (fromZero || p.Min > 0)
 }
 
 // read reads the metrics. It reports whether they decide.
@@ -141,8 +198,9 @@ func (d *Decision) read(p *Policy, o *Observation) bool {
 	d.Proposals = make([]Proposal, len(o.Metrics))
 	unreadable, largest, readable := 0, int32(math.MinInt32), false
 	for i := range o.Metrics {
+		r.tolerated = 0
 		n, reason := r.propose(&o.Metrics[i])
-		d.Proposals[i] = Proposal{o.Metrics[i].Name, n, reason}
+		d.Proposals[i] = Proposal{o.Metrics[i].Name, n, reason, r.tolerated}
 		if reason != "" {
 			unreadable++
 			continue
@@ -157,8 +215,8 @@ func (d *Decision) read(p *Policy, o *Observation) bool {
 }
 
 // stabilize compares the recommendations of the windows.
-func (d *Decision) stabilize(p *Policy, s *State) {
-	recorded := s.Recommendations
+func (d *Decision) stabilize(p *Policy, c *Checkpoint) {
+	recorded := c.Recommendations
 	var first [1]Recommendation
 	if len(recorded) == 0 {
 		first[0] = Recommendation{d.Current, d.At}
@@ -167,7 +225,7 @@ func (d *Decision) stabilize(p *Policy, s *State) {
 	d.AbleToScale.Reason = "ReadyForNewScale"
 	up, down := time.Duration(0), p.DownWindow+1 // without a behavior an age of the window counts
 	if p.Behavior != nil {
-		up, down = p.Behavior.Up.Window, p.Behavior.Down.Window
+		up, down = *p.Behavior.Up.Window, *p.Behavior.Down.Window
 	}
 	// Most recommendations are not extreme: times are compared last.
 	fromUp, fromDown := d.At.Add(-up), d.At.Add(-down)
@@ -203,11 +261,11 @@ func (d *Decision) check(now time.Time, period time.Duration) {
 }
 
 // limit applies the limits of the rate and the bounds.
-func (d *Decision) limit(p *Policy, s *State, lowest, highest int32) {
+func (d *Decision) limit(p *Policy, c *Checkpoint, lowest, highest int32) {
 	if p.Behavior == nil {
-		d.limitToTwice(lowest, highest, p.Exact)
+		d.limitToTwice(lowest, highest, !p.Bounded)
 	} else {
-		d.limitRate(p, s, lowest, highest)
+		d.limitRate(p, c, lowest, highest)
 	}
 	if d.Current == 0 && d.Replicas < lowest {
 		d.Replicas = lowest
@@ -215,17 +273,17 @@ func (d *Decision) limit(p *Policy, s *State, lowest, highest int32) {
 	d.Limited.True = d.Limited.Reason != "DesiredWithinRange"
 	switch {
 	case d.Limited.Reason == "TooManyReplicas":
-		d.Rule = RuleMax
+		d.Reason = ReasonMax
 	case d.Limited.Reason == "TooFewReplicas":
-		d.Rule = RuleMin
+		d.Reason = ReasonMin
 	case d.Limited.True:
-		d.Rule = RuleLimited
+		d.Reason = ReasonLimited
 	case d.Replicas > d.Stabilized:
-		d.Rule = RuleMin
+		d.Reason = ReasonMin
 	case d.Stabilized != d.Metrics:
-		d.Rule = RuleStabilized
+		d.Reason = ReasonStabilized
 	default:
-		d.Rule = RuleMetrics
+		d.Reason = ReasonMetrics
 	}
 }
 
@@ -244,11 +302,11 @@ func (d *Decision) limitToTwice(lowest, highest int32, exact bool) {
 }
 
 // limitRate applies the policies of the behavior.
-func (d *Decision) limitRate(p *Policy, s *State, lowest, highest int32) {
+func (d *Decision) limitRate(p *Policy, c *Checkpoint, lowest, highest int32) {
 	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	switch {
 	case d.Stabilized > d.Current:
-		allowed := max(d.Current, p.Behavior.Up.allowed(d, s, p.Exact, up))
+		allowed := max(d.Current, p.Behavior.Up.allowed(d, c, !p.Bounded, up))
 		d.Allowed = min(d.Stabilized, allowed)
 		if d.Stabilized > min(allowed, highest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleUpLimit"
@@ -257,7 +315,7 @@ func (d *Decision) limitRate(p *Policy, s *State, lowest, highest int32) {
 			}
 		}
 	case d.Stabilized < d.Current:
-		allowed := min(d.Current, p.Behavior.Down.allowed(d, s, p.Exact, down))
+		allowed := min(d.Current, p.Behavior.Down.allowed(d, c, !p.Bounded, down))
 		d.Allowed = max(d.Stabilized, allowed)
 		if d.Stabilized < max(allowed, lowest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleDownLimit"
@@ -267,16 +325,16 @@ func (d *Decision) limitRate(p *Policy, s *State, lowest, highest int32) {
 		}
 	}
 	if d.Limited.Reason == "ScaleUpLimit" {
-		d.checkPeriods(p.Behavior.Up, s)
+		d.checkPeriods(p.Behavior.Up, c)
 	}
 	if d.Limited.Reason == "ScaleDownLimit" {
-		d.checkPeriods(p.Behavior.Down, s)
+		d.checkPeriods(p.Behavior.Down, c)
 	}
 }
 
-func (d *Decision) checkPeriods(r Rules, s *State) {
+func (d *Decision) checkPeriods(r Rules, c *Checkpoint) {
 	for _, l := range r.Policies {
-		for _, events := range [][]Event{s.Ups, s.Downs} {
+		for _, events := range [][]Event{c.Ups, c.Downs} {
 			for _, e := range events {
 				d.check(e.At, l.Period)
 			}
@@ -293,8 +351,8 @@ const (
 )
 
 // allowed returns the count up or down to which the policies allow a change.
-func (r Rules) allowed(d *Decision, s *State, exact bool, dir direction) int32 {
-	if r.Select == Disabled || (len(r.Policies) == 0 && !exact) {
+func (r Rules) allowed(d *Decision, c *Checkpoint, exact bool, dir direction) int32 {
+	if r.Select == Disabled {
 		return d.Current
 	}
 	// The policy that allows the largest change has the largest result upwards.
@@ -304,7 +362,7 @@ func (r Rules) allowed(d *Decision, s *State, exact bool, dir direction) int32 {
 		result = math.MaxInt32
 	}
 	for _, l := range r.Policies {
-		added, removed := change(s.Ups, d.At, l.Period, exact), change(s.Downs, d.At, l.Period, exact)
+		added, removed := change(c.Ups, d.At, l.Period, exact), change(c.Downs, d.At, l.Period, exact)
 		n := l.allowed(int64(d.Current)-int64(added)+int64(removed), dir, exact)
 		if largest == (n > result) {
 			result = n

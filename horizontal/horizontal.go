@@ -3,10 +3,10 @@
 //
 //	metrics ─> proposals ─ maximum ─> stabilization ─> limits ─> min, max ─> Decision
 //
-// [Decide] takes a [Policy], which is configuration, a [State], which remembers the
-// recent past, and an [Observation] of the workload and its metrics. It returns a
-// [Decision]. [State.Record] remembers the decision, and [State.Wrote] the change of the
-// replica count, after it was written. Package scaledobject adds KEDA's rules around it.
+// [Decide] takes a [Policy], which is configuration, an [Observation] of the workload and its
+// metrics, and the [Checkpoint] of the decision before. It returns a [Decision], whose Checkpoint
+// is for the next one if the count was not written, and [Decision.Written] if it was.
+// Package scaledobject adds KEDA's rules around it.
 //
 // Numbers of metrics are in milli-units, as in the HPA: 1.5 items are 1500. The current
 // replicas are spec.replicas of the scale subresource.
@@ -15,7 +15,7 @@
 //
 //  1. Gates. A count above the maximum, or above 0 and below the minimum, is corrected at once,
 //     without metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
-//     scaled it to 0 ([Policy].ScaledToZero).
+//     scaled it to 0 ([Policy].ScaleToZero).
 //
 //  2. Proposals. Each metric proposes a number of replicas ([Metric]). A ratio of usage
 //     to target within the tolerance, bounds included, proposes the current count.
@@ -36,31 +36,16 @@
 //  6. Bounds. The result is between the minimum and the maximum.
 //
 // The first decision records the current replicas as a recommendation, as the HPA does
-// after each start. The caller keeps the state, or drops it and starts anew.
+// after each start. The caller keeps the checkpoint, or drops it and starts anew.
 //
-// # Two forms
-//
-// A policy decides by the specification, which is safe for every input. With Exact, it
-// decides as the code of Kubernetes does, with these differences:
-//
-//	                                              specification       Exact
-//	a negative value, a target that is not        unreadable          its arithmetic; a negative
-//	positive                                                          External sum is 2^63-1
-//	a sum, product or count beyond its type       the largest number  wraps as on amd64
-//	recommendations and events closer together    merged, and kept    all are kept
-//	than 1/64 of the longest window or period     at most so much
-//	                                              longer
-//	a window that an edit made longer             sees only what the  sees what was not
-//	                                              shorter one kept    overwritten
-//	a clock that went back                        records of the      records stay until the
-//	                                              future count as     clock has caught up
-//	                                              made now
+// A policy decides as the code of Kubernetes does, faults of its arithmetic included.
+// [Policy].Bounded departs from it.
 //
 // # A loop
 //
 // With a metric of 5 items for each replica, and up to 20 replicas:
 //
-//	policy, state := horizontal.DefaultPolicy(20), horizontal.State{}
+//	policy, checkpoint := horizontal.DefaultPolicy(20), horizontal.Checkpoint{}
 //	for ; ; time.Sleep(15 * time.Second) {
 //		spec, status, err := readScale() // spec.replicas and status.replicas
 //		if err != nil {
@@ -72,41 +57,27 @@
 //		} else {
 //			metric.Values = []int64{items * 1000}
 //		}
-//		d := horizontal.Decide(policy, state, horizontal.Observation{
+//		d := horizontal.Decide(policy, horizontal.Observation{
 //			Now: time.Now(), Replicas: spec, StatusReplicas: status, Metrics: []horizontal.Metric{metric},
-//		})
-//		state.Record(policy, d)
+//		}, checkpoint)
+//		checkpoint = d.Checkpoint
 //		if d.Replicas != d.Current && writeScale(d.Replicas) == nil {
-//			state.Wrote(policy, d)
+//			checkpoint = d.Written()
 //		}
 //	}
 //
-// [DefaultPolicy] has no Behavior, as an HPA of before autoscaling/v2: set Behavior to a copy of
-// [DefaultBehavior] for that of today. Let polls be at least a period of the limits apart (15 s by
-// default), as the pause above does: of polls that a ticker makes a moment earlier, every second one
-// still counts the change before, and the count rises half as fast. A change that the API server may
-// have made, although its answer was lost, shows in the next count that is read; without Wrote it is
-// not limited.
+// Let polls be at least a period of the limits apart (15 s by default), as the pause above does: of
+// polls that a ticker makes a moment earlier, every second one still counts the change before, and
+// the count rises half as fast. A change that the API server may have made, although its answer was
+// lost, shows in the next count that is read; without Written it is not limited.
 //
-// A state that is stored as JSON keeps its windows when the process starts again, and leaves 0 again.
+// A checkpoint that is stored as JSON keeps its windows when the process starts again, and leaves 0 again.
 //
 // # Sources
 //
 // The rules are documented at
 // https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/ and
 // implemented in k8s.io/kubernetes/pkg/controller/podautoscaler.
-//
-// # Tests
-//
-//	the traps of the HPA, by number                        TestTraps
-//	the result is within the bounds                        TestBounds
-//	the order of the metrics does not matter               TestOrder
-//	a larger External metric never asks for fewer          TestMonotone
-//	a constant metric settles                              TestSettles
-//	windows are kept, also if the clock goes back          TestWindows
-//	a state of another policy is safe                      TestBounds
-//	the state has at most 16 KB                            TestStateSize
-//	a naive implementation with all history agrees         TestOracle
 package horizontal
 
 import (
@@ -115,6 +86,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Policy is the configuration of an autoscaler. The zero value has no maximum above 0
@@ -123,8 +95,8 @@ type Policy struct {
 	Min int32 `json:"min"` // fewest replicas; below 0 counts as 0, above Max as Max
 	Max int32 `json:"max"` // most replicas; below 1, every decision keeps the current count
 
-	// Behavior limits the speed. Nil is the older rule: at most twice the count or 4,
-	// and DownWindow. An empty behavior is not nil: see [DefaultBehavior].
+	// Behavior limits the speed. Nil is the rule of an HPA without one: at most twice the
+	// count or 4, and DownWindow.
 	Behavior *Behavior `json:"behavior,omitempty"`
 
 	// Tolerance is the difference of a metric's ratio from 1 that changes nothing, in both
@@ -132,7 +104,7 @@ type Policy struct {
 	// of Kubernetes.
 	Tolerance float64 `json:"tolerance"`
 
-	// DownWindow is the window without a Behavior. 5 minutes is the default.
+	// DownWindow is the window of scale-down, if a Behavior has none. 5 minutes is the default.
 	DownWindow time.Duration `json:"downWindow"`
 
 	// CPUInitialization and ReadinessDelay, both after the start of a pod, decide which CPU
@@ -140,14 +112,25 @@ type Policy struct {
 	CPUInitialization time.Duration `json:"cpuInitialization"`
 	ReadinessDelay    time.Duration `json:"readinessDelay"`
 
-	// ScaledToZero selects the rule for a workload at 0. If it is true, as since
-	// Kubernetes 1.37, metrics are read only if State.ScaledToZero is true. Otherwise, as
-	// before, they are read only if Min is 0.
-	ScaledToZero bool `json:"scaledToZero"`
+	// ScaleToZero is the gate HPAScaleToZero, on since Kubernetes 1.37: at 0, metrics are read
+	// only if the condition ScaledToZero of the checkpoint is true. Without the gate they are read
+	// only if Min is 0, as before 1.36.
+	ScaleToZero bool `json:"scaleToZero"`
 
-	// Exact decides as the code of Kubernetes, faults of arithmetic included.
-	Exact bool `json:"exact"`
+	// Bounded departs from Kubernetes, to be safe for every number and to keep a checkpoint of at
+	// most 16 KB. A negative value is unreadable; a sum, product or count beyond its type is the
+	// largest number and does not wrap. Recommendations and events closer together than 1/64 of
+	// the longest window or period are merged, and count at most so much longer: of a window that
+	// an edit made longer, only what the shorter one kept is seen. If the clock went back, records
+	// of the future count as made now.
+	Bounded bool `json:"bounded"`
 }
+
+// MarshalJSON returns the fields, with durations such as "5m0s".
+func (p Policy) MarshalJSON() ([]byte, error) { return jsonform.Marshal(p) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (p *Policy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, p) }
 
 // DefaultPolicy returns the policy of a HorizontalPodAutoscaler without optional fields,
 // as a controller of Kubernetes 1.37 with its default flags decides: at least 1 replica,
@@ -155,40 +138,53 @@ type Policy struct {
 func DefaultPolicy(limit int32) Policy {
 	return Policy{
 		Min: 1, Max: limit, Tolerance: 0.1, DownWindow: 5 * time.Minute,
-		CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ScaledToZero: true,
+		CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ScaleToZero: true,
 	}
 }
 
-// A Behavior limits the speed of changes. The zero value forbids them: no policy allows
-// a change.
+// A Behavior limits the speed of changes. The zero value is the default of autoscaling/v2, which
+// also fills each field that is absent.
 type Behavior struct {
 	Up   Rules `json:"scaleUp"`
 	Down Rules `json:"scaleDown"`
 }
 
-// DefaultBehavior returns the rules that autoscaling/v2 fills into fields that are
-// absent: up without a window, by 4 replicas or 100 percent in 15 seconds; down with a
-// window of 5 minutes, by 100 percent in 15 seconds.
-func DefaultBehavior() Behavior {
-	return Behavior{
-		Up: Rules{Policies: []Limit{
-			{Pods, 4, 15 * time.Second},
-			{Percent, 100, 15 * time.Second},
-		}},
-		Down: Rules{Window: 5 * time.Minute, Policies: []Limit{{Percent, 100, 15 * time.Second}}},
-	}
-}
-
-// Rules limit changes in one direction. The zero value has no policy and allows none.
+// Rules limit changes in one direction. The zero value is the default: up without a window, by 4
+// replicas or 100 percent in 15 seconds; down with Policy.DownWindow, by 100 percent in 15 seconds.
 type Rules struct {
-	// Window is the time during which recommendations are compared. 0 uses the newest.
-	Window time.Duration `json:"window"`
+	// Window is the time during which recommendations are compared. 0 uses the newest; nil is
+	// the default.
+	Window *time.Duration `json:"window,omitempty"`
 	// Select names the policy that counts: [Max] (also ""), [Min] or [Disabled].
-	Select string `json:"selectPolicy"`
-	// Policies are the limits. Without one, nothing changes in this direction.
-	Policies []Limit `json:"policies"`
+	Select string `json:"selectPolicy,omitempty"`
+	// Policies are the limits. None are the default ones.
+	Policies []Limit `json:"policies,omitempty"`
 	// Tolerance replaces Policy.Tolerance in this direction. Nil keeps it.
 	Tolerance *float64 `json:"tolerance,omitempty"`
+}
+
+// MarshalJSON returns the fields, with a window such as "5m0s".
+func (r Rules) MarshalJSON() ([]byte, error) { return jsonform.Marshal(r) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (r *Rules) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, r) }
+
+// fill returns the behavior with its defaults.
+func (b Behavior) fill(downWindow time.Duration) *Behavior {
+	double := Limit{Percent, 100, 15 * time.Second}
+	b.Up = b.Up.fill(0, Limit{Pods, 4, 15 * time.Second}, double)
+	b.Down = b.Down.fill(downWindow, double)
+	return &b
+}
+
+func (r Rules) fill(window time.Duration, limits ...Limit) Rules {
+	if r.Window == nil {
+		r.Window = &window
+	}
+	if len(r.Policies) == 0 {
+		r.Policies = limits
+	}
+	return r
 }
 
 // Values of Rules.Select.
@@ -205,15 +201,21 @@ type Limit struct {
 	Period time.Duration `json:"period"` // more than 0; at most 30 minutes in Kubernetes
 }
 
+// MarshalJSON returns the fields, with a period such as "15s".
+func (l Limit) MarshalJSON() ([]byte, error) { return jsonform.Marshal(l) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (l *Limit) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, l) }
+
 // Values of Limit.Type.
 const (
 	Pods    = "Pods"    // Value is a number of replicas
 	Percent = "Percent" // Value is a percentage: up rounds up, down keeps at least the rest
 )
 
-// Validate returns every problem of a policy and of the configured fields of its metrics,
-// joined. Each is a [*field.Error]. Decide also accepts an invalid policy.
-func Validate(p Policy, metrics ...Metric) error {
+// Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
+// accepts an invalid policy.
+func (p Policy) Validate() error {
 	var e field.Errors
 	e.AtLeast("Min", int64(p.Min), 0)
 	e.AtLeast("Max", int64(p.Max), 1)
@@ -227,9 +229,6 @@ func Validate(p Policy, metrics ...Metric) error {
 	if p.Behavior != nil {
 		p.Behavior.Up.validate(&e, "Behavior.Up")
 		p.Behavior.Down.validate(&e, "Behavior.Down")
-	}
-	for i, m := range metrics {
-		m.validate(&e, fmt.Sprintf("Metrics[%d]", i))
 	}
 	return e.Err()
 }
@@ -245,10 +244,11 @@ func atLeast0(e *field.Errors, path string, d time.Duration) {
 }
 
 func (r Rules) validate(e *field.Errors, path string) {
-	e.Check(r.Window >= 0 && r.Window <= time.Hour, path+".Window", r.Window, "0 to 1h")
+	if r.Window != nil {
+		e.Check(*r.Window >= 0 && *r.Window <= time.Hour, path+".Window", *r.Window, "0 to 1h")
+	}
 	e.Check(r.Select == "" || r.Select == Max || r.Select == Min || r.Select == Disabled,
 		path+".Select", r.Select, "Max, Min or Disabled")
-	e.Check(len(r.Policies) > 0, path+".Policies", nil, "at least one policy")
 	for i, l := range r.Policies {
 		location := fmt.Sprintf("%s.Policies[%d]", path, i)
 		e.Check(l.Type == Pods || l.Type == Percent, location+".Type", l.Type, "Pods or Percent")
@@ -279,6 +279,3 @@ func (p *Policy) tolerances() (t tolerances) {
 }
 
 type tolerances struct{ up, down float64 }
-
-// within reports whether a ratio changes nothing. The bounds are included.
-func (t tolerances) within(ratio float64) bool { return 1-t.down <= ratio && ratio <= 1+t.up }

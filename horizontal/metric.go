@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Metric is the configuration and the reading of a metric. Source and Target select
@@ -57,6 +58,12 @@ type Sample struct {
 	Window       time.Duration `json:"window"` // length of the measurement
 }
 
+// MarshalJSON returns the fields, with a window such as "30s".
+func (s Sample) MarshalJSON() ([]byte, error) { return jsonform.Marshal(s) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (s *Sample) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, s) }
+
 // A Pod is a pod of the workload. Its fields have the names of the Kubernetes object.
 type Pod struct {
 	// Phase is status.phase; "" counts as Running. A sample of a pod that is not in the
@@ -70,19 +77,21 @@ type Pod struct {
 	Started      time.Time `json:"started"` // status.startTime; zero if there is none
 }
 
-func (m Metric) validate(e *field.Errors, path string) {
-	perPod := m.Source == Pods || m.Source == "Resource" || m.Source == "ContainerResource"
-	e.Check(perPod || m.Source == "" || m.Source == "External" || m.Source == "Object", path+".Source", m.Source,
-		"External, Object, Pods, Resource or ContainerResource")
+// Validate returns every problem of the configured fields, joined: Source, Target and Amount. Each
+// is a [*field.Error].
+func (m Metric) Validate() error {
+	var e field.Errors
+	e.Check(m.known(), "Source", m.Source, "External, Object, Pods, Resource or ContainerResource")
 	targets, ok := "Value or AverageValue", m.Target == Value || m.Target == AverageValue
 	switch {
 	case m.Source == Pods:
 		targets, ok = AverageValue, m.Target == AverageValue
-	case perPod:
+	case m.known() && !m.total():
 		targets, ok = "AverageValue or Utilization", m.Target == AverageValue || m.Target == Utilization
 	}
-	e.Check(ok, path+".Target", m.Target, targets)
-	e.AtLeast(path+".Amount", m.Amount, 1)
+	e.Check(ok, "Target", m.Target, targets)
+	e.AtLeast("Amount", m.Amount, 1)
+	return e.Err()
 }
 
 // A reader reads metrics of an observation.
@@ -91,6 +100,17 @@ type reader struct {
 	t       tolerances
 	p       *Policy
 	current int32
+
+	tolerated float64 // ratio that changed nothing
+}
+
+// within reports whether a ratio changes nothing. The bounds are included.
+func (r *reader) within(ratio float64) bool {
+	within := 1-r.t.down <= ratio && ratio <= 1+r.t.up
+	if within && ratio != 1 {
+		r.tolerated = ratio
+	}
+	return within
 }
 
 // propose returns the replicas that a metric asks for, or why it is unreadable.
@@ -101,13 +121,23 @@ func (r *reader) propose(m *Metric) (replicas int32, reason string) {
 	case m.Amount <= 0:
 		return 0, "the target is not positive"
 	}
-	switch m.Source {
-	case "", "External", "Object":
+	switch {
+	case m.total():
 		return r.proposeTotal(m)
-	case Pods, "Resource", "ContainerResource":
+	case m.known():
 		return r.proposeMean(m)
 	}
 	return 0, "unknown source"
+}
+
+// total reports whether the metric has a single value for the workload.
+func (m *Metric) total() bool {
+	return m.Source == "" || m.Source == "External" || m.Source == "Object"
+}
+
+// known reports whether Kubernetes has the source.
+func (m *Metric) known() bool {
+	return m.total() || m.Source == Pods || m.Source == "Resource" || m.Source == "ContainerResource"
 }
 
 // proposeTotal is for metrics with a single value for the workload.
@@ -122,7 +152,7 @@ func (r *reader) proposeTotal(m *Metric) (int32, string) {
 	amount := float64(m.Amount)
 	switch m.Target {
 	case AverageValue:
-		if r.t.within(float64(usage) / (amount * float64(r.o.StatusReplicas))) {
+		if r.within(float64(usage) / (amount * float64(r.o.StatusReplicas))) {
 			return r.o.StatusReplicas, ""
 		}
 		return r.count(math.Ceil(float64(usage)/amount), m.Source == "Object"), ""
@@ -131,7 +161,7 @@ func (r *reader) proposeTotal(m *Metric) (int32, string) {
 		switch {
 		case r.current == 0:
 			return r.count(math.Ceil(ratio), true), ""
-		case r.t.within(ratio):
+		case r.within(ratio):
 			return r.current, ""
 		case !r.listed():
 			return 0, "no pod matches the selector"
@@ -141,19 +171,19 @@ func (r *reader) proposeTotal(m *Metric) (int32, string) {
 	return 0, "unknown target"
 }
 
-// sum returns the usage. ok is false if it is negative, which only Exact accepts.
+// sum returns the usage. ok is false if it is negative and must not be.
 func (r *reader) sum(m *Metric) (usage int64, ok bool) {
 	if m.Source == "Object" {
-		return m.Values[0], r.p.Exact || m.Values[0] >= 0
+		return m.Values[0], !r.p.Bounded || m.Values[0] >= 0
 	}
 	for _, v := range m.Values {
 		switch {
-		case r.p.Exact && m.Target == AverageValue:
+		case !r.p.Bounded && m.Target == AverageValue:
 			if usage += v; usage < 0 {
 				return math.MaxInt64, true
 			}
 			continue
-		case v < 0 && !r.p.Exact:
+		case v < 0 && r.p.Bounded:
 			return 0, false
 		case v > 0 && usage > math.MaxInt64-v:
 			return math.MaxInt64, true
@@ -169,7 +199,7 @@ func (r *reader) count(n float64, wraps bool) int32 {
 	switch {
 	case n >= math.MinInt32 && n <= math.MaxInt32:
 		return int32(n)
-	case (r.p.Exact && wraps) || !(n > 0):
+	case (!r.p.Bounded && wraps) || !(n > 0):
 		return math.MinInt32
 	}
 	return math.MaxInt32
@@ -231,7 +261,7 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 	}
 	up := p.unready > 0 && ratio > 1
 	if !up && p.missing == 0 {
-		if r.t.within(ratio) {
+		if r.within(ratio) {
 			return r.current, ""
 		}
 		return r.count(math.Ceil(ratio*float64(p.ready)), true), ""
@@ -241,7 +271,7 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 	if !ok {
 		return 0, "no sample belongs to a pod with a request"
 	}
-	if r.t.within(adjusted) || (ratio < 1 && adjusted > 1) || (ratio > 1 && adjusted < 1) {
+	if r.within(adjusted) || (ratio < 1 && adjusted > 1) || (ratio > 1 && adjusted < 1) {
 		return r.current, ""
 	}
 	n := r.count(math.Ceil(adjusted*float64(p.samples)), true)
@@ -251,11 +281,11 @@ func (r *reader) proposeMean(m *Metric) (int32, string) {
 	return n, ""
 }
 
-// pool sorts the pods. ok is false if a number is negative, which only Exact accepts.
+// pool sorts the pods. ok is false if a number is negative and must not be.
 func (r *reader) pool(m *Metric, utilization bool) (p pool, ok bool) {
 	for i := range r.o.Pods {
 		s := sample(m, i)
-		if !r.p.Exact && ((s.Known && s.Value < 0) || s.Request < 0) {
+		if r.p.Bounded && ((s.Known && s.Value < 0) || s.Request < 0) {
 			return p, false
 		}
 		switch r.class(m, &r.o.Pods[i], s) {
@@ -312,7 +342,7 @@ func (r *reader) ratio(m *Metric, p pool, utilization bool) (ratio float64, ok b
 		return 0, false
 	}
 	percent := r.times(p.total, 100) / p.requests
-	if r.p.Exact {
+	if !r.p.Bounded {
 		return float64(int32(percent)) / float64(int32(m.Amount)), true
 	}
 	return float64(percent) / float64(m.Amount), true
@@ -378,16 +408,16 @@ func sample(m *Metric, i int) *Sample {
 	return &missing
 }
 
-// plus adds two numbers, and times multiplies them: without Exact up to the largest number.
+// plus adds two numbers, and times multiplies them: if bounded, up to the largest number.
 func (r *reader) plus(a, b int64) int64 {
-	if !r.p.Exact && b > math.MaxInt64-a {
+	if r.p.Bounded && b > math.MaxInt64-a {
 		return math.MaxInt64
 	}
 	return a + b
 }
 
 func (r *reader) times(a, b int64) int64 {
-	if hi, lo := bits.Mul64(uint64(a), uint64(b)); !r.p.Exact && (hi != 0 || lo > math.MaxInt64) {
+	if hi, lo := bits.Mul64(uint64(a), uint64(b)); r.p.Bounded && (hi != 0 || lo > math.MaxInt64) {
 		return math.MaxInt64
 	}
 	return a * b

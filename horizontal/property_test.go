@@ -19,8 +19,9 @@ import (
 var windows = rapid.SampledFrom([]time.Duration{0, 15 * time.Second, time.Minute, 5 * time.Minute, time.Hour})
 
 func drawRules(t *rapid.T, name string) h.Rules {
+	window := windows.Draw(t, name+" window")
 	r := h.Rules{
-		Window: windows.Draw(t, name+" window"),
+		Window: &window,
 		Select: rapid.SampledFrom([]string{"", h.Max, h.Min, h.Max, h.Min, h.Disabled}).Draw(t, name+" select"),
 		Policies: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.Limit {
 			return h.Limit{
@@ -42,7 +43,7 @@ func drawPolicy(t *rapid.T) h.Policy {
 	p.Min = int32(rapid.IntRange(0, int(p.Max)).Draw(t, "min"))
 	p.Tolerance = rapid.SampledFrom([]float64{0, 0.1, 0.3}).Draw(t, "tolerance")
 	p.DownWindow = windows.Draw(t, "window")
-	p.ScaledToZero = rapid.Bool().Draw(t, "gate")
+	p.ScaleToZero, p.Bounded = rapid.Bool().Draw(t, "gate"), rapid.Bool().Draw(t, "bounded")
 	if rapid.Bool().Draw(t, "behaves") {
 		p.Behavior = &h.Behavior{Up: drawRules(t, "up"), Down: drawRules(t, "down")}
 	}
@@ -75,12 +76,11 @@ func readyPods(n int32) []h.Pod {
 // between the bounds, and a written one is found again in the state.
 func propBounds(t *rapid.T, c *premise.Counts) {
 	s := scale(drawPolicy(t), int32(rapid.IntRange(0, 80).Draw(t, "current")))
-	s.state.ScaledToZero = rapid.Bool().Draw(t, "scaled to zero")
+	s.checkpoint.ScaledToZero = rapid.Bool().Draw(t, "scaled to zero")
 	edited, limited, stabilized := false, false, false
 	for range rapid.IntRange(1, 12).Draw(t, "polls") {
 		if rapid.IntRange(0, 5).Draw(t, "edit") == 0 {
 			s.policy, edited = drawPolicy(t), true
-			s.policy.Exact = rapid.Bool().Draw(t, "exact")
 		}
 		s.pods = readyPods(s.count)
 		wait := time.Duration(rapid.IntRange(-30, 120).Draw(t, "wait")) * time.Second
@@ -95,8 +95,8 @@ func propBounds(t *rapid.T, c *premise.Counts) {
 		if !d.NextCheck.IsZero() && !d.NextCheck.After(s.now) {
 			t.Fatalf("%s is checked at %s", d, d.NextCheck)
 		}
-		limited = limited || d.Rule == h.RuleLimited
-		stabilized = stabilized || d.Rule == h.RuleStabilized
+		limited = limited || d.Reason == h.ReasonLimited
+		stabilized = stabilized || d.Reason == h.ReasonStabilized
 	}
 	c.Note("policies were edited", edited)
 	c.Note("limited", limited)
@@ -120,7 +120,7 @@ func drawScaler(t *rapid.T) *scaler {
 }
 
 func (s *scaler) look(metrics []h.Metric) h.Decision {
-	return h.Decide(s.policy, s.state, h.Observation{Now: s.now, Replicas: s.count, StatusReplicas: s.count, Pods: s.pods, Metrics: metrics})
+	return h.Decide(s.policy, h.Observation{Now: s.now, Replicas: s.count, StatusReplicas: s.count, Pods: s.pods, Metrics: metrics}, s.checkpoint)
 }
 
 // The order of the metrics changes nothing but the order of the proposals.
@@ -192,7 +192,7 @@ func TestSettles(t *testing.T) {
 // that goes back keeps no record beyond one window of the new clock.
 func propWindows(t *rapid.T, c *premise.Counts) {
 	p := policy(1000)
-	p.Behavior = &h.Behavior{Up: rules(0, free), Down: rules(time.Hour, free)}
+	p.Bounded, p.Behavior = true, &h.Behavior{Up: rules(0, free), Down: rules(time.Hour, free)}
 	s := scale(p, 50)
 	var seen []h.Recommendation
 	back, held := false, false
@@ -224,7 +224,7 @@ func propWindows(t *rapid.T, c *premise.Counts) {
 		if d.Current > surely && d.Replicas < surely || d.Replicas > max(perhaps, min(d.Current, perhaps)) {
 			t.Fatalf("%s, although the window has %d", d, surely)
 		}
-		held = held || d.Rule == h.RuleStabilized
+		held = held || d.Reason == h.ReasonStabilized
 		seen = append(seen, h.Recommendation{Replicas: n, At: s.now})
 	}
 	c.Note("the clock goes back", back)
@@ -235,9 +235,9 @@ func TestWindows(t *testing.T) {
 	premise.CheckN(t, 3000, propWindows, premise.Least{"the clock goes back": 0.3, "a window holds": 0.3})
 }
 
-// The largest state: the worst series of recommendations, each second for an hour, with
+// The largest bounded checkpoint: the worst series of recommendations, each second for an hour, with
 // an event each second.
-func TestStateSize(t *testing.T) {
+func TestCheckpointSize(t *testing.T) {
 	for name, wanted := range map[string]func(i int) int64{
 		"falling":          func(i int) int64 { return int64(900_000 - i) },
 		"rising":           func(i int) int64 { return int64(900_000 + i) },
@@ -246,11 +246,8 @@ func TestStateSize(t *testing.T) {
 		"with nanoseconds": func(i int) int64 { return int64(900_000 - i) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := policy(math.MaxInt32)
-			p.Behavior = &h.Behavior{
-				Up:   h.Rules{Window: time.Hour, Policies: []h.Limit{by(h.Pods, math.MaxInt32, 30*time.Minute)}},
-				Down: h.Rules{Window: time.Hour, Policies: []h.Limit{by(h.Pods, math.MaxInt32, 30*time.Minute)}},
-			}
+			p, limit := policy(math.MaxInt32), by(h.Pods, math.MaxInt32, 30*time.Minute)
+			p.Bounded, p.Behavior = true, &h.Behavior{Up: rules(time.Hour, limit), Down: rules(time.Hour, limit)}
 			s := scale(p, 900_000)
 			for i := range 4000 {
 				wait := time.Second
@@ -259,68 +256,92 @@ func TestStateSize(t *testing.T) {
 				}
 				d := s.after(wait, wants(wanted(i)))
 				d.Replicas = d.Current + int32(1-2*(i%2))
-				s.state.Wrote(p, d)
+				s.checkpoint = d.Written()
 			}
-			text, err := json.Marshal(s.state)
+			text, err := json.Marshal(s.checkpoint)
 			require.NoError(t, err)
 			t.Logf("%d bytes", len(text))
 			assert.LessOrEqual(t, len(text), 16<<10)
-			var again h.State
+			var again h.Checkpoint
 			require.NoError(t, json.Unmarshal(text, &again))
-			assert.Equal(t, s.look([]h.Metric{wants(5)}), (&scaler{policy: p, state: again, now: s.now, count: s.count}).look([]h.Metric{wants(5)}))
+			assert.Equal(t, s.look([]h.Metric{wants(5)}), (&scaler{policy: p, checkpoint: again, now: s.now, count: s.count}).look([]h.Metric{wants(5)}))
 		})
 	}
 }
 
-// Decide does not write to its arguments, and a decision without a metric allocates nothing
-// that grows with the state.
-func TestAllocations(t *testing.T) {
-	var allocations []float64
-	for _, n := range []int{1, 100} {
-		s := scale(policy(1000), 10)
-		for i := range n {
-			s.state.Recommendations = append(s.state.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start})
+// Decide writes to no argument, and a decision shares no memory with one.
+func TestArguments(t *testing.T) {
+	for _, bounded := range []bool{false, true} {
+		p := policy(1000)
+		p.Bounded, p.Behavior = bounded, &h.Behavior{Up: rules(0, by(h.Pods, 1000, time.Minute))}
+		full := func() *scaler {
+			s := scale(p, 10)
+			for i := range 100 {
+				s.checkpoint.Recommendations = append(s.checkpoint.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start.Add(-time.Hour)})
+				s.checkpoint.Ups = append(s.checkpoint.Ups, h.Event{Change: 1, At: start})
+			}
+			return s
 		}
-		o := h.Observation{Now: start, Replicas: 10, StatusReplicas: 10, Metrics: []h.Metric{wants(5), wants(6), wants(7)}}
-		before, _ := json.Marshal(s.state)
-		allocations = append(allocations, testing.AllocsPerRun(100, func() { h.Decide(s.policy, s.state, o) }))
-		after, _ := json.Marshal(s.state)
-		assert.Equal(t, string(before), string(after))
+		s := full()
+		d := s.look([]h.Metric{wants(15)})
+		written := d.Written()
+		require.Equal(t, full().checkpoint, s.checkpoint)
+		require.Equal(t, d, s.look([]h.Metric{wants(15)}), "Written changes no decision")
+		require.NotEqual(t, d.Checkpoint, written)
+		for _, c := range []*h.Checkpoint{&d.Checkpoint, &written} {
+			c.Recommendations[0].Replicas, c.Ups[0].Change = -1, -1
+		}
+		require.Equal(t, full().checkpoint, s.checkpoint)
 	}
-	assert.Equal(t, []float64{1, 1}, allocations, "the proposals")
+}
+
+// Half a behavior keeps the default of the other half, and an empty one is the default.
+func TestHalfABehavior(t *testing.T) {
+	for _, test := range []struct {
+		behavior h.Behavior
+		up, down int32 // from 10
+	}{
+		{h.Behavior{}, 20, 10},
+		{h.Behavior{Up: rules(0, by(h.Pods, 1, time.Minute))}, 11, 10},
+		{h.Behavior{Down: rules(0, by(h.Pods, 1, time.Minute))}, 20, 9},
+		{h.Behavior{Down: h.Rules{Policies: []h.Limit{by(h.Pods, 1, time.Minute)}}}, 20, 10},
+		{h.Behavior{Up: h.Rules{Select: h.Disabled}}, 10, 10},
+	} {
+		p := policy(100)
+		p.Behavior = &test.behavior
+		assert.Equal(t, test.up, scale(p, 10).after(0, wants(50)).Replicas)
+		assert.Equal(t, test.down, scale(p, 10).after(0, wants(1)).Replicas)
+	}
 }
 
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("window=%d", n), func(b *testing.B) {
 			p := policy(1000)
-			behavior := h.DefaultBehavior()
-			p.Behavior = &behavior
+			p.Behavior = &h.Behavior{}
 			s := scale(p, 10)
 			for i := range n {
-				s.state.Recommendations = append(s.state.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start})
+				s.checkpoint.Recommendations = append(s.checkpoint.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start})
 			}
 			o := h.Observation{Now: start, Replicas: 10, StatusReplicas: 10, Metrics: []h.Metric{wants(5), wants(6), wants(7)}}
 			b.ReportAllocs()
 			for b.Loop() {
-				h.Decide(p, s.state, o)
+				h.Decide(p, o, s.checkpoint)
 			}
 		})
 	}
 }
 
 func TestValidate(t *testing.T) {
-	assert.NoError(t, h.Validate(h.DefaultPolicy(10), wants(3)))
-	b := h.DefaultBehavior()
+	assert.NoError(t, wants(3).Validate())
 	p := h.DefaultPolicy(10)
-	p.Behavior = &b
-	assert.NoError(t, h.Validate(p, h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50}))
+	p.Behavior = &h.Behavior{}
+	assert.NoError(t, p.Validate())
+	assert.NoError(t, h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50}.Validate())
 	bad := h.Policy{Min: 5, Max: 3, Tolerance: math.NaN(), DownWindow: -1, CPUInitialization: -1, ReadinessDelay: -1, Behavior: &h.Behavior{
-		Up:   h.Rules{Window: 2 * time.Hour, Select: "max", Policies: []h.Limit{{Type: "pods", Period: time.Hour}}},
-		Down: h.Rules{},
+		Up: h.Rules{Window: new(2 * time.Hour), Select: "max", Policies: []h.Limit{{Type: "pods", Period: time.Hour}}},
 	}}
-	err := h.Validate(bad, h.Metric{Source: "Node"}, h.Metric{Source: h.Pods, Target: h.Value, Amount: 1}, h.Metric{Source: "Resource", Target: h.Value, Amount: 1})
-	assert.EqualError(t, err, `Min: found 5; use at most Max, 3
+	assert.EqualError(t, bad.Validate(), `Min: found 5; use at most Max, 3
 Tolerance: found NaN; use a finite number of 0 or more
 DownWindow: found -1ns; use 0 or more
 CPUInitialization: found -1ns; use 0 or more
@@ -329,19 +350,18 @@ Behavior.Up.Window: found 2h0m0s; use 0 to 1h
 Behavior.Up.Select: found "max"; use Max, Min or Disabled
 Behavior.Up.Policies[0].Type: found "pods"; use Pods or Percent
 Behavior.Up.Policies[0].Value: found 0; use 1 or more
-Behavior.Up.Policies[0].Period: found 1h0m0s; use more than 0 and at most 30m
-Behavior.Down.Policies: found nothing; use at least one policy
-Metrics[0].Source: found "Node"; use External, Object, Pods, Resource or ContainerResource
-Metrics[0].Target: found nothing; use Value or AverageValue
-Metrics[0].Amount: found 0; use 1 or more
-Metrics[1].Target: found "Value"; use AverageValue
-Metrics[2].Target: found "Value"; use AverageValue or Utilization`)
-	assert.EqualError(t, h.Validate(h.Policy{}), "Max: found 0; use 1 or more")
+Behavior.Up.Policies[0].Period: found 1h0m0s; use more than 0 and at most 30m`)
+	assert.EqualError(t, h.Metric{Source: "Node"}.Validate(), `Source: found "Node"; use External, Object, Pods, Resource or ContainerResource
+Target: found nothing; use Value or AverageValue
+Amount: found 0; use 1 or more`)
+	assert.EqualError(t, h.Metric{Source: h.Pods, Target: h.Value, Amount: 1}.Validate(), `Target: found "Value"; use AverageValue`)
+	assert.EqualError(t, h.Metric{Source: "Resource", Target: h.Value, Amount: 1}.Validate(), `Target: found "Value"; use AverageValue or Utilization`)
+	assert.EqualError(t, h.Policy{}.Validate(), "Max: found 0; use 1 or more")
 }
 
 // The zero policy keeps every count.
 func TestZeroPolicy(t *testing.T) {
 	d := scale(h.Policy{}, 7).after(0, wants(90))
-	assert.Equal(t, h.RuleInvalid, d.Rule)
+	assert.Equal(t, h.ReasonInvalid, d.Reason)
 	assert.EqualValues(t, 7, d.Replicas)
 }

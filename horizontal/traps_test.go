@@ -15,19 +15,19 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A scaler plays polls of one workload whose status follows at once.
 type scaler struct {
-	policy h.Policy
-	state  h.State
-	now    time.Time
-	count  int32
-	pods   []h.Pod
+	policy     h.Policy
+	checkpoint h.Checkpoint
+	now        time.Time
+	count      int32
+	pods       []h.Pod
 }
 
 func scale(p h.Policy, count int32) *scaler { return &scaler{policy: p, now: start, count: count} }
 
 // decide decides without writing.
 func (s *scaler) decide(metrics ...h.Metric) h.Decision {
-	d := h.Decide(s.policy, s.state, h.Observation{Now: s.now, Replicas: s.count, StatusReplicas: s.count, Pods: s.pods, Metrics: metrics})
-	s.state.Record(s.policy, d)
+	d := h.Decide(s.policy, h.Observation{Now: s.now, Replicas: s.count, StatusReplicas: s.count, Pods: s.pods, Metrics: metrics}, s.checkpoint)
+	s.checkpoint = d.Checkpoint
 	return d
 }
 
@@ -36,8 +36,7 @@ func (s *scaler) after(wait time.Duration, metrics ...h.Metric) h.Decision {
 	s.now = s.now.Add(wait)
 	d := s.decide(metrics...)
 	if d.Replicas != d.Current {
-		s.state.Wrote(s.policy, d)
-		s.count = d.Replicas
+		s.checkpoint, s.count = d.Written(), d.Replicas
 	}
 	return d
 }
@@ -63,7 +62,7 @@ func behavior(up, down h.Rules) h.Policy {
 }
 
 func rules(window time.Duration, limits ...h.Limit) h.Rules {
-	return h.Rules{Window: window, Policies: limits}
+	return h.Rules{Window: &window, Policies: limits}
 }
 
 func by(kind string, value int32, period time.Duration) h.Limit {
@@ -80,7 +79,7 @@ func TestTraps(t *testing.T) {
 		s.count = 8 // edited by hand
 		d := s.after(time.Minute, wants(5))
 		assert.EqualValues(t, 16, d.Replicas, "30 is still in the window; the limit is 16")
-		assert.Equal(t, h.RuleLimited, d.Rule)
+		assert.Equal(t, h.ReasonLimited, d.Reason)
 		assert.Equal(t, "ScaleDownStabilized", d.AbleToScale.Reason)
 	})
 	t.Run("2 the first decision recommends the current count", func(t *testing.T) {
@@ -88,7 +87,7 @@ func TestTraps(t *testing.T) {
 		d := s.after(0, wants(2))
 		assert.EqualValues(t, 10, d.Replicas)
 		assert.Equal(t, start.Add(5*time.Minute+1), d.NextCheck)
-		s.state = h.State{}
+		s.checkpoint = h.Checkpoint{}
 		s.after(4*time.Minute, wants(2))
 		assert.EqualValues(t, 10, s.after(4*time.Minute, wants(2)).Replicas, "after a restart the window begins anew")
 	})
@@ -107,30 +106,30 @@ func TestTraps(t *testing.T) {
 		p.Tolerance = 0.1
 		for usage, want := range map[int64]int32{9000: 10, 8999: 9, 11000: 10, 11001: 12} {
 			s = scale(p, 10)
-			s.state.Recommendations = []h.Recommendation{{Replicas: 1, At: start.Add(-time.Hour)}}
+			s.checkpoint.Recommendations = []h.Recommendation{{Replicas: 1, At: start.Add(-time.Hour)}}
 			d := s.after(0, h.Metric{Target: h.AverageValue, Amount: 1000, Values: []int64{usage}})
 			assert.Equal(t, want, d.Replicas, "usage %d", usage)
 		}
 	})
 	t.Run("4 AverageValue proposes the replicas of the status", func(t *testing.T) {
 		o := h.Observation{Now: start, Replicas: 5, StatusReplicas: 10, Metrics: []h.Metric{wants(10)}}
-		assert.EqualValues(t, 10, h.Decide(policy(100), h.State{}, o).Replicas)
+		assert.EqualValues(t, 10, h.Decide(policy(100), o, h.Checkpoint{}).Replicas)
 		o.Pods = []h.Pod{{Ready: "True"}, {Ready: "True"}, {Ready: "False"}, {Ready: "True", Phase: "Pending"}}
 		o.Metrics = []h.Metric{{Target: h.Value, Amount: 1000, Values: []int64{3000}}}
-		assert.EqualValues(t, 6, h.Decide(policy(100), h.State{}, o).Metrics, "Value multiplies by the ready pods")
+		assert.EqualValues(t, 6, h.Decide(policy(100), o, h.Checkpoint{}).Metrics, "Value multiplies by the ready pods")
 	})
 	t.Run("5 the base of a limit is the count at the start of the period", func(t *testing.T) {
 		s := scale(behavior(rules(0, by(h.Percent, 15, time.Minute)), rules(0, by(h.Percent, 15, time.Minute))), 10)
 		assert.EqualValues(t, 12, s.after(0, wants(50)).Replicas, "11.5 is rounded up")
 		assert.EqualValues(t, 12, s.after(time.Second, wants(50)).Replicas, "the base is still 10")
-		s.state, s.count = h.State{}, 10
+		s.checkpoint, s.count = h.Checkpoint{}, 10
 		assert.EqualValues(t, 8, s.after(0, wants(1)).Replicas, "8.5 is truncated")
 		assert.EqualValues(t, 8, s.after(time.Second, wants(1)).Replicas)
 		d := s.after(time.Second, wants(50))
 		assert.EqualValues(t, 12, d.Replicas, "up from a base of 10")
 		d = s.after(time.Second, wants(50))
 		assert.EqualValues(t, 12, d.Replicas, "2 were removed and 4 added: the base is still 10")
-		assert.Equal(t, h.RuleLimited, d.Rule)
+		assert.Equal(t, h.ReasonLimited, d.Reason)
 	})
 	t.Run("6 above the maximum nothing else counts", func(t *testing.T) {
 		p := behavior(h.Rules{Select: h.Disabled}, h.Rules{Select: h.Disabled})
@@ -138,47 +137,61 @@ func TestTraps(t *testing.T) {
 		s := scale(p, 30)
 		d := s.after(0, unreadable)
 		assert.EqualValues(t, 20, d.Replicas)
-		assert.Equal(t, h.RuleAboveMax, d.Rule)
+		assert.Equal(t, h.ReasonAboveMax, d.Reason)
 		assert.Nil(t, d.Proposals)
-		assert.Equal(t, []h.Event{{Change: 10, At: start}}, s.state.Downs)
+		assert.Equal(t, []h.Event{{Change: 10, At: start}}, s.checkpoint.Downs)
 		s.count = 2
 		assert.EqualValues(t, 5, s.after(time.Second, unreadable).Replicas)
-		assert.Len(t, s.state.Ups, 1)
-		assert.Len(t, s.state.Recommendations, 1, "only the first count")
+		assert.Len(t, s.checkpoint.Ups, 1)
+		assert.Len(t, s.checkpoint.Recommendations, 1, "only the first count")
 	})
 	t.Run("7 unreadable metrics hold only a decrease", func(t *testing.T) {
 		s := scale(policy(100), 10)
 		d := s.after(0, wants(9), unreadable)
-		assert.Equal(t, h.RuleUnreadable, d.Rule)
+		assert.Equal(t, h.ReasonUnreadable, d.Reason)
 		assert.EqualValues(t, 10, d.Replicas)
-		assert.Len(t, s.state.Recommendations, 1)
+		assert.Len(t, s.checkpoint.Recommendations, 1)
 		assert.EqualValues(t, 10, s.after(1, wants(10), unreadable).Replicas)
-		assert.Len(t, s.state.Recommendations, 1, "the same number again, and later")
+		assert.Len(t, s.checkpoint.Recommendations, 2, "a recommendation")
 		assert.EqualValues(t, 12, s.after(1, wants(12), unreadable).Replicas)
-		assert.Equal(t, h.RuleUnreadable, s.after(1, unreadable).Rule)
-		assert.Equal(t, h.RuleUnreadable, s.after(1).Rule, "no metric at all")
+		assert.Equal(t, h.ReasonUnreadable, s.after(1, unreadable).Reason)
+		assert.Equal(t, h.ReasonUnreadable, s.after(1).Reason, "no metric at all")
+		pods := h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 1}
+		for _, test := range []struct {
+			metrics []h.Metric
+			want    string
+		}{
+			{[]h.Metric{wants(1), unreadable, pods}, "FailedGetExternalMetric"},
+			{[]h.Metric{pods, unreadable}, "FailedGetPodsMetric"},
+			{[]h.Metric{{Source: "Object"}}, "FailedGetObjectMetric"},
+			{[]h.Metric{{Source: "ContainerResource"}}, "FailedGetContainerResourceMetric"},
+			{[]h.Metric{{Source: "Node"}}, "InvalidMetricSourceType"},
+			{nil, "InvalidMetricSourceType"},
+		} {
+			assert.Equal(t, h.Condition{Reason: test.want}, s.after(1, test.metrics...).ScalingActive)
+		}
 	})
 	t.Run("8 leaving zero", func(t *testing.T) {
 		s := scale(policy(100), 0)
-		assert.Equal(t, h.RuleDisabled, s.after(0, wants(3)).Rule)
-		s.state.ScaledToZero = true
+		assert.Equal(t, h.ReasonDisabled, s.after(0, wants(3)).Reason)
+		s.checkpoint.ScaledToZero = true
 		assert.EqualValues(t, 3, s.after(0, wants(3)).Replicas)
-		assert.False(t, s.state.ScaledToZero)
+		assert.False(t, s.checkpoint.ScaledToZero)
 		s = scale(behavior(rules(0, by(h.Percent, 100, time.Minute)), rules(0, free)), 0)
-		s.state.ScaledToZero = true
+		s.checkpoint.ScaledToZero = true
 		assert.EqualValues(t, 0, s.after(0, wants(3)).Replicas, "a percentage of 0 is 0")
 		s = scale(s.policy, 2)
 		assert.EqualValues(t, 0, s.after(0, wants(0)).Replicas)
-		assert.True(t, s.state.ScaledToZero)
+		assert.True(t, s.checkpoint.ScaledToZero)
 		assert.EqualValues(t, 3, s.after(time.Second, wants(3)).Replicas, "2 were removed in the period: up to 4")
 		p := policy(100)
-		p.ScaledToZero = false
+		p.ScaleToZero = false
 		assert.EqualValues(t, 3, scale(p, 0).after(0, wants(3)).Replicas, "before 1.37, with a minimum of 0")
 		p.Min = 1
-		assert.Equal(t, h.RuleDisabled, scale(p, 0).after(0, wants(3)).Rule)
-		p.ScaledToZero, p.Min = true, 8
+		assert.Equal(t, h.ReasonDisabled, scale(p, 0).after(0, wants(3)).Reason)
+		p.ScaleToZero, p.Min = true, 8
 		s = scale(p, 0)
-		s.state.ScaledToZero = true
+		s.checkpoint.ScaledToZero = true
 		d := s.after(0, wants(30))
 		assert.EqualValues(t, 8, d.Replicas, "the limit of 4 is below the minimum")
 		assert.Equal(t, "ScaleUpLimit", d.Limited.Reason, "the metrics were read")
@@ -189,31 +202,30 @@ func TestTraps(t *testing.T) {
 			assert.Equal(t, want, s.after(1, wants(90)).Replicas)
 		}
 		p := policy(100)
-		b := h.DefaultBehavior()
-		p.Behavior = &b
+		p.Behavior = &h.Behavior{}
 		s = scale(p, 1)
 		assert.EqualValues(t, 5, s.after(0, wants(90)).Replicas)
 		assert.EqualValues(t, 5, s.after(1, wants(90)).Replicas, "the default behavior has a period of 15 s")
 	})
 	t.Run("10 a negative External sum", func(t *testing.T) {
 		negative := h.Metric{Target: h.AverageValue, Amount: 1000, Values: []int64{-1}}
-		assert.Equal(t, h.RuleUnreadable, scale(policy(100), 10).after(0, negative).Rule)
 		p := policy(100)
-		p.Exact = true
 		d := scale(p, 60).after(0, negative)
 		assert.EqualValues(t, math.MaxInt32, d.Metrics)
 		assert.EqualValues(t, 100, d.Replicas)
+		p.Bounded = true
+		assert.Equal(t, h.ReasonUnreadable, scale(p, 10).after(0, negative).Reason)
 	})
 	t.Run("11 large numbers", func(t *testing.T) {
 		p := behavior(rules(0, by(h.Pods, math.MaxInt32, time.Minute)), rules(0, free))
-		assert.EqualValues(t, 50, scale(p, 10).after(0, wants(50)).Replicas)
-		p.Exact = true
 		assert.EqualValues(t, 10, scale(p, 10).after(0, wants(50)).Replicas, "the sum wraps, and blocks")
+		p.Bounded = true
+		assert.EqualValues(t, 50, scale(p, 10).after(0, wants(50)).Replicas)
 		object := h.Metric{Source: "Object", Target: h.AverageValue, Amount: 1, Values: []int64{math.MaxInt64}}
-		assert.EqualValues(t, 20, scale(policy(100), 10).after(0, object).Replicas)
 		p = policy(100)
-		p.Exact = true
 		assert.EqualValues(t, 0, scale(p, 10).after(0, object).Metrics, "the proposal wraps to a negative number")
+		p.Bounded = true
+		assert.EqualValues(t, 20, scale(p, 10).after(0, object).Replicas)
 	})
 	t.Run("12 conditions that metrics do not touch stay", func(t *testing.T) {
 		d := scale(policy(100), 101).after(0, wants(1))
@@ -223,17 +235,17 @@ func TestTraps(t *testing.T) {
 		assert.Equal(t, h.Condition{Reason: "DesiredWithinRange"}, scale(policy(100), 10).after(0, wants(10)).Limited)
 	})
 	t.Run("13 an edit makes the window longer", func(t *testing.T) {
-		for _, exact := range []bool{false, true} {
+		for _, bounded := range []bool{false, true} {
 			p := policy(100)
-			p.DownWindow, p.Exact = time.Minute, exact
+			p.DownWindow, p.Bounded = time.Minute, bounded
 			s := scale(p, 10)
 			s.after(0, wants(10))
 			s.after(30*time.Second, wants(9))
 			s.after(90*time.Second, wants(2)) // both are old: the last one is overwritten
 			s.policy.DownWindow = time.Hour
 			d := s.after(time.Second, wants(2))
-			want := map[bool]int32{false: 2, true: 10}[exact]
-			assert.Equal(t, want, d.Stabilized, "exact %v", exact)
+			want := map[bool]int32{false: 10, true: 2}[bounded]
+			assert.Equal(t, want, d.Stabilized, "bounded %v", bounded)
 		}
 	})
 }
@@ -280,7 +292,7 @@ func TestPodMetrics(t *testing.T) {
 		"the same of the memory": {pods(3, young), h.Metric{Source: "Resource", Target: h.AverageValue, Amount: 100,
 			Samples: append(samples(200, 200, 200), h.Sample{Known: true, Value: 9000, At: start, Window: 30 * time.Second})}, 96},
 		"an unlisted pod counts in the mean":       {pods(2, h.Pod{Phase: "Unlisted"}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(200, 200, 500)}, 6},
-		"a negative sample":                        {pods(1), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: []h.Sample{{Known: true, Value: -1}}}, -1},
+		"a negative sample":                        {pods(1), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: []h.Sample{{Known: true, Value: -100}}}, 0},
 		"Utilization is not for Pods":              {pods(1), h.Metric{Source: h.Pods, Target: h.Utilization, Amount: 100, Samples: samples(1)}, -1},
 		"an unknown source":                        {pods(1), h.Metric{Source: "Node", Target: h.Value, Amount: 100}, -1},
 		"a target of 0":                            {pods(1), h.Metric{Target: h.Value, Values: []int64{1}}, -1},
@@ -293,14 +305,15 @@ func TestPodMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policy(math.MaxInt32)
 			p.Tolerance = 0.1
-			d := h.Decide(p, h.State{}, h.Observation{Now: start, Replicas: 4, StatusReplicas: 4, Pods: test.pods, Metrics: []h.Metric{test.metric}})
+			d := h.Decide(p, h.Observation{Now: start, Replicas: 4, StatusReplicas: 4, Pods: test.pods, Metrics: []h.Metric{test.metric}}, h.Checkpoint{})
 			require.Len(t, d.Proposals, 1)
 			if test.want < 0 {
 				assert.NotEmpty(t, d.Proposals[0].Unreadable)
-				assert.Equal(t, h.RuleUnreadable, d.Rule)
+				assert.Equal(t, h.ReasonUnreadable, d.Reason)
 				return
 			}
-			assert.Equal(t, h.Proposal{Replicas: test.want}, d.Proposals[0])
+			assert.Empty(t, d.Proposals[0].Unreadable)
+			assert.Equal(t, test.want, max(0, d.Proposals[0].Replicas))
 		})
 	}
 }

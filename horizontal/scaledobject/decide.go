@@ -3,6 +3,7 @@ package scaledobject
 import (
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/scaledjob/scaledjob/horizontal"
@@ -13,37 +14,68 @@ import (
 //
 // The result is the current count, PausedReplicas, the idle count, 0 if Min is 0, or
 // between Min and Max.
-func Decide(p Policy, s State, o Observation) Decision {
-	d := Decision{Current: o.Replicas, Replicas: o.Replicas, At: o.Now, failures: s.Failures, lastActive: s.LastActive}
+func Decide(p Policy, o Observation, c Checkpoint) Decision {
+	d := Decision{Current: o.Replicas, Replicas: o.Replicas, At: o.Now, Checkpoint: c.clone()}
+	if d.Checkpoint.Original == nil {
+		d.Checkpoint.Original = &o.Replicas
+	}
 	switch {
 	case p.PausedReplicas != nil:
-		d.Rule, d.Replicas = RulePaused, max(0, *p.PausedReplicas)
+		d.Reason, d.Replicas = ReasonPaused, max(0, *p.PausedReplicas)
 		return d
 	case p.Paused || p.Max < 1 || o.Replicas < 0:
-		d.Rule = RulePaused
+		d.Reason = ReasonPaused
 		return d
 	}
 	r := reader{p: &p, o: &o, ready: ready(o.Pods)}
-	metrics := r.read(&d, s.Failures)
+	metrics := r.read(&d)
 	d.Active = r.active || p.ForceActive
 	d.Unreadable, d.Fallback = r.unreadable, r.fallback
-	if o.Fresh && d.activate(&p, &s) {
+	d.FallbackCondition = p.fallbackCondition(d.Checkpoint.Failures)
+	if o.Fresh && d.activate(&p) {
 		return d
 	}
 	if !d.Active && p.Idle != nil && d.Current == *p.Idle {
-		d.Rule = RuleIdle
+		d.Reason = ReasonIdle
 		return d
 	}
 	if o.Between {
-		d.Rule = RuleBetween
+		d.Reason = ReasonBetween
 		return d
 	}
-	decision := horizontal.Decide(p.autoscaler(), s.Autoscaler, horizontal.Observation{
+	decision := horizontal.Decide(p.autoscaler(), horizontal.Observation{
 		Now: o.Now, Replicas: o.Replicas, StatusReplicas: o.StatusReplicas, Pods: o.Pods, Metrics: metrics,
-	})
-	d.Autoscaler, d.Rule, d.Replicas = &decision, RuleAutoscaler, decision.Replicas
+	}, c.Autoscaler)
+	d.Autoscaler, d.Reason, d.Replicas = &decision, ReasonAutoscaler, decision.Replicas
+	d.Checkpoint.Autoscaler = decision.Checkpoint
 	d.check(decision.NextCheck)
 	return d
+}
+
+// clone returns a checkpoint that shares no memory with c.
+func (c Checkpoint) clone() Checkpoint {
+	c.Failures = maps.Clone(c.Failures)
+	a := &c.Autoscaler
+	a.Recommendations, a.Ups, a.Downs = slices.Clone(a.Recommendations), slices.Clone(a.Ups), slices.Clone(a.Downs)
+	if c.Original != nil {
+		original := *c.Original
+		c.Original = &original
+	}
+	return c
+}
+
+// fallbackCondition is KEDA's condition Fallback, which a policy without a valid fallback leaves as
+// it is.
+func (p *Policy) fallbackCondition(failures map[string]int32) horizontal.Condition {
+	if !p.Fallback.valid() {
+		return horizontal.Condition{}
+	}
+	for _, failed := range failures {
+		if failed > p.Fallback.FailureThreshold {
+			return horizontal.Condition{True: true, Reason: "FallbackExists"}
+		}
+	}
+	return horizontal.Condition{Reason: "NoFallbackFound"}
 }
 
 // autoscaler returns the policy of the HorizontalPodAutoscaler that KEDA makes.
@@ -53,7 +85,7 @@ func (p *Policy) autoscaler() horizontal.Policy {
 	if !p.PausedIn && !p.PausedOut {
 		return h
 	}
-	b := horizontal.DefaultBehavior()
+	var b horizontal.Behavior
 	if h.Behavior != nil {
 		b = *h.Behavior
 	}
@@ -68,54 +100,54 @@ func (p *Policy) autoscaler() horizontal.Policy {
 }
 
 // activate is KEDA's own step. It reports whether it decided.
-func (d *Decision) activate(p *Policy, s *State) bool {
+func (d *Decision) activate(p *Policy) bool {
 	if d.Active {
 		return d.activeStep(p)
 	}
-	d.Condition = horizontal.Condition{Reason: "ScalerNotActive"}
+	d.ActiveCondition = horizontal.Condition{Reason: "ScalerNotActive"}
 	switch {
 	case d.Unreadable && (p.Fallback == nil || p.Fallback.Replicas != 0):
 	case p.Idle != nil && d.Current > *p.Idle, d.Current > 0 && p.Min <= 0:
-		return d.lower(p, s)
+		return d.lower(p)
 	case p.Idle == nil && d.Current < p.Min:
-		d.Rule, d.Replicas = RuleRaised, min(p.Min, p.Max)
+		d.Reason, d.Replicas = ReasonRaised, min(p.Min, p.Max)
 		return true
 	}
 	return false
 }
 
 func (d *Decision) activeStep(p *Policy) bool {
-	d.Condition = horizontal.Condition{True: true, Reason: "ScalerActive"}
+	d.ActiveCondition = horizontal.Condition{True: true, Reason: "ScalerActive"}
 	switch {
 	case d.Current > 0 && !(p.Idle != nil && d.Current < p.Min):
 		if !d.Unreadable {
-			d.lastActive = d.At.Truncate(time.Second)
+			d.Checkpoint.LastActive = d.At.Truncate(time.Second)
 		}
 		return false
 	case p.PausedOut:
-		d.Rule = RulePausedOut
+		d.Reason = ReasonPausedOut
 	default:
-		d.Rule, d.Replicas = RuleActivated, min(max(1, p.Min), p.Max)
+		d.Reason, d.Replicas = ReasonActivated, min(max(1, p.Min), p.Max)
 	}
 	return true
 }
 
 // lower goes to the idle count or to 0 when the cooldown is over.
-func (d *Decision) lower(p *Policy, s *State) bool {
+func (d *Decision) lower(p *Policy) bool {
 	if p.PausedIn {
-		d.Rule = RulePausedIn
+		d.Reason = ReasonPausedIn
 		return true
 	}
-	from, wait := s.LastActive, p.Cooldown
+	from, wait := d.Checkpoint.LastActive, p.Cooldown
 	if from.IsZero() {
 		from, wait = p.Created.Truncate(time.Second), p.InitialCooldown
 	}
 	if end := from.Add(wait); !end.Before(d.At) {
-		d.Condition.Reason = "ScalerCooldown"
+		d.ActiveCondition.Reason = "ScalerCooldown"
 		d.check(end.Add(1))
 		return false
 	}
-	d.Rule, d.Replicas = RuleDeactivated, 0
+	d.Reason, d.Replicas = ReasonDeactivated, 0
 	if p.Idle != nil {
 		d.Replicas = max(0, *p.Idle)
 	}
@@ -146,10 +178,10 @@ type reader struct {
 	active, unreadable, fallback bool
 }
 
-// read returns the metrics of the autoscaler, and sets the failures of the decision.
-func (r *reader) read(d *Decision, failures map[string]int32) (metrics []horizontal.Metric) {
+// read returns the metrics of the autoscaler, and counts failures in the checkpoint.
+func (r *reader) read(d *Decision) (metrics []horizontal.Metric) {
 	values, external := map[string]*float64{}, false
-	counted := maps.Clone(failures)
+	failures := &d.Checkpoint.Failures
 	for i := range r.o.Triggers {
 		t := &r.o.Triggers[i]
 		if t.resource() {
@@ -157,13 +189,13 @@ func (r *reader) read(d *Decision, failures map[string]int32) (metrics []horizon
 			continue
 		}
 		external = true
-		m, value := r.trigger(t, &counted)
+		m, value := r.trigger(t, failures)
 		values[t.Name] = value
 		if r.p.Modifiers == nil {
 			metrics = append(metrics, m)
 		}
 	}
-	d.failures = r.known(counted)
+	r.forget(*failures)
 	if r.p.Modifiers != nil {
 		metrics = append(metrics, r.combine(values))
 	}
@@ -173,8 +205,8 @@ func (r *reader) read(d *Decision, failures map[string]int32) (metrics []horizon
 	return metrics
 }
 
-// known drops the failures of triggers that an edit removed.
-func (r *reader) known(failures map[string]int32) map[string]int32 {
+// forget drops the failures of triggers that an edit removed.
+func (r *reader) forget(failures map[string]int32) {
 	names := map[string]bool{}
 	for _, t := range r.o.Triggers {
 		names[t.Name] = true
@@ -184,7 +216,6 @@ func (r *reader) known(failures map[string]int32) map[string]int32 {
 			delete(failures, name)
 		}
 	}
-	return failures
 }
 
 // trigger returns the metric of an external trigger, and its value for the formula: nil

@@ -11,31 +11,30 @@ import (
 // A queue fills and is emptied. The workload goes from 0 to the minimum, follows the queue as fast as
 // the autoscaler allows, and returns to 0 after the cooldown.
 func ExampleDecide() {
-	policy, state := scaledobject.DefaultPolicy(), scaledobject.State{}
+	policy, checkpoint := scaledobject.DefaultPolicy(), scaledobject.Checkpoint{}
 	policy.Cooldown = time.Minute
 	now, replicas := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), int32(0)
 	for _, queue := range []int64{0, 40, 40, 0, 0, 0} {
-		decision := scaledobject.Decide(policy, state, scaledobject.Observation{
+		decision := scaledobject.Decide(policy, scaledobject.Observation{
 			Now: now, Replicas: replicas, StatusReplicas: replicas, Fresh: true,
 			Triggers: []scaledobject.Trigger{{
 				Name:   "orders",
 				Active: queue > 0,
 				Metric: horizontal.Metric{Name: "orders", Target: horizontal.AverageValue, Amount: 5_000, Values: []int64{queue * 1000}},
 			}},
-		})
-		state.Record(policy, decision)
+		}, checkpoint)
+		checkpoint = decision.Checkpoint
 		if decision.Replicas != replicas { // after the write succeeded
-			state.Wrote(policy, decision)
-			replicas = decision.Replicas
+			checkpoint, replicas = decision.Written(), decision.Replicas
 		}
-		fmt.Println(queue, "items:", replicas, "replicas,", decision.Rule)
+		fmt.Println(queue, "items:", replicas, "replicas,", decision.Reason)
 		now = now.Add(30 * time.Second)
 	}
 	// Output:
-	// 0 items: 0 replicas, autoscaler
-	// 40 items: 1 replicas, activated
-	// 40 items: 4 replicas, autoscaler
-	// 0 items: 8 replicas, autoscaler
-	// 0 items: 8 replicas, autoscaler
-	// 0 items: 0 replicas, deactivated
+	// 0 items: 0 replicas, Autoscaler
+	// 40 items: 1 replicas, Activated
+	// 40 items: 4 replicas, Autoscaler
+	// 0 items: 8 replicas, Autoscaler
+	// 0 items: 8 replicas, Autoscaler
+	// 0 items: 0 replicas, Deactivated
 }

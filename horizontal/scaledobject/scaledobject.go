@@ -4,7 +4,8 @@
 // Call [Decide] every 15 seconds, as the HorizontalPodAutoscaler does. Set
 // [Observation].Fresh if the triggers were read since the previous call, which KEDA does
 // every pollingInterval. If that is between two decisions of the autoscaler, set
-// [Observation].Between as well. Then call [State.Record], and after a write [State.Wrote].
+// [Observation].Between as well. Pass [Decision].Checkpoint to the next call, or after a write
+// [Decision.Written].
 //
 // # Steps
 //
@@ -33,22 +34,18 @@
 //   - Without an idle count, an active workload below the minimum is left to the autoscaler.
 //   - An annotation counts as true unless its value is a boolean.
 //
+// The gate HPAScaleToZero of Kubernetes changes nothing: the minimum of KEDA's autoscaler is at
+// least 1.
+//
 // Three surprises are not kept. KEDA's autoscaler raises an idle workload above 0 to the
 // minimum again. A formula that fails is inactive for KEDA, which then lowers the workload;
 // here it is unreadable. KEDA ignores the fallback if Modifiers have a target that is not a
 // whole number, such as 2.5; here it counts. KEDA 2.21 is the source: pkg/scaling/executor, pkg/fallback and
 // pkg/scaling/modifiers.
-//
-// # Tests
-//
-//	the five traps of KEDA, by number                       TestTraps
-//	bounds, pauses, and failures of every kind              TestBounds
-//	a demand that alternates writes as often as the HPA     TestAlternating
-//	the same without the order of triggers                  TestOrder
-//	between two decisions only activation decides           TestBetween
 package scaledobject
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -57,6 +54,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/horizontal"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Policy is the configuration of a ScaledObject. The zero value has no maximum and keeps
@@ -138,9 +136,15 @@ func (p *Policy) Annotate(annotations map[string]string) error {
 	return nil
 }
 
-// Validate returns every problem of a policy, joined. Each is a [*field.Error]. Decide also
+// MarshalJSON returns the fields, with durations such as "5m0s" and without Modifiers.Formula.
+func (p Policy) MarshalJSON() ([]byte, error) { return jsonform.Marshal(p) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (p *Policy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, p) }
+
+// Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
 // accepts an invalid policy.
-func Validate(p Policy) error {
+func (p Policy) Validate() error {
 	var e field.Errors
 	e.AtLeast("Min", int64(p.Min), 0)
 	e.AtLeast("Max", int64(p.Max), 1)
@@ -163,7 +167,7 @@ func Validate(p Policy) error {
 	}
 	autoscaler := p.Autoscaler
 	autoscaler.Min, autoscaler.Max = 1, max(1, p.Max)
-	e.Join("Autoscaler", horizontal.Validate(autoscaler))
+	e.Join("Autoscaler", autoscaler.Validate())
 	return e.Err()
 }
 
@@ -207,80 +211,86 @@ type Observation struct {
 	Between bool `json:"between,omitempty"`
 }
 
-// A State is the memory of a ScaledObject. The zero value has seen nothing. It is a plain
-// JSON value with a horizontal.State and an entry for each failing trigger.
-type State struct {
-	Autoscaler horizontal.State `json:"autoscaler"`
-	LastActive time.Time        `json:"lastActiveTime,omitzero"` // whole seconds; zero is never
-	Failures   map[string]int32 `json:"failures,omitempty"`      // failed reads in a row, by trigger; only with a fallback
+// A Checkpoint is what a ScaledObject must remember. The zero value remembers nothing. It is a
+// plain JSON value with a horizontal.Checkpoint and an entry for each failing trigger.
+type Checkpoint struct {
+	Autoscaler horizontal.Checkpoint `json:"autoscaler"`
+	LastActive time.Time             `json:"lastActiveTime,omitzero"` // whole seconds; zero is never
+	Failures   map[string]int32      `json:"failures,omitempty"`      // failed reads in a row, by trigger; only with a fallback
 	// Original is the count of the first decision, for restoreToOriginalReplicaCount:
 	// write it when the ScaledObject is deleted.
 	Original *int32 `json:"originalReplicaCount,omitempty"`
 }
 
-// Record remembers a decision that was made with this state. Call it once for each.
-func (s *State) Record(p Policy, d Decision) {
-	if s.Original == nil {
-		s.Original = &d.Current
-	}
-	s.Failures, s.LastActive = d.failures, d.lastActive
-	if d.Autoscaler != nil {
-		s.Autoscaler.Record(p.autoscaler(), *d.Autoscaler)
-	}
-}
-
-// Wrote remembers that the decided count was written. Call it after Record, and only if
-// the API server accepted a change.
-func (s *State) Wrote(p Policy, d Decision) {
-	if d.Rule == RuleActivated {
-		s.LastActive = d.At.Truncate(time.Second)
+// Written returns the checkpoint after the decided count was written. Use it only if the API server
+// accepted a change.
+func (d Decision) Written() Checkpoint {
+	c := d.Checkpoint
+	if d.Reason == ReasonActivated {
+		c.LastActive = d.At.Truncate(time.Second)
 	}
 	if d.Autoscaler != nil && d.Autoscaler.Replicas == d.Replicas {
-		s.Autoscaler.Wrote(p.autoscaler(), *d.Autoscaler)
+		c.Autoscaler = d.Autoscaler.Written()
 	}
+	return c
 }
 
-// A Decision is the number of replicas to write, with the reason. Use it only as the
-// result of [Decide]: its state is not part of its JSON.
+// A Decision is the number of replicas to write, with the reason. The zero value asks for none:
+// use it only as the result of [Decide].
 type Decision struct {
 	Replicas int32     `json:"replicas"` // equal to Current if nothing changes
 	Current  int32     `json:"current"`
 	At       time.Time `json:"at"`
-	Rule     Rule      `json:"rule"`
+	Reason   Reason    `json:"reason"` // what determined Replicas
 
-	Active     bool                 `json:"active"`               // a trigger is active, or activity is forced
-	Unreadable bool                 `json:"unreadable"`           // a trigger could not be read
-	Fallback   bool                 `json:"fallback"`             // a fallback replaces a trigger
-	Condition  horizontal.Condition `json:"activeCondition"`      // KEDA's condition Active; an empty reason leaves it as it is
-	Autoscaler *horizontal.Decision `json:"autoscaler,omitempty"` // nil if the autoscaler was not asked
+	Active     bool `json:"active"`     // a trigger is active, or activity is forced
+	Unreadable bool `json:"unreadable"` // a trigger could not be read
+	Fallback   bool `json:"fallback"`   // a fallback replaces a trigger
+	// KEDA's conditions. An empty reason leaves a condition as it is.
+	ActiveCondition   horizontal.Condition `json:"activeCondition"`
+	FallbackCondition horizontal.Condition `json:"fallbackCondition"`
+	Autoscaler        *horizontal.Decision `json:"autoscaler,omitempty"` // nil if the autoscaler was not asked
 	// NextCheck is the next instant at which the cooldown or the autoscaler may decide
 	// otherwise. It is zero if neither holds the count back.
 	NextCheck time.Time `json:"nextCheck,omitzero"`
-
-	failures   map[string]int32
-	lastActive time.Time
+	// Checkpoint is for the next decision if Replicas is not written, and Written() if it is.
+	Checkpoint Checkpoint `json:"checkpoint"`
 }
 
-// A Rule determined a decision. The zero value is no decision.
-type Rule string
+// A Reason says what determined a decision. The zero value is no decision.
+type Reason string
 
 const (
-	RuleAutoscaler  Rule = "autoscaler"  // package horizontal decided: see Decision.Autoscaler
-	RulePaused      Rule = "paused"      // the count stays, or becomes PausedReplicas
-	RuleActivated   Rule = "activated"   // from 0 or the idle count to the minimum, at least 1
-	RuleDeactivated Rule = "deactivated" // to the idle count or 0
-	RuleRaised      Rule = "raised"      // an inactive workload below the minimum
-	RuleIdle        Rule = "idle"        // an inactive workload stays at its idle count
-	RulePausedIn    Rule = "pausedIn"    // PausedIn kept the count
-	RulePausedOut   Rule = "pausedOut"   // PausedOut kept the count
-	RuleBetween     Rule = "between"     // the autoscaler's turn has not come
+	ReasonAutoscaler  Reason = "Autoscaler"
+	ReasonPaused      Reason = "Paused"
+	ReasonActivated   Reason = "Activated"
+	ReasonDeactivated Reason = "Deactivated"
+	ReasonRaised      Reason = "Raised"
+	ReasonIdle        Reason = "Idle"
+	ReasonPausedIn    Reason = "PausedIn"
+	ReasonPausedOut   Reason = "PausedOut"
+	ReasonBetween     Reason = "Between"
 )
+
+var texts = map[Reason]string{
+	ReasonAutoscaler:  "the autoscaler",
+	ReasonPaused:      "the policy is paused or allows no replica",
+	ReasonActivated:   "a trigger is active, so the minimum and at least 1",
+	ReasonDeactivated: "no trigger is active, and the cooldown is over",
+	ReasonRaised:      "the count was below the minimum",
+	ReasonIdle:        "no trigger is active, so the idle count",
+	ReasonPausedIn:    "scaling in is paused",
+	ReasonPausedOut:   "scaling out is paused",
+	ReasonBetween:     "the autoscaler decides later",
+}
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String explains the decision in a line.
 func (d Decision) String() string {
-	text := fmt.Sprintf("replicas %d -> %d (%s, %s)", d.Current, d.Replicas, d.Rule, map[bool]string{true: "active", false: "inactive"}[d.Active])
 	if d.Autoscaler != nil {
-		text += ": " + d.Autoscaler.String()
+		return d.Autoscaler.String()
 	}
-	return text
+	return fmt.Sprintf("replicas %d -> %d: %s", d.Current, d.Replicas, d.Reason.Text())
 }

@@ -21,11 +21,11 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A workload plays ticks of 15 s, the triggers read at each.
 type workload struct {
-	policy so.Policy
-	state  so.State
-	now    time.Time
-	count  int32
-	writes int
+	policy     so.Policy
+	checkpoint so.Checkpoint
+	now        time.Time
+	count      int32
+	writes     int
 }
 
 func play(p so.Policy, count int32) *workload {
@@ -37,13 +37,12 @@ func play(p so.Policy, count int32) *workload {
 func (w *workload) after(wait time.Duration, triggers ...so.Trigger) so.Decision {
 	w.now = w.now.Add(wait)
 	pods := slices.Repeat([]h.Pod{{Ready: "True"}}, int(min(w.count, 1000)))
-	d := so.Decide(w.policy, w.state, so.Observation{
+	d := so.Decide(w.policy, so.Observation{
 		Now: w.now, Replicas: w.count, StatusReplicas: w.count, Pods: pods, Triggers: triggers, Fresh: true,
-	})
-	w.state.Record(w.policy, d)
+	}, w.checkpoint)
+	w.checkpoint = d.Checkpoint
 	if d.Replicas != d.Current {
-		w.state.Wrote(w.policy, d)
-		w.count = d.Replicas
+		w.checkpoint, w.count = d.Written(), d.Replicas
 		w.writes++
 	}
 	return d
@@ -82,7 +81,7 @@ func TestTraps(t *testing.T) {
 	t.Run("2 paused", func(t *testing.T) {
 		w := play(so.DefaultPolicy(), 5)
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused": ""}))
-		assert.Equal(t, so.RulePaused, w.after(tick, queue(9)).Rule, "an empty value means true")
+		assert.Equal(t, so.ReasonPaused, w.after(tick, queue(9)).Reason, "an empty value means true")
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused": "false"}))
 		assert.EqualValues(t, 9, w.after(tick, queue(9)).Replicas)
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-replicas": "3"}))
@@ -93,38 +92,38 @@ func TestTraps(t *testing.T) {
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-scale-in": "true"}))
 		w.count = 9
 		assert.EqualValues(t, 9, w.after(tick, queue(2)).Replicas)
-		assert.Equal(t, so.RulePausedIn, w.after(time.Hour, queue(0)).Rule)
+		assert.Equal(t, so.ReasonPausedIn, w.after(time.Hour, queue(0)).Reason)
 		assert.EqualValues(t, 12, w.after(tick, queue(12)).Replicas)
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-scale-out": "yes"}))
 		assert.EqualValues(t, 12, w.after(tick, queue(20)).Replicas)
 		w.count = 0
-		assert.Equal(t, so.RulePausedOut, w.after(tick, queue(20)).Rule)
+		assert.Equal(t, so.ReasonPausedOut, w.after(tick, queue(20)).Reason)
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/force-activation": "true"}))
-		assert.Equal(t, so.RuleActivated, w.after(tick, queue(0)).Rule)
+		assert.Equal(t, so.ReasonActivated, w.after(tick, queue(0)).Reason)
 	})
 	t.Run("3 activity beside an error", func(t *testing.T) {
 		w := play(so.DefaultPolicy(), 5)
 		w.after(0, queue(5))
 		w.after(time.Minute, queue(5), broken("other"))
-		assert.Equal(t, start, w.state.LastActive)
+		assert.Equal(t, start, w.checkpoint.LastActive)
 		w.after(time.Minute, queue(5))
-		assert.Equal(t, start.Add(2*time.Minute), w.state.LastActive)
+		assert.Equal(t, start.Add(2*time.Minute), w.checkpoint.LastActive)
 		w.policy.Min = 8
 		d := w.after(tick, queue(5))
-		assert.Equal(t, so.RuleAutoscaler, d.Rule)
-		assert.Equal(t, h.RuleBelowMin, d.Autoscaler.Rule, "the autoscaler raises it")
+		assert.Equal(t, so.ReasonAutoscaler, d.Reason)
+		assert.Equal(t, h.ReasonBelowMin, d.Autoscaler.Reason, "the autoscaler raises it")
 		w.policy.Idle, w.count = count(2), 5
-		assert.Equal(t, so.RuleActivated, w.after(tick, queue(5)).Rule)
+		assert.Equal(t, so.ReasonActivated, w.after(tick, queue(5)).Reason)
 	})
 	t.Run("4 the cooldown", func(t *testing.T) {
 		p := so.DefaultPolicy()
 		p.Cooldown = time.Minute
 		w := play(p, 5)
 		w.after(500*time.Millisecond, queue(5))
-		assert.Equal(t, start, w.state.LastActive, "whole seconds")
+		assert.Equal(t, start, w.checkpoint.LastActive, "whole seconds")
 		d := w.after(59500*time.Millisecond, queue(0))
 		assert.EqualValues(t, 1, d.Replicas, "not after a minute, only the autoscaler")
-		assert.Equal(t, "ScalerCooldown", d.Condition.Reason)
+		assert.Equal(t, "ScalerCooldown", d.ActiveCondition.Reason)
 		assert.Equal(t, start.Add(time.Minute+1), d.NextCheck)
 		assert.EqualValues(t, 0, w.after(1, queue(0)).Replicas, "strictly after")
 		w = play(p, 5)
@@ -139,11 +138,12 @@ func TestTraps(t *testing.T) {
 		d := w.after(0, broken("queue"))
 		assert.EqualValues(t, 9, d.Replicas, "0 is the first error")
 		assert.True(t, d.Fallback)
-		d = so.Decide(w.policy, w.state, so.Observation{Now: w.now, Replicas: 9, StatusReplicas: 9, Triggers: []so.Trigger{broken("queue")}})
-		w.state.Record(w.policy, d)
-		assert.EqualValues(t, 1, w.state.Failures["queue"], "the same reading is not counted again")
-		w.after(0, queue(3))
-		assert.Empty(t, w.state.Failures)
+		assert.Equal(t, h.Condition{True: true, Reason: "FallbackExists"}, d.FallbackCondition)
+		d = so.Decide(w.policy, so.Observation{Now: w.now, Replicas: 9, StatusReplicas: 9, Triggers: []so.Trigger{broken("queue")}}, w.checkpoint)
+		w.checkpoint = d.Checkpoint
+		assert.EqualValues(t, 1, w.checkpoint.Failures["queue"], "the same reading is not counted again")
+		assert.Equal(t, h.Condition{Reason: "NoFallbackFound"}, w.after(0, queue(3)).FallbackCondition)
+		assert.Empty(t, w.checkpoint.Failures)
 	})
 }
 
@@ -165,7 +165,7 @@ func TestFallbacks(t *testing.T) {
 	o := so.Observation{Now: start, Replicas: 4, StatusReplicas: 4, Fresh: true, Triggers: []so.Trigger{broken("queue")}}
 	o.Triggers[0].Metric.Target = h.Value
 	w.policy.Fallback.Behavior = ""
-	assert.EqualValues(t, 4, so.Decide(w.policy, so.State{}, o).Replicas, "Value without a ready pod")
+	assert.EqualValues(t, 4, so.Decide(w.policy, o, so.Checkpoint{}).Replicas, "Value without a ready pod")
 }
 
 func TestModifiers(t *testing.T) {
@@ -211,11 +211,11 @@ func TestIdle(t *testing.T) {
 	w.after(0, queue(5))
 	d := w.after(2*time.Minute, queue(0))
 	assert.EqualValues(t, 2, d.Replicas)
-	assert.Equal(t, so.RuleDeactivated, d.Rule)
-	assert.Equal(t, so.RuleIdle, w.after(tick, queue(0)).Rule)
+	assert.Equal(t, so.ReasonDeactivated, d.Reason)
+	assert.Equal(t, so.ReasonIdle, w.after(tick, queue(0)).Reason)
 	assert.EqualValues(t, 5, w.after(tick, queue(1)).Replicas)
 	w.policy.Idle, w.count = nil, 2
-	assert.Equal(t, so.RuleRaised, w.after(tick, queue(0)).Rule)
+	assert.Equal(t, so.ReasonRaised, w.after(tick, queue(0)).Reason)
 }
 
 // cpu alone is always active, and nothing can activate it from 0 but KEDA's step.
@@ -262,7 +262,7 @@ func drawTriggers(t *rapid.T) []so.Trigger {
 // direction that is paused, except from outside of the bounds.
 func propBounds(t *rapid.T, c *premise.Counts) {
 	w := play(drawPolicy(t), rapid.Int32Range(0, 40).Draw(t, "current"))
-	seen, unreadable := map[so.Rule]bool{}, false
+	seen, unreadable := map[so.Reason]bool{}, false
 	for range rapid.IntRange(1, 12).Draw(t, "ticks") {
 		d := w.after(rapid.SampledFrom([]time.Duration{tick, time.Minute, time.Hour}).Draw(t, "wait"), drawTriggers(t)...)
 		p := w.policy
@@ -277,16 +277,16 @@ func propBounds(t *rapid.T, c *premise.Counts) {
 		if within && (p.PausedIn && d.Replicas < d.Current || p.PausedOut && d.Replicas > d.Current) {
 			t.Fatalf("%s although it is paused", d)
 		}
-		seen[d.Rule] = true
+		seen[d.Reason] = true
 		unreadable = unreadable || d.Unreadable
 	}
 	c.Note("unreadable", unreadable)
-	c.Note("activated", seen[so.RuleActivated])
-	c.Note("deactivated", seen[so.RuleDeactivated])
-	c.Note("idle", seen[so.RuleIdle])
-	text, err := json.Marshal(w.state)
+	c.Note("activated", seen[so.ReasonActivated])
+	c.Note("deactivated", seen[so.ReasonDeactivated])
+	c.Note("idle", seen[so.ReasonIdle])
+	text, err := json.Marshal(w.checkpoint)
 	require.NoError(t, err)
-	var again so.State
+	var again so.Checkpoint
 	require.NoError(t, json.Unmarshal(text, &again))
 }
 
@@ -299,11 +299,11 @@ func propOrder(t *rapid.T, c *premise.Counts) {
 	p, triggers := drawPolicy(t), drawTriggers(t)
 	o := so.Observation{Now: start, Replicas: rapid.Int32Range(0, 40).Draw(t, "current"), Fresh: true, Triggers: triggers}
 	o.StatusReplicas = o.Replicas
-	s := so.State{Failures: map[string]int32{"0": 2, "1": 5}}
-	a := so.Decide(p, s, o)
+	s := so.Checkpoint{Failures: map[string]int32{"0": 2, "1": 5}}
+	a := so.Decide(p, o, s)
 	slices.Reverse(o.Triggers)
-	b := so.Decide(p, s, o)
-	if a.Replicas != b.Replicas || a.Rule != b.Rule {
+	b := so.Decide(p, o, s)
+	if a.Replicas != b.Replicas || a.Reason != b.Reason {
 		t.Fatalf("%s\n%s", a, b)
 	}
 	assert.Equal(t, map[string]int32{"0": 2, "1": 5}, s.Failures)
@@ -328,9 +328,9 @@ func TestAlternating(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	assert.NoError(t, so.Validate(so.DefaultPolicy()))
-	err := so.Validate(so.Policy{Min: 3, Max: 2, Idle: count(4), Cooldown: -1, InitialCooldown: -1, Modifiers: &so.Modifiers{Type: "Utilization"},
-		Fallback: &so.Fallback{FailureThreshold: -1, Replicas: -1, Behavior: "highest"}, Autoscaler: h.Policy{DownWindow: -1}})
+	assert.NoError(t, so.DefaultPolicy().Validate())
+	err := so.Policy{Min: 3, Max: 2, Idle: count(4), Cooldown: -1, InitialCooldown: -1, Modifiers: &so.Modifiers{Type: "Utilization"},
+		Fallback: &so.Fallback{FailureThreshold: -1, Replicas: -1, Behavior: "highest"}, Autoscaler: h.Policy{DownWindow: -1}}.Validate()
 	assert.EqualError(t, err, `Min: found 3; use at most Max, 2
 Idle: found 4; use 0 or more, and less than Min, 3
 Cooldown: found -1ns; use 0 or more
@@ -342,28 +342,28 @@ Modifiers.Formula: found nothing; use a function
 Modifiers.Target: found 0; use a positive, finite number
 Modifiers.Type: found "Utilization"; use AverageValue or Value
 Autoscaler.DownWindow: found -1ns; use 0 or more`)
-	assert.Equal(t, so.RulePaused, play(so.Policy{}, 7).after(tick, queue(9)).Rule, "the zero policy keeps the count")
+	assert.Equal(t, so.ReasonPaused, play(so.Policy{}, 7).after(tick, queue(9)).Reason, "the zero policy keeps the count")
 }
 
 // Between two decisions of the autoscaler only activation decides, and a trigger that was
 // read alone counts its failures.
 func TestBetween(t *testing.T) {
 	p := so.DefaultPolicy()
-	decide := func(s so.State, replicas int32, fresh, between bool, triggers ...so.Trigger) so.Decision {
-		return so.Decide(p, s, so.Observation{Now: start, Replicas: replicas, StatusReplicas: replicas, Triggers: triggers, Fresh: fresh, Between: between})
+	decide := func(s so.Checkpoint, replicas int32, fresh, between bool, triggers ...so.Trigger) so.Decision {
+		return so.Decide(p, so.Observation{Now: start, Replicas: replicas, StatusReplicas: replicas, Triggers: triggers, Fresh: fresh, Between: between}, s)
 	}
-	assert.Equal(t, so.RuleActivated, decide(so.State{}, 0, true, true, queue(9)).Rule)
-	d := decide(so.State{}, 5, true, true, queue(9))
-	assert.Equal(t, so.RuleBetween, d.Rule)
+	assert.Equal(t, so.ReasonActivated, decide(so.Checkpoint{}, 0, true, true, queue(9)).Reason)
+	d := decide(so.Checkpoint{}, 5, true, true, queue(9))
+	assert.Equal(t, so.ReasonBetween, d.Reason)
 	assert.EqualValues(t, 5, d.Replicas)
-	assert.EqualValues(t, 9, decide(so.State{}, 5, true, false, queue(9)).Replicas)
+	assert.EqualValues(t, 9, decide(so.Checkpoint{}, 5, true, false, queue(9)).Replicas)
 	p.Fallback = &so.Fallback{FailureThreshold: 1, Replicas: 8}
-	var s so.State
+	var s so.Checkpoint
 	for _, want := range []bool{false, true} {
 		alone := broken("queue")
 		alone.Fresh = true
 		d := decide(s, 5, false, false, alone)
-		s.Record(p, d)
+		s = d.Checkpoint
 		assert.Equal(t, want, d.Fallback)
 		d = decide(s, 5, false, false, broken("queue"))
 		assert.Equal(t, want, d.Fallback, "not read again")
@@ -376,10 +376,10 @@ func TestThousandths(t *testing.T) {
 	p := so.DefaultPolicy()
 	p.Modifiers = &so.Modifiers{Target: 1, Activation: 1, Formula: func(values map[string]*float64) (*float64, error) { return values["a"], nil }}
 	read := so.Trigger{Name: "a", Metric: h.Metric{Target: h.AverageValue, Amount: 1001, Values: []int64{1001}}}
-	require.True(t, so.Decide(p, so.State{}, so.Observation{Fresh: true, Triggers: []so.Trigger{read}}).Active)
+	require.True(t, so.Decide(p, so.Observation{Fresh: true, Triggers: []so.Trigger{read}}, so.Checkpoint{}).Active)
 	p.Modifiers, p.Fallback = nil, &so.Fallback{Replicas: 3}
 	read.Metric.Values, read.Metric.Unreadable = nil, "no answer"
-	d := so.Decide(p, so.State{}, so.Observation{Fresh: true, Replicas: 3, StatusReplicas: 3, Triggers: []so.Trigger{read}})
+	d := so.Decide(p, so.Observation{Fresh: true, Replicas: 3, StatusReplicas: 3, Triggers: []so.Trigger{read}}, so.Checkpoint{})
 	require.Equal(t, int32(3), d.Replicas)
 	require.True(t, d.Fallback)
 }

@@ -134,12 +134,12 @@ func drawStep(t *rapid.T) step {
 
 // A run plays steps on the executor and on scaledobject.Decide.
 type run struct {
-	object *v1alpha1.ScaledObject
-	policy scaledobject.Policy
-	state  scaledobject.State
-	d      *deployment
-	e      executor.ScaleExecutor
-	seen   map[scaledobject.Rule]bool
+	object     *v1alpha1.ScaledObject
+	policy     scaledobject.Policy
+	checkpoint scaledobject.Checkpoint
+	d          *deployment
+	e          executor.ScaleExecutor
+	seen       map[scaledobject.Reason]bool
 }
 
 // play returns the difference, or "". After a poll the workload has the count of Decide,
@@ -155,9 +155,9 @@ func (r *run) play(s step) string {
 		triggers = append(triggers, scaledobject.Trigger{Name: "b", Metric: horizontal.Metric{Unreadable: "timeout"}})
 	}
 	before := r.d.replicas
-	want := scaledobject.Decide(r.policy, r.state, scaledobject.Observation{Now: time.Now(), Replicas: before, StatusReplicas: before, Triggers: triggers, Fresh: true})
-	r.state.Record(r.policy, want)
-	r.seen[want.Rule] = true
+	want := scaledobject.Decide(r.policy, scaledobject.Observation{Now: time.Now(), Replicas: before, StatusReplicas: before, Triggers: triggers, Fresh: true}, r.checkpoint)
+	r.checkpoint = want.Checkpoint
+	r.seen[want.Reason] = true
 	result := r.e.RequestScale(context.Background(), r.object, s.active, s.failed, executor.ScaleExecutorOptions{})
 	var last time.Time
 	if result.LastActiveTime != nil {
@@ -170,11 +170,11 @@ func (r *run) play(s step) string {
 	if want.Autoscaler != nil || r.policy.PausedReplicas != nil {
 		count = before
 	}
-	if want.Rule == scaledobject.RuleActivated || count != before {
-		r.state.Wrote(r.policy, want) // the executor writes an equal count, too
+	if want.Reason == scaledobject.ReasonActivated || count != before {
+		r.checkpoint = want.Written() // the executor writes an equal count, too
 	}
-	if r.d.replicas != count || !last.Equal(r.state.LastActive) {
-		return fmt.Sprintf("the executor writes %d, last active at %s; here %s: %s\n%+v", r.d.replicas, last, r.state.LastActive, want, r.policy)
+	if r.d.replicas != count || !last.Equal(r.checkpoint.LastActive) {
+		return fmt.Sprintf("the executor writes %d, last active at %s; here %s: %s\n%+v", r.d.replicas, last, r.checkpoint.LastActive, want, r.policy)
 	}
 	if s.moved >= 0 {
 		r.d.replicas = s.moved
@@ -187,7 +187,7 @@ func TestExecutorOfScaledObjects(t *testing.T) {
 		object, p := both(rt)
 		d := &deployment{replicas: rapid.Int32Range(0, 25).Draw(rt, "current")}
 		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 12).Draw(rt, "steps")
-		r := run{object: object, policy: p, d: d, seen: map[scaledobject.Rule]bool{},
+		r := run{object: object, policy: p, d: d, seen: map[scaledobject.Reason]bool{},
 			e: executor.NewScaleExecutor(d, scales{d: d}, scheme, time.Minute, &events.FakeRecorder{})}
 		difference := ""
 		synctest.Test(t, func(*testing.T) {
@@ -200,11 +200,11 @@ func TestExecutorOfScaledObjects(t *testing.T) {
 		if difference != "" {
 			rt.Fatal(difference)
 		}
-		for _, rule := range []scaledobject.Rule{scaledobject.RuleAutoscaler, scaledobject.RulePaused, scaledobject.RuleActivated, scaledobject.RuleDeactivated, scaledobject.RuleRaised} {
+		for _, rule := range []scaledobject.Reason{scaledobject.ReasonAutoscaler, scaledobject.ReasonPaused, scaledobject.ReasonActivated, scaledobject.ReasonDeactivated, scaledobject.ReasonRaised} {
 			c.Note(string(rule), r.seen[rule])
 		}
 	}
-	premise.CheckN(t, 3000, prop, premise.Least{"autoscaler": 0.3, "paused": 0.05, "activated": 0.2, "deactivated": 0.05, "raised": 0.05})
+	premise.CheckN(t, 3000, prop, premise.Least{"Autoscaler": 0.3, "Paused": 0.05, "Activated": 0.2, "Deactivated": 0.05, "Raised": 0.05})
 }
 
 // The fallback of KEDA replaces a failing metric from the same read on, by the same value.
@@ -228,7 +228,7 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 	}
 	handler := fallback.ScaledObjectHandler{Ctx: context.Background(), KubeClient: fallbackClient{d}, ScaleClient: scales{d: d}, UpdateLock: &sync.RWMutex{}, ScaledObject: object}
 	spec := autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{Target: target}}
-	var state scaledobject.State
+	var checkpoint scaledobject.Checkpoint
 	var replaced, failed bool
 	pods := slices.Repeat([]horizontal.Pod{{Ready: "True"}}, d.ready)
 	for i := range rapid.IntRange(1, 6).Draw(t, "reads") {
@@ -240,9 +240,12 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 		}
 		got, active, err := fallback.GetMetricsWithFallback(handler, nil, problem, "queue", spec)
 		now := time.Unix(int64(i), 0)
-		decision := scaledobject.Decide(p, state, scaledobject.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Fresh: true,
-			Triggers: []scaledobject.Trigger{{Name: "queue", Active: true, Metric: m}}})
-		state.Record(p, decision)
+		decision := scaledobject.Decide(p, scaledobject.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Fresh: true,
+			Triggers: []scaledobject.Trigger{{Name: "queue", Active: true, Metric: m}}}, checkpoint)
+		checkpoint = decision.Checkpoint
+		if got := *object.Status.Conditions.GetFallbackCondition(); got.Reason != decision.FallbackCondition.Reason || got.IsTrue() != decision.FallbackCondition.True {
+			t.Fatalf("KEDA's condition is %+v; here: %+v", got, decision)
+		}
 		if active != decision.Fallback || (err != nil) != decision.Unreadable {
 			t.Fatalf("KEDA: fallback %v, error %v; here: %+v", active, err, decision)
 		}
@@ -252,7 +255,7 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 		}
 		replaced = true
 		m.Unreadable, m.Values = "", []int64{got[0].Value.MilliValue()}
-		want := horizontal.Decide(horizontal.DefaultPolicy(1000), horizontal.State{}, horizontal.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Metrics: []horizontal.Metric{m}})
+		want := horizontal.Decide(horizontal.DefaultPolicy(1000), horizontal.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Metrics: []horizontal.Metric{m}}, horizontal.Checkpoint{})
 		if decision.Autoscaler == nil || math.Abs(float64(decision.Autoscaler.Metrics-want.Metrics)) > 0 && decision.Autoscaler.Metrics != d.replicas && want.Metrics != d.replicas {
 			t.Fatalf("KEDA's value is %s: %s, and here %s", strconv.FormatInt(m.Values[0], 10), want, decision)
 		}

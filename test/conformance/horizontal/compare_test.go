@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // TestController plays random sequences of 5 to 60 polls against the controller of
 // Kubernetes. After each poll the written count and the reasons of the conditions must be
-// those of horizontal.Decide with Exact. The rules, limits and windows that the decisions
+// those of horizontal.Decide. The rules, limits and windows that the decisions
 // reached are counted; each must be among them.
 func TestController(t *testing.T) {
 	reached := map[string]int{}
@@ -63,8 +63,9 @@ func TestController(t *testing.T) {
 		t.Logf("%6d %s", reached[k], k)
 	}
 	for _, must := range []string{
-		"rule disabled", "rule aboveMax", "rule belowMin", "rule unreadable", "rule metrics", "rule stabilized", "rule limited", "rule max", "rule min",
+		"decided by ScalingDisabled", "decided by AboveMax", "decided by BelowMin", "decided by Unreadable", "decided by Metrics", "decided by Stabilized", "decided by Limited", "decided by Max", "decided by Min",
 		"up by Pods", "up by Percent", "down by Pods", "down by Percent", "select Disabled", "select Min",
+		"reason FailedGetExternalMetric", "reason FailedGetObjectMetric", "reason FailedGetPodsMetric", "reason FailedGetResourceMetric", "half a behavior",
 		"reason ScaleUpStabilized", "reason ScaleDownStabilized", "reason ScaleUpLimit", "reason ScaleDownLimit",
 		"restart", "edit", "one tolerance", "large numbers",
 	} {
@@ -80,15 +81,16 @@ type game struct {
 	seed    uint64
 	reached map[string]int
 
-	flags    flags
-	interval time.Duration
-	hpa      *autoscalingv2.HorizontalPodAutoscaler
-	policy   horizontal.Policy
-	state    horizontal.State
-	world    *world
-	pods     []*corev1.Pod
-	limited  string    // reason of the last condition ScalingLimited
-	next     time.Time // of the next poll
+	flags      flags
+	interval   time.Duration
+	hpa        *autoscalingv2.HorizontalPodAutoscaler
+	policy     horizontal.Policy
+	checkpoint horizontal.Checkpoint
+	world      *world
+	pods       []*corev1.Pod
+	limited    string    // reason of the last condition ScalingLimited
+	active     string    // and of ScalingActive
+	next       time.Time // of the next poll
 }
 
 func (g *game) one(n int) bool { return g.r.IntN(n) == 0 }
@@ -148,7 +150,7 @@ func (g *game) play() int {
 			g.reached["restart"]++
 			c.stop()
 			time.Sleep(time.Duration(g.r.IntN(90)) * time.Second)
-			c, g.state = nil, horizontal.State{ScaledToZero: g.state.ScaledToZero}
+			c, g.checkpoint = nil, horizontal.Checkpoint{ScaledToZero: g.checkpoint.ScaledToZero}
 		}
 	}
 	if c != nil {
@@ -158,10 +160,10 @@ func (g *game) play() int {
 }
 
 func (g *game) decide(now time.Time) horizontal.Decision {
-	d := horizontal.Decide(g.policy, g.state, g.observation(now))
-	g.state.Record(g.policy, d)
+	d := horizontal.Decide(g.policy, g.observation(now), g.checkpoint)
+	g.checkpoint = d.Checkpoint
 	if d.Replicas != d.Current {
-		g.state.Wrote(g.policy, d)
+		g.checkpoint = d.Written()
 	}
 	g.note(d)
 	return d
@@ -175,7 +177,7 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 	for _, c := range hpa.Status.Conditions {
 		reasons[c.Type] = c.Reason
 	}
-	at := fmt.Sprintf("sequence %d, poll %d: %s\npolicy %+v\nstate %+v\nconditions %v", g.seed, poll, d, g.policy, g.state, reasons)
+	at := fmt.Sprintf("sequence %d, poll %d: %s\npolicy %+v\ncheckpoint %+v\nconditions %v", g.seed, poll, d, g.policy, g.checkpoint, reasons)
 	ok := assert.Equal(g.t, d.Replicas, g.world.replicas, at)
 	if !wrote {
 		want := d.AbleToScale.Reason
@@ -185,9 +187,10 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 		g.limited = d.Limited.Reason
 	}
 	ok = assert.Equal(g.t, g.limited, reasons[autoscalingv2.ScalingLimited], at) && ok
-	if d.Rule == horizontal.RuleDisabled {
-		ok = assert.Equal(g.t, "ScalingDisabled", reasons[autoscalingv2.ScalingActive], at) && ok
+	if d.ScalingActive.Reason != "" {
+		g.active = d.ScalingActive.Reason
 	}
+	ok = assert.Equal(g.t, g.active, reasons[autoscalingv2.ScalingActive], at) && ok
 	// The status of the workload follows the writes, mostly.
 	if !g.one(10) {
 		g.world.status = g.world.replicas
@@ -196,7 +199,8 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 }
 
 func (g *game) note(d horizontal.Decision) {
-	g.reached["rule "+string(d.Rule)]++
+	g.reached["decided by "+string(d.Reason)]++
+	g.reached["reason "+d.ScalingActive.Reason]++
 	g.reached["reason "+d.Limited.Reason]++
 	g.reached["reason "+d.AbleToScale.Reason]++
 	if d.Current == 0 && d.Replicas > 0 {
@@ -206,7 +210,7 @@ func (g *game) note(d horizontal.Decision) {
 		g.reached["to zero"]++
 	}
 	b := g.policy.Behavior
-	if b == nil || d.Rule != horizontal.RuleLimited {
+	if b == nil || d.Reason != horizontal.ReasonLimited {
 		return
 	}
 	rules, way := b.Up, "up"
@@ -247,13 +251,17 @@ func (g *game) drawSpec() {
 		spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: g.drawRules(), ScaleDown: g.drawRules()}
 	}
 	g.hpa.Spec = spec
+	drawn := spec.Behavior.DeepCopy() // Decide has the defaults of its own
 	defaults.SetObjectDefaults_HorizontalPodAutoscaler(g.hpa)
 	g.policy = horizontal.Policy{
 		Min: least, Max: spec.MaxReplicas, Tolerance: g.flags.tolerance, DownWindow: g.flags.downWindow,
-		CPUInitialization: g.flags.initialization, ReadinessDelay: g.flags.readiness, ScaledToZero: scaleToZero, Exact: true,
+		CPUInitialization: g.flags.initialization, ReadinessDelay: g.flags.readiness, ScaleToZero: scaleToZero,
 	}
-	if b := g.hpa.Spec.Behavior; b != nil {
-		g.policy.Behavior = &horizontal.Behavior{Up: g.rules(b.ScaleUp, 0), Down: g.rules(b.ScaleDown, g.flags.downWindow)}
+	if drawn != nil {
+		if drawn.ScaleUp == nil || drawn.ScaleDown == nil {
+			g.reached["half a behavior"]++
+		}
+		g.policy.Behavior = &horizontal.Behavior{Up: g.rules(drawn.ScaleUp), Down: g.rules(drawn.ScaleDown)}
 	}
 }
 
@@ -290,17 +298,21 @@ func (g *game) drawRules() *autoscalingv2.HPAScalingRules {
 	return &rules
 }
 
-func (g *game) rules(r *autoscalingv2.HPAScalingRules, window time.Duration) horizontal.Rules {
-	rules := horizontal.Rules{Window: window, Select: string(*r.SelectPolicy)}
+func (g *game) rules(r *autoscalingv2.HPAScalingRules) (rules horizontal.Rules) {
+	if r == nil {
+		return rules
+	}
+	if r.SelectPolicy != nil {
+		rules.Select = string(*r.SelectPolicy)
+	}
 	if r.StabilizationWindowSeconds != nil {
-		rules.Window = time.Duration(*r.StabilizationWindowSeconds) * time.Second
+		rules.Window = new(time.Duration(*r.StabilizationWindowSeconds) * time.Second)
 	}
 	for _, p := range r.Policies {
 		rules.Policies = append(rules.Policies, horizontal.Limit{Type: string(p.Type), Value: p.Value, Period: time.Duration(p.PeriodSeconds) * time.Second})
 	}
 	if r.Tolerance != nil {
-		x := r.Tolerance.AsApproximateFloat64()
-		rules.Tolerance = &x
+		rules.Tolerance = new(r.Tolerance.AsApproximateFloat64())
 	}
 	return rules
 }

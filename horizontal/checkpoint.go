@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A State is the memory of an autoscaler: its recommendations and its changes, as far as
-// windows and periods need them. The zero value has seen nothing, as a controller of
-// Kubernetes after a start. It is a plain JSON value of at most 16 KB, except with
-// Policy.Exact. A copy shares memory with its original: keep one.
-type State struct {
+// A Checkpoint is what an autoscaler must remember: its recommendations and its changes, as far as
+// windows and periods need them. The zero value remembers nothing, as a controller of
+// Kubernetes after a start. It is a plain JSON value, with a record for each poll of the longest
+// window and for each write of the longest period; with Policy.Bounded it has at most 16 KB.
+type Checkpoint struct {
 	Recommendations []Recommendation `json:"recommendations,omitempty"` // in the order of their times
 	Ups             []Event          `json:"ups,omitempty"`             // replicas added, with a behavior only
 	Downs           []Event          `json:"downs,omitempty"`           // replicas removed, with a behavior only
-	// ScaledToZero reports whether the last change that this autoscaler wrote led from a
-	// count above 0 to 0, with a Min of 0 and an External or Object metric.
+	// ScaledToZero is the condition of that name: whether the last change that this autoscaler wrote
+	// led from a count above 0 to 0, with a Min of 0 and an External or Object metric.
 	ScaledToZero bool `json:"scaledToZero,omitempty"`
 }
 
@@ -29,57 +29,61 @@ type Recommendation struct {
 type Event struct {
 	Change int32     `json:"change"` // replicas added or removed: more than 0
 	At     time.Time `json:"at"`
-	// Outdated reports, with Policy.Exact, that the next event replaces this event.
+	// Outdated reports that the next event replaces this event.
 	Outdated bool `json:"outdated,omitempty"`
 }
 
 // mergedPer is how many recommendations or events of each direction a window keeps.
 const mergedPer = 64
 
-// Record remembers a decision that was made with this state. Call it once for each
-// decision, whether or not the count changes.
-func (s *State) Record(p Policy, d Decision) {
-	if len(s.Recommendations) == 0 {
-		s.Recommendations = append(s.Recommendations, Recommendation{d.Current, d.At})
+// record returns the checkpoint after a decision. It shares no memory with c.
+func (c Checkpoint) record(p *Policy, d *Decision) Checkpoint {
+	c.Recommendations = slices.Clone(c.Recommendations)
+	c.Ups, c.Downs = slices.Clone(c.Ups), slices.Clone(c.Downs)
+	if len(c.Recommendations) == 0 {
+		c.Recommendations = append(c.Recommendations, Recommendation{d.Current, d.At})
 	}
 	switch {
 	case !d.Recommended:
-		return
-	case p.Exact:
-		s.replace(p, d)
+	case p.Bounded:
+		c.merge(Recommendation{d.Metrics, d.At}, p.longestWindow())
 	default:
-		s.merge(Recommendation{d.Metrics, d.At}, p.longestWindow())
+		c.replace(p, d)
 	}
+	if period := p.longestPeriod(); p.Bounded && p.Behavior != nil {
+		c.Ups, c.Downs = recent(c.Ups, d.At, period), recent(c.Downs, d.At, period)
+	}
+	return c
 }
 
 // replace writes over the last recommendation that is older than every window.
-func (s *State) replace(p Policy, d Decision) {
+func (c *Checkpoint) replace(p *Policy, d *Decision) {
 	newest, oldest := Recommendation{d.Metrics, d.At}, d.At.Add(-p.longestWindow())
-	for i, r := range slices.Backward(s.Recommendations) {
+	for i, r := range slices.Backward(c.Recommendations) {
 		if r.At.Before(oldest) {
-			s.Recommendations[i] = newest
+			c.Recommendations[i] = newest
 			return
 		}
 	}
-	s.Recommendations = append(s.Recommendations, newest)
+	c.Recommendations = append(c.Recommendations, newest)
 }
 
 func (p *Policy) longestWindow() time.Duration {
 	if p.Behavior == nil {
 		return max(0, p.DownWindow)
 	}
-	return max(0, p.Behavior.Up.Window, p.Behavior.Down.Window)
+	return max(0, *p.Behavior.Up.Window, *p.Behavior.Down.Window)
 }
 
 // merge adds the newest recommendation. It keeps an older one only if all later ones are
 // smaller, or all are larger: no window can see the others. Of several in 1/64 of the
 // window it keeps the most extreme, with the time of the last.
-func (s *State) merge(newest Recommendation, window time.Duration) {
-	recommendations, width := s.Recommendations, int64(window/mergedPer)
+func (c *Checkpoint) merge(newest Recommendation, window time.Duration) {
+	recommendations, width := c.Recommendations, int64(window/mergedPer)
 	oldest := newest.At.Add(-window)
 	high, low := newest.Replicas, newest.Replicas
 	highest, lowest := -1, -1     // indexes of the last kept entries
-	first := len(recommendations) // all[at:] is kept
+	first := len(recommendations) // recommendations[first:] is kept
 	for i := len(recommendations) - 1; i >= 0; i-- {
 		r := recommendations[i]
 		if r.At.Before(oldest) {
@@ -104,37 +108,46 @@ func (s *State) merge(newest Recommendation, window time.Duration) {
 		first--
 		recommendations[first], *extreme = r, first
 	}
-	s.Recommendations = append(append(recommendations[:0], recommendations[first:]...), newest)
+	c.Recommendations = append(append(recommendations[:0], recommendations[first:]...), newest)
 }
 
 func sameSlot(a, b time.Time, width int64) bool {
 	return width > 0 && a.UnixNano()/width == b.UnixNano()/width
 }
 
-// Wrote remembers that the decided count was written. Call it after Record, and only if
-// the API server accepted a change, once for each. Without it the limits have no effect. The change
-// counts from [Decision].At on.
-func (s *State) Wrote(p Policy, d Decision) {
-	s.ScaledToZero = d.Current > 0 && d.Replicas == 0 && p.Min <= 0 && d.LeavesZero
-	change, events := int64(d.Replicas)-int64(d.Current), &s.Ups
+// Written returns the checkpoint after the decided count was written. Use it only if the API server
+// accepted a change; without it the limits of the rate have no effect. The change counts from At on.
+func (d Decision) Written() Checkpoint {
+	c := d.Checkpoint
+	c.ScaledToZero = d.Current > 0 && d.Replicas == 0 && d.LeavesZero
+	change, events := int64(d.Replicas)-int64(d.Current), &c.Ups
 	if change < 0 {
-		change, events = -change, &s.Downs
+		change, events = -change, &c.Downs
 	}
-	if p.Behavior == nil || change == 0 {
-		return
+	if d.EventPeriod > 0 && change != 0 {
+		*events = overwrite(slices.Clone(*events), Event{Change: int32(min(change, math.MaxInt32)), At: d.At}, d.EventPeriod)
 	}
-	event := Event{Change: int32(min(change, math.MaxInt32)), At: d.At}
-	if !p.Exact {
-		period := max(p.Behavior.Up.longestPeriod(), p.Behavior.Down.longestPeriod())
-		s.Ups, s.Downs = recent(s.Ups, d.At, period), recent(s.Downs, d.At, period)
-		*events = append(*events, event)
-		return
+	return c
+}
+
+// longestPeriod is the longest of both directions, whose limits count the events of both.
+func (p *Policy) longestPeriod() time.Duration {
+	if p.Behavior == nil {
+		return 0
 	}
-	rules := p.Behavior.Up
-	if events == &s.Downs {
-		rules = p.Behavior.Down
+	return max(p.Behavior.Up.longestPeriod(), p.Behavior.Down.longestPeriod())
+}
+
+// eventPeriod is the age at which the event of a decision may be overwritten. Kubernetes asks only
+// the limits of its own direction.
+func (p *Policy) eventPeriod(d *Decision) time.Duration {
+	switch {
+	case p.Behavior == nil || p.Bounded:
+		return p.longestPeriod()
+	case d.Replicas < d.Current:
+		return p.Behavior.Down.longestPeriod()
 	}
-	*events = overwrite(*events, event, rules.longestPeriod())
+	return p.Behavior.Up.longestPeriod()
 }
 
 func (r Rules) longestPeriod() (longest time.Duration) {
