@@ -263,7 +263,7 @@ func (d *Decision) check(now time.Time, period time.Duration) {
 // limit applies the limits of the rate and the bounds.
 func (d *Decision) limit(p *Policy, c *Checkpoint, lowest, highest int32) {
 	if p.Behavior == nil {
-		d.limitToTwice(lowest, highest, !p.Bounded)
+		d.limitToTwice(p, lowest, highest)
 	} else {
 		d.limitRate(p, c, lowest, highest)
 	}
@@ -288,9 +288,9 @@ func (d *Decision) limit(p *Policy, c *Checkpoint, lowest, highest int32) {
 }
 
 // limitToTwice is the rule without a behavior.
-func (d *Decision) limitToTwice(lowest, highest int32, exact bool) {
+func (d *Decision) limitToTwice(p *Policy, lowest, highest int32) {
 	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
-	twice := clamp(max(2*float64(d.Current), 4), exact)
+	twice := p.clamp(max(2*float64(d.Current), 4))
 	switch {
 	case d.Stabilized < lowest:
 		d.Replicas, d.Limited.Reason = lowest, "TooFewReplicas"
@@ -306,7 +306,7 @@ func (d *Decision) limitRate(p *Policy, c *Checkpoint, lowest, highest int32) {
 	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	switch {
 	case d.Stabilized > d.Current:
-		allowed := max(d.Current, p.Behavior.Up.allowed(d, c, !p.Bounded, up))
+		allowed := max(d.Current, p.allowed(d, c, up))
 		d.Allowed = min(d.Stabilized, allowed)
 		if d.Stabilized > min(allowed, highest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleUpLimit"
@@ -315,7 +315,7 @@ func (d *Decision) limitRate(p *Policy, c *Checkpoint, lowest, highest int32) {
 			}
 		}
 	case d.Stabilized < d.Current:
-		allowed := min(d.Current, p.Behavior.Down.allowed(d, c, !p.Bounded, down))
+		allowed := min(d.Current, p.allowed(d, c, down))
 		d.Allowed = max(d.Stabilized, allowed)
 		if d.Stabilized < max(allowed, lowest) {
 			d.Replicas, d.Limited.Reason = allowed, "ScaleDownLimit"
@@ -350,20 +350,24 @@ const (
 	down direction = -1
 )
 
-// allowed returns the count up or down to which the policies allow a change.
-func (r Rules) allowed(d *Decision, c *Checkpoint, exact bool, dir direction) int32 {
-	if r.Select == Disabled {
+// allowed returns the count up or down to which the limits allow a change.
+func (p *Policy) allowed(d *Decision, c *Checkpoint, dir direction) int32 {
+	rules := p.Behavior.Up
+	if dir == down {
+		rules = p.Behavior.Down
+	}
+	if rules.Select == Disabled {
 		return d.Current
 	}
-	// The policy that allows the largest change has the largest result upwards.
-	largest := (r.Select != Min) == (dir == up)
+	// The limit that allows the largest change has the largest result upwards.
+	largest := (rules.Select != Min) == (dir == up)
 	result := int32(math.MinInt32)
 	if !largest {
 		result = math.MaxInt32
 	}
-	for _, l := range r.Policies {
-		added, removed := change(c.Ups, d.At, l.Period, exact), change(c.Downs, d.At, l.Period, exact)
-		n := l.allowed(int64(d.Current)-int64(added)+int64(removed), dir, exact)
+	for _, l := range rules.Policies {
+		added, removed := p.change(c.Ups, d.At, l.Period), p.change(c.Downs, d.At, l.Period)
+		n := p.limited(l, p.narrow(int64(d.Current)-int64(added)+int64(removed)), dir)
 		if largest == (n > result) {
 			result = n
 		}
@@ -371,32 +375,31 @@ func (r Rules) allowed(d *Decision, c *Checkpoint, exact bool, dir direction) in
 	return result
 }
 
-// allowed returns the count that a policy allows, from the count at the start of its
-// period.
-func (l Limit) allowed(start int64, dir direction, exact bool) int32 {
-	if exact {
-		start = int64(int32(start))
+// limited returns the count that a limit allows, from the count at the start of its period.
+func (p *Policy) limited(l Limit, start int32, dir direction) int32 {
+	if l.Type != Percent {
+		return p.narrow(int64(start) + int64(dir)*int64(l.Value))
 	}
-	if l.Type == Percent {
-		n := float64(start) * (1 + float64(dir)*float64(l.Value)/100)
-		if dir == up {
-			n = math.Ceil(n)
-		}
-		return clamp(n, exact)
+	n := float64(start) * (1 + float64(dir)*float64(l.Value)/100)
+	if dir == up {
+		n = math.Ceil(n)
 	}
-	n := start + int64(dir)*int64(l.Value)
-	if exact {
-		return int32(n)
-	}
-	return int32(min(max(n, math.MinInt32), math.MaxInt32))
+	return p.clamp(n)
 }
 
-// clamp converts to the nearest int32, or with exact as amd64 does.
-func clamp(n float64, exact bool) int32 {
+// narrow converts a number, and clamp a float: to the nearest int32 if bounded, or else as amd64 does.
+func (p *Policy) narrow(n int64) int32 {
+	if p.Bounded {
+		n = min(max(n, math.MinInt32), math.MaxInt32)
+	}
+	return int32(n)
+}
+
+func (p *Policy) clamp(n float64) int32 {
 	switch {
 	case n >= math.MinInt32 && n <= math.MaxInt32:
 		return int32(n)
-	case n > 0 && !exact:
+	case n > 0 && p.Bounded:
 		return math.MaxInt32
 	}
 	return math.MinInt32

@@ -117,12 +117,8 @@ type Policy struct {
 	// only if Min is 0, as before 1.36.
 	ScaleToZero bool `json:"scaleToZero"`
 
-	// Bounded departs from Kubernetes, to be safe for every number and to keep a checkpoint of at
-	// most 16 KB. A negative value is unreadable; a sum, product or count beyond its type is the
-	// largest number and does not wrap. Recommendations and events closer together than 1/64 of
-	// the longest window or period are merged, and count at most so much longer: of a window that
-	// an edit made longer, only what the shorter one kept is seen. If the clock went back, records
-	// of the future count as made now.
+	// Bounded departs from Kubernetes, to be safe for every number: a negative value is unreadable,
+	// and a sum, product or count beyond its type is the largest number and does not wrap.
 	Bounded bool `json:"bounded"`
 }
 

@@ -1,7 +1,6 @@
 package horizontal_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -185,88 +184,6 @@ func propSettles(t *rapid.T, c *premise.Counts) {
 
 func TestSettles(t *testing.T) {
 	premise.CheckN(t, 1000, propSettles, premise.Least{"moves": 0.3})
-}
-
-// Nothing within a window is forgotten: the count never falls below a recommendation of
-// the window of Down. It is kept no longer than 1/32 of the window more, and a clock
-// that goes back keeps no record beyond one window of the new clock.
-func propWindows(t *rapid.T, c *premise.Counts) {
-	p := policy(1000)
-	p.Bounded, p.Behavior = true, &h.Behavior{Up: rules(0, free), Down: rules(time.Hour, free)}
-	s := scale(p, 50)
-	var seen []h.Recommendation
-	back, held := false, false
-	for range rapid.IntRange(5, 60).Draw(t, "polls") {
-		wait := time.Duration(rapid.IntRange(1, 300).Draw(t, "wait")) * time.Second
-		if rapid.IntRange(0, 15).Draw(t, "back") == 0 {
-			wait, back = -wait*10, true
-		}
-		n := rapid.Int32Range(1, 50).Draw(t, "wanted")
-		d := s.after(wait, wants(int64(n)))
-		if len(seen) == 0 {
-			seen = append(seen, h.Recommendation{Replicas: 50, At: s.now})
-		}
-		for i := range seen {
-			if seen[i].At.After(s.now) {
-				seen[i].At = s.now
-			}
-		}
-		surely, perhaps := n, n
-		for _, r := range seen {
-			age := s.now.Sub(r.At)
-			if age < time.Hour {
-				surely = max(surely, r.Replicas)
-			}
-			if age < time.Hour+2*time.Minute {
-				perhaps = max(perhaps, r.Replicas)
-			}
-		}
-		if d.Current > surely && d.Replicas < surely || d.Replicas > max(perhaps, min(d.Current, perhaps)) {
-			t.Fatalf("%s, although the window has %d", d, surely)
-		}
-		held = held || d.Reason == h.ReasonStabilized
-		seen = append(seen, h.Recommendation{Replicas: n, At: s.now})
-	}
-	c.Note("the clock goes back", back)
-	c.Note("a window holds", held)
-}
-
-func TestWindows(t *testing.T) {
-	premise.CheckN(t, 3000, propWindows, premise.Least{"the clock goes back": 0.3, "a window holds": 0.3})
-}
-
-// The largest bounded checkpoint: the worst series of recommendations, each second for an hour, with
-// an event each second.
-func TestCheckpointSize(t *testing.T) {
-	for name, wanted := range map[string]func(i int) int64{
-		"falling":          func(i int) int64 { return int64(900_000 - i) },
-		"rising":           func(i int) int64 { return int64(900_000 + i) },
-		"narrowing":        func(i int) int64 { return int64(900_000 + (1-2*(i%2))*(5000-i)) },
-		"widening":         func(i int) int64 { return int64(900_000 + (1-2*(i%2))*i) },
-		"with nanoseconds": func(i int) int64 { return int64(900_000 - i) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p, limit := policy(math.MaxInt32), by(h.Pods, math.MaxInt32, 30*time.Minute)
-			p.Bounded, p.Behavior = true, &h.Behavior{Up: rules(time.Hour, limit), Down: rules(time.Hour, limit)}
-			s := scale(p, 900_000)
-			for i := range 4000 {
-				wait := time.Second
-				if name == "with nanoseconds" {
-					wait += 1234567
-				}
-				d := s.after(wait, wants(wanted(i)))
-				d.Replicas = d.Current + int32(1-2*(i%2))
-				s.checkpoint = d.Written()
-			}
-			text, err := json.Marshal(s.checkpoint)
-			require.NoError(t, err)
-			t.Logf("%d bytes", len(text))
-			assert.LessOrEqual(t, len(text), 16<<10)
-			var again h.Checkpoint
-			require.NoError(t, json.Unmarshal(text, &again))
-			assert.Equal(t, s.look([]h.Metric{wants(5)}), (&scaler{policy: p, checkpoint: again, now: s.now, count: s.count}).look([]h.Metric{wants(5)}))
-		})
-	}
 }
 
 // Decide writes to no argument, and a decision shares no memory with one.

@@ -235,18 +235,21 @@ func TestTraps(t *testing.T) {
 		assert.Equal(t, h.Condition{Reason: "DesiredWithinRange"}, scale(policy(100), 10).after(0, wants(10)).Limited)
 	})
 	t.Run("13 an edit makes the window longer", func(t *testing.T) {
-		for _, bounded := range []bool{false, true} {
-			p := policy(100)
-			p.DownWindow, p.Bounded = time.Minute, bounded
-			s := scale(p, 10)
-			s.after(0, wants(10))
-			s.after(30*time.Second, wants(9))
-			s.after(90*time.Second, wants(2)) // both are old: the last one is overwritten
-			s.policy.DownWindow = time.Hour
-			d := s.after(time.Second, wants(2))
-			want := map[bool]int32{false: 10, true: 2}[bounded]
-			assert.Equal(t, want, d.Stabilized, "bounded %v", bounded)
-		}
+		p := policy(100)
+		p.DownWindow = time.Minute
+		s := scale(p, 10)
+		s.after(0, wants(10))
+		s.after(30*time.Second, wants(9))
+		s.after(90*time.Second, wants(2)) // both are old: the last one is overwritten
+		s.policy.DownWindow = time.Hour
+		assert.EqualValues(t, 10, s.after(time.Second, wants(2)).Stabilized)
+	})
+	t.Run("14 an event is forgotten that the other direction counts", func(t *testing.T) {
+		s := scale(behavior(rules(0, by(h.Pods, 4, time.Second)), rules(0, by(h.Pods, 1, time.Hour))), 10)
+		assert.EqualValues(t, 14, s.after(0, wants(14)).Replicas)
+		assert.EqualValues(t, 9, s.after(time.Minute, wants(1)).Replicas, "10 at the start of the hour, less 1")
+		assert.EqualValues(t, 13, s.after(time.Minute, wants(16)).Replicas)
+		assert.EqualValues(t, 13, s.after(time.Minute, wants(1)).Replicas, "the first 4 are forgotten; otherwise 9")
 	})
 }
 
