@@ -40,7 +40,7 @@ type Decision struct {
 	Pending     int64 `json:"pending"`
 
 	Asked    bool          `json:"asked"`    // whether the strategy was called
-	Strategy Strategy      `json:"strategy"` // strategy of the manifest
+	Strategy string        `json:"strategy"` // text of the manifest's [Strategy]; "" if it was not asked
 	Load     strategy.Load `json:"load"`     // argument of the strategy
 
 	EffectiveMaxScale int64 `json:"effectiveMaxScale"` // result of the strategy, or the Jobs below the minimum; may be negative
@@ -91,7 +91,7 @@ func (d *Decision) scale(s Strategy) {
 		d.EffectiveMaxScale, d.ScaleTo, d.Reason = missing, missing, ReasonMinimum
 		return
 	}
-	d.Asked, d.Strategy, d.Reason = true, s, ReasonStrategy
+	d.Asked, d.Strategy, d.Reason = true, s.String(), ReasonStrategy
 	d.Load = strategy.Load{
 		Target:  d.Demand.MaxScale,
 		Running: d.Fault.sub(d.Running, d.Replicas.Min),
@@ -176,7 +176,7 @@ func (d Decision) String() string {
 func (d *Decision) proposal() string {
 	limit := "the queue length"
 	switch {
-	case d.Asked && d.Strategy.kind == eager:
+	case d.Asked && strings.HasPrefix(d.Strategy, "eager:"):
 		limit = "the maximum for the queue"
 	case !d.Asked && d.EffectiveMaxScale > 0:
 		return fmt.Sprintf("\nproposal  %d, the Jobs below the minimum", d.EffectiveMaxScale)
@@ -251,6 +251,9 @@ func (f Fault) String() string { return jsonform.Name(faults, f) }
 
 // MarshalText returns the name of the fault.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(jsonform.Name(faultNames, f)), nil }
+
+// UnmarshalText reads the name of a fault.
+func (f *Fault) UnmarshalText(text []byte) error { return jsonform.Parse(faultNames, text, f) }
 
 // note keeps the first fault; a panic replaces WrapsAround.
 func (f *Fault) note(g Fault) {

@@ -91,11 +91,11 @@ create    0: the operator panics`, release(t, "2.8").Decide(noMaximum, keda.Stat
 	require.Equal(t, keda.Demand{Scalers: 2, Failed: 1, Fault: keda.NoMaximum}, release(t, "2.8").Aggregate(noMaximum, []keda.Scaler{active(3, 1), {Failed: true}}))
 	j := spec(0, 9, "custom")
 	d := release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
-	require.Equal(t, "default: T - R", d.Strategy.String(), "without a percentage")
+	require.Equal(t, "default: T - R", d.Strategy, "without a percentage")
 	j.Spec.ScalingStrategy.CustomScalingRunningJobPercentage = "0.5"
 	d = release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
 	require.Equal(t, keda.NoDeduction, d.Fault)
-	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0.5))", d.Strategy.String())
+	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0.5))", d.Strategy)
 }
 
 // A number of Jobs that a slice can have is at most 2^45.

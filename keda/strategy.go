@@ -121,9 +121,6 @@ func (s Strategy) String() string {
 	return s.Name() + ": " + formula
 }
 
-// MarshalText returns the same as String.
-func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // A Scale is the answer of a strategy.
 type Scale struct {
 	EffectiveMaxScale int64 // Jobs to create, before ScaleTo limits them; may be negative

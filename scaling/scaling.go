@@ -78,7 +78,7 @@ import (
 )
 
 // A Policy is the scaling configuration of an owner. The zero value has a maximum of 0
-// and creates nothing. Its JSON cannot be read back: see MarshalJSON.
+// and creates nothing.
 type Policy struct {
 	Bounds      Bounds      `json:"bounds"`
 	Aggregation Aggregation `json:"aggregation"`
@@ -105,14 +105,30 @@ func (p Policy) strategy() strategy.Strategy {
 	return p.Strategy
 }
 
-// MarshalJSON returns the fields, with the text of [strategy.Describe] as the
-// strategy. This text cannot be read back as a strategy.
+// MarshalJSON returns the fields, with the text of [strategy.Describe] as the strategy.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	type plain Policy
 	return json.Marshal(struct {
 		plain
 		Strategy string `json:"strategy"`
 	}{plain(p), strategy.Describe(p.strategy())})
+}
+
+// UnmarshalJSON reads the result of MarshalJSON, with a strategy that [strategy.Parse] knows.
+func (p *Policy) UnmarshalJSON(data []byte) error {
+	type plain Policy
+	form := struct {
+		*plain
+		Strategy string `json:"strategy"`
+	}{plain: (*plain)(p)}
+	if err := json.Unmarshal(data, &form); err != nil || form.Strategy == "" {
+		return err
+	}
+	chosen, err := strategy.Parse(form.Strategy)
+	if err == nil {
+		p.Strategy = chosen
+	}
+	return err
 }
 
 // NoMax is the Bounds.Max without a maximum.

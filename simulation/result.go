@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 )
 
 // A Result holds the figures of a run. Equal scenarios have equal results.
@@ -347,6 +349,12 @@ type Event struct {
 	Queue   int   // index in the scenario's queues, of an event of an item
 	Cluster int   // index in the scenario's clusters, of an event of a Job or a cluster
 }
+
+// MarshalJSON returns the fields, with a time such as "1m30s".
+func (e Event) MarshalJSON() ([]byte, error) { return jsonform.Marshal(e) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (e *Event) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, e) }
 
 // String returns the event in a line, such as "1m0s item 3 delivered to Job 2".
 func (e Event) String() string {

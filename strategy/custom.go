@@ -40,6 +40,23 @@ func (c *Custom) String() string {
 	return fmt.Sprintf("custom: min(M, T %s %s - trunc(R * %s))", sign, digits, c.percentage)
 }
 
+// parseCustom reads the text of String, or returns nil.
+func parseCustom(text string) *Custom {
+	var sign, digits, remaining string
+	if n, _ := fmt.Sscanf(text, "custom: min(M, T %1s %s - trunc(R * %s", &sign, &digits, &remaining); n != 3 {
+		return nil
+	}
+	if sign == "+" {
+		digits = "-" + digits
+	}
+	deduction, wrong := strconv.ParseInt(digits, 10, 64)
+	percentage, err := ParsePercentage(strings.TrimSuffix(remaining, "))"))
+	if c := NewCustom(deduction, percentage); wrong == nil && err == nil && c.String() == text {
+		return c
+	}
+	return nil
+}
+
 // A Percentage is an exact decimal of at least 0: 1 is all, 0.5 is half. The zero
 // value is 0.
 type Percentage struct{ x *big.Rat }

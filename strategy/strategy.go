@@ -245,6 +245,20 @@ func FromSpec(name string, p Parameters) (Strategy, error) {
 	return nil, problems.Err()
 }
 
+// Parse reads the text of [Describe] of a strategy of this package, or a name of [Names] other than
+// custom, which has parameters. The text of any other strategy is an error.
+func Parse(text string) (Strategy, error) {
+	for _, s := range []Strategy{Default{}, Accurate{}, Accurate{SubtractPending: true}, Eager{}, PendingAware{}} {
+		if description := Describe(s); text == description || text == description[:strings.Index(description, ":")] {
+			return s, nil
+		}
+	}
+	if custom := parseCustom(text); custom != nil {
+		return custom, nil
+	}
+	return nil, fmt.Errorf("strategy: found %q; use the text of a strategy of package strategy, and set any other in Go", text)
+}
+
 // Describe returns the text of a strategy in explanations: its String method, or else its
 // Go type, such as "mypkg.Half". The text of a function also has the function's name:
 // "strategy.Func: function mypkg.half". The text of nil is empty.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -70,6 +71,12 @@ type Failover struct {
 	LostAfter   time.Duration
 	Duplication Duplication
 }
+
+// MarshalJSON returns the fields, with durations such as "5m0s".
+func (f Failover) MarshalJSON() ([]byte, error) { return jsonform.Marshal(f) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (f *Failover) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, f) }
 
 // A Duplication is the rule for a Job and its replacement if both exist. The zero value
 // and unknown names are KeepAll. Only strategy.PendingAware creates replacements.

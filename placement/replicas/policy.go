@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/placement/apportion"
 )
 
@@ -36,6 +37,12 @@ type Policy struct {
 	// is the first by name; with the owner's namespace and name owners differ.
 	Seed string
 }
+
+// MarshalJSON returns the fields, with durations such as "5m0s".
+func (p Policy) MarshalJSON() ([]byte, error) { return jsonform.Marshal(p) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (p *Policy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, p) }
 
 // NewPolicy returns a policy with at most max replicas, 1 minute of grace and a
 // progress deadline of five minutes. It allows a surge of a quarter of max, at least 1

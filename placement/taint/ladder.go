@@ -1,6 +1,10 @@
 package taint
 
-import "time"
+import (
+	"time"
+
+	"github.com/scaledjob/scaledjob/internal/jsonform"
+)
 
 // A Level is how tainted a cluster is. The zero value is not at all.
 type Level string
@@ -24,6 +28,12 @@ type Taint struct {
 type Durations struct {
 	Soft, Hard time.Duration
 }
+
+// MarshalJSON returns the fields, with durations such as "5m0s".
+func (d Durations) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
+
+// UnmarshalJSON reads the result of MarshalJSON.
+func (d *Durations) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, d) }
 
 // DefaultDurations returns 3 and 5 minutes.
 func DefaultDurations() Durations { return Durations{Soft: 3 * time.Minute, Hard: 5 * time.Minute} }

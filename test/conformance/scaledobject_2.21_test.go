@@ -243,7 +243,7 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 		decision := scaledobject.Decide(p, scaledobject.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Fresh: true,
 			Triggers: []scaledobject.Trigger{{Name: "queue", Active: true, Metric: m}}}, checkpoint)
 		checkpoint = decision.Checkpoint
-		if got := *object.Status.Conditions.GetFallbackCondition(); got.Reason != decision.FallbackCondition.Reason || got.IsTrue() != decision.FallbackCondition.True {
+		if got := object.Status.Conditions.GetFallbackCondition(); got.Reason != decision.FallbackCondition.Reason || got.IsTrue() != decision.FallbackCondition.True {
 			t.Fatalf("KEDA's condition is %+v; here: %+v", got, decision)
 		}
 		if active != decision.Fallback || (err != nil) != decision.Unreadable {
