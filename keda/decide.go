@@ -40,7 +40,7 @@ type Decision struct {
 	Pending     int64 `json:"pending"`
 
 	Asked    bool          `json:"asked"`    // whether the strategy was called
-	Strategy string        `json:"strategy"` // text of the manifest's [Strategy]; "" if it was not asked
+	Strategy Strategy      `json:"strategy"` // strategy of the manifest
 	Load     strategy.Load `json:"load"`     // argument of the strategy
 
 	EffectiveMaxScale int64 `json:"effectiveMaxScale"` // result of the strategy, or the Jobs below the minimum; may be negative
@@ -91,7 +91,7 @@ func (d *Decision) scale(s Strategy) {
 		d.EffectiveMaxScale, d.ScaleTo, d.Reason = missing, missing, ReasonMinimum
 		return
 	}
-	d.Asked, d.Strategy, d.Reason = true, s.String(), ReasonStrategy
+	d.Asked, d.Strategy, d.Reason = true, s, ReasonStrategy
 	d.Load = strategy.Load{
 		Target:  d.Demand.MaxScale,
 		Running: d.Fault.sub(d.Running, d.Replicas.Min),
@@ -176,7 +176,7 @@ func (d Decision) String() string {
 func (d *Decision) proposal() string {
 	limit := "the queue length"
 	switch {
-	case d.Asked && strings.HasPrefix(d.Strategy, "eager:"):
+	case d.Asked && d.Strategy.kind == eager:
 		limit = "the maximum for the queue"
 	case !d.Asked && d.EffectiveMaxScale > 0:
 		return fmt.Sprintf("\nproposal  %d, the Jobs below the minimum", d.EffectiveMaxScale)

@@ -91,11 +91,11 @@ create    0: the operator panics`, release(t, "2.8").Decide(noMaximum, keda.Stat
 	require.Equal(t, keda.Demand{Scalers: 2, Failed: 1, Fault: keda.NoMaximum}, release(t, "2.8").Aggregate(noMaximum, []keda.Scaler{active(3, 1), {Failed: true}}))
 	j := spec(0, 9, "custom")
 	d := release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
-	require.Equal(t, "default: T - R", d.Strategy, "without a percentage")
+	require.Equal(t, "default: T - R", d.Strategy.String(), "without a percentage")
 	j.Spec.ScalingStrategy.CustomScalingRunningJobPercentage = "0.5"
 	d = release(t, "2.19").Decide(j, keda.State{Scalers: []keda.Scaler{active(3, 1)}})
 	require.Equal(t, keda.NoDeduction, d.Fault)
-	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0.5))", d.Strategy)
+	require.Equal(t, "custom: min(M, T - 0 - trunc(R * 0.5))", d.Strategy.String())
 }
 
 // A number of Jobs that a slice can have is at most 2^45.
@@ -251,4 +251,14 @@ func TestReplicas(t *testing.T) {
 		j := &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: tt.least, MaxReplicaCount: tt.most}}
 		require.Equal(t, tt.want, release(t, tt.release).Replicas(j), "%+v", tt)
 	}
+}
+
+func TestStrategyText(t *testing.T) {
+	for _, want := range []string{"default: T - R", "accurate: T + R > M ? M - R : T", "accurate: T + R - P > M ? M - R : T - P",
+		"eager: min(M - R - P, T)", "custom: min(M, T - -3 - trunc(R * 0.5))"} {
+		var s keda.Strategy
+		require.NoError(t, s.UnmarshalText([]byte(want)))
+		require.Equal(t, want, s.String())
+	}
+	require.EqualError(t, new(keda.Strategy).UnmarshalText([]byte("mine")), `keda: found the strategy "mine"; use the text of a Strategy`)
 }

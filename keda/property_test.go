@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -239,7 +238,7 @@ func propWithin(t *rapid.T, c *premise.Counts) {
 	s.Pending = min(s.Running, pick[int64](t, "P", 0, 2, 25))
 	s.JobsUnknown = false
 	d := p.Decide(j, s)
-	accurate20 := p.Rule("accurate").Since == "2.0" && strings.HasPrefix(d.Strategy, "accurate:")
+	accurate20 := p.Rule("accurate").Since == "2.0" && d.Strategy.Name() == "accurate"
 	creates := d.Create > 0 && d.Fault == keda.NoFault && !accurate20
 	if creates && s.Running+d.Create > int64(most) {
 		t.Fatalf("%s", d)

@@ -121,6 +121,25 @@ func (s Strategy) String() string {
 	return s.Name() + ": " + formula
 }
 
+// MarshalText returns the same as String.
+func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the result of MarshalText.
+func (s *Strategy) UnmarshalText(text []byte) error {
+	read := Strategy{kind: custom}
+	if n, _ := fmt.Sscanf(string(text), "custom: min(M, T - %d - trunc(R * %g))", &read.deduction, &read.percentage); n == 2 {
+		*s = read
+		return nil
+	}
+	for _, known := range []Strategy{{}, {kind: eager}, {kind: accurate, accurate: accurate20}, {kind: accurate, accurate: accurate21}, {kind: accurate, accurate: accurate219}} {
+		if known.String() == string(text) {
+			*s = known
+			return nil
+		}
+	}
+	return fmt.Errorf("keda: found the strategy %q; use the text of a Strategy", text)
+}
+
 // A Scale is the answer of a strategy.
 type Scale struct {
 	EffectiveMaxScale int64 // Jobs to create, before ScaleTo limits them; may be negative

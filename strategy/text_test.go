@@ -103,3 +103,21 @@ func ExampleDescribe() {
 	// strategy_test.half
 	// strategy.Func: function strategy_test.one
 }
+
+// The text of each strategy is read back as that strategy, and a name of a manifest as its strategy.
+func TestParse(t *testing.T) {
+	half, _ := strategy.ParsePercentage("0.5")
+	for _, s := range []strategy.Strategy{strategy.Default{}, strategy.Accurate{}, strategy.Accurate{SubtractPending: true}, strategy.Eager{},
+		strategy.PendingAware{}, strategy.NewCustom(0, strategy.Percentage{}), strategy.NewCustom(3, half), strategy.NewCustom(math.MinInt64, half)} {
+		got, err := strategy.Parse(strategy.Describe(s))
+		require.NoError(t, err)
+		require.Equal(t, s, got)
+	}
+	got, err := strategy.Parse("accurate")
+	require.NoError(t, err)
+	require.Equal(t, strategy.Accurate{}, got)
+	for _, text := range []string{"", "custom", "mine", "custom: min(M, T - x - trunc(R * 0.5))", "strategy.Func: function half"} {
+		_, err := strategy.Parse(text)
+		require.ErrorContains(t, err, "use the text of a strategy")
+	}
+}

@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 		"keda.Rule":               "has functions",
 		"keda.Scale":              "an argument of Scale",
 		"keda.Scaler":             "holds readings and an error",
-		"keda.Strategy":           "a strategy",
+		"keda.Strategy":           "text, with a test in package keda",
 		"keda.UnsupportedError":   "an error",
 		"simulation.Arrivals":     "text, with a test in package simulation",
 		"simulation.Curves":       "of a Result",
