@@ -32,6 +32,8 @@ const (
 	slots = 256
 	// settle is the time between KEDA's verdict, which it writes first, and its values.
 	settle = 100 * time.Millisecond
+	// patience is the time for which a new or edited owner is not unreadable: KEDA needs one or two seconds.
+	patience = 10 * time.Second
 )
 
 // Clients reach the API server.
@@ -445,8 +447,9 @@ func (r Reading) shorten() Reading {
 
 // unreadable publishes a reading in which no trigger is readable, once an interval.
 func (t *tracked) unreadable(p Problem, interval time.Duration) time.Duration {
-	if wait := interval - time.Since(t.since); p.Reason == Starting && wait > 0 {
-		return wait
+	hold := map[Reason]time.Duration{Starting: interval, Waiting: patience}[p.Reason]
+	if wait := hold - time.Since(t.since); wait > 0 {
+		return min(wait, interval)
 	}
 	reading := Reading{Object: t.name, Problems: []Problem{p}}
 	for _, name := range manifest.TriggerNames(t.owner.Triggers) {

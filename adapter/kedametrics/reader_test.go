@@ -31,6 +31,9 @@ func TestReading(t *testing.T) {
 		wait(time.Second)
 		require.Len(t, c.list(scaledObjects), 1)
 		require.Len(t, c.list(readingTargets), 1)
+		_, found := c.reader.Take(keyOf("orders"))
+		require.False(t, found, "KEDA needs a moment")
+		wait(patience)
 		require.Equal(t, []Problem{{Reason: Waiting}}, c.reading("orders").Problems)
 
 		c.poll("12")
@@ -39,7 +42,7 @@ func TestReading(t *testing.T) {
 		reading := c.reading("orders")
 		require.Equal(t, []scaling.Metric{{Name: "redis", Value: 12, Target: 5, Activity: scaling.Active}}, reading.Metrics)
 		require.NoError(t, reading.Err())
-		_, found := c.reader.Take(keyOf("orders"))
+		_, found = c.reader.Take(keyOf("orders"))
 		require.False(t, found, "a reading is taken once")
 
 		wait(29 * time.Second)
@@ -147,7 +150,6 @@ func TestNotBuilt(t *testing.T) {
 		defer c.stop()
 		require.NoError(t, c.reader.Track(owner("orders", manifest.ScaleTrigger{Type: "redis"}, manifest.ScaleTrigger{Type: "aws-sqs-queue", Name: "jobs"})))
 		wait(time.Second)
-		c.reading("orders")
 		s := c.list(scaledObjects)[0]
 		_ = unstructured.SetNestedSlice(s.Object, []any{map[string]any{"type": "Ready", "status": "False", "message": "error parsing AWS SQS queue metadata: password hunter2"}}, "status", "conditions")
 		_, err := c.dynamic.Resource(scaledObjects).Namespace("shop").Update(t.Context(), &s, metav1.UpdateOptions{})
@@ -228,7 +230,7 @@ func TestFaults(t *testing.T) {
 			c.start()
 			defer c.stop()
 			require.NoError(t, c.reader.Track(owner("orders")))
-			wait(time.Second)
+			wait(patience + time.Second)
 			require.Equal(t, []Problem{{Reason: f.want}}, c.reading("orders").Problems, f.err)
 			broken = false
 			wait(31 * time.Second)

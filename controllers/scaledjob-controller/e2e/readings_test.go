@@ -214,8 +214,12 @@ func (s *stand) editsTriggers(t *testing.T) {
 	fill(first, "b", 8)
 	fill(second, "b", 10)
 	spec := func(address, list, length string) string {
+		database := ""
+		if length == "" {
+			length, database = "1", ", databaseIndex: none"
+		}
 		return strings.Replace(job(map[string]string{works: "1h"}), "env: [", fmt.Sprintf("env: [{name: ADDRESS, value: %q}, ", address), 1) +
-			"  rollout: {strategy: gradual}\n" + fmt.Sprintf("  triggers: [{type: redis, metadata: {addressFromEnv: ADDRESS, listName: %s, listLength: %q}}]\n", list, length)
+			"  rollout: {strategy: gradual}\n" + fmt.Sprintf("  triggers: [{type: redis, metadata: {addressFromEnv: ADDRESS, listName: %s, listLength: %q%s}}]\n", list, length, database)
 	}
 	q, _ := s.scaled(t, "edited", spec(first.Addr(), "a", "2"))
 	q.has(1, isReady)
@@ -228,7 +232,7 @@ func (s *stand) editsTriggers(t *testing.T) {
 		{"query", spec(first.Addr(), "b", "2"), 4, isReady},
 		{"target", spec(first.Addr(), "b", "1"), 8, isReady},
 		{"variable", spec(second.Addr(), "b", "1"), 10, isReady},
-		{"one that KEDA cannot build", spec(second.Addr(), "b", "none"), 10, unreadable},
+		{"one that KEDA cannot build", spec(second.Addr(), "b", ""), 10, unreadable},
 		{"corrected", spec(second.Addr(), "b", "1"), 10, isReady},
 	} {
 		for _, j := range q.jobs(t) {
