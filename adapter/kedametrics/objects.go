@@ -6,8 +6,6 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -170,7 +168,8 @@ func (t *tracked) seriesOf(hpa *autoscalingv2.HorizontalPodAutoscaler) (all []*s
 		}
 		s := &series{name: m.External.Metric.Name, target: m.External.Target.AverageValue.AsApproximateFloat64()}
 		s.trigger = s.name
-		if i, found := position(s.name); found && i < len(names) {
+		var i int // KEDA begins the name with the trigger's position
+		if _, err := fmt.Sscanf(s.name, "s%d-", &i); err == nil && i >= 0 && i < len(names) {
 			s.trigger, s.cron = names[i], t.owner.Triggers[i].Type == cronType
 		}
 		if used[s.trigger] { // a trigger with several metrics
@@ -180,16 +179,4 @@ func (t *tracked) seriesOf(hpa *autoscalingv2.HorizontalPodAutoscaler) (all []*s
 		all = append(all, s)
 	}
 	return all
-}
-
-var index = regexp.MustCompile(`^s(\d+)-`)
-
-// position returns the position of the trigger of a metric: KEDA begins the name with it.
-func position(metric string) (int, bool) {
-	match := index.FindStringSubmatch(metric)
-	if match == nil {
-		return 0, false
-	}
-	i, err := strconv.Atoi(match[1])
-	return i, err == nil
 }
