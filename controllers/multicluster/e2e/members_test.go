@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -287,10 +288,16 @@ func (s *stand) refuses(t *testing.T) {
 func (s *stand) refusesBeside(t *testing.T) {
 	q := s.space(t, "beside")
 	q.waiting("queue", 4)
-	q.job("work", "  memberClusters: [{name: "+one+", targetNamespace: missing}, {name: "+two+"}]", "")
+	q.job("work", weights(1, 1), "")
+	quotas, none := q.members[one].client.CoreV1().ResourceQuotas(q.namespace), corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}
+	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}) // no controller of quotas runs
+	require.NoError(t, err)
 	s.start(t, "-namespace", q.namespace)
 	refused := func(t require.TestingT) {
-		require.Equal(t, []int{4}, q.counts(t, "work", two))
+		require.Equal(t, []int{0, 4}, q.counts(t, "work", one, two))
 		ready, why := q.condition(t, dsj, "work", "Ready")
 		require.NotEqual(t, "True Ready", ready)
 		require.Contains(t, why, one)

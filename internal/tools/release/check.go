@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/mod/module"
-
-	"github.com/scaledjob/scaledjob/internal/tools/modules"
 )
 
 // A consumer uses a release from a module proxy in a directory.
@@ -154,20 +152,22 @@ func main() {
 }
 `
 
-// imports builds and runs a program that imports a package of each module that has packages, from
-// the proxy. Modules with KEDA are downloaded, because building them takes many minutes.
+// imports builds and runs a program that imports a package of each library, from the proxy. The command
+// is none: it needs newer versions of Kubernetes than adapter/controllerruntime works with.
 func (c *consumer) imports(ctx context.Context) error {
 	dir := filepath.Join(c.dir, "importer")
-	lines, get := "", []string{"go", "get"}
+	var lines string
+	imported, get := []string{}, []string{"go", "get"}
 	for _, module := range c.released {
-		get = append(get, c.path(module)+"@"+c.version)
 		name, err := c.library(ctx, module)
 		if err != nil {
 			return err
 		}
-		if name != "" {
-			lines += fmt.Sprintf("\t_ %q\n", name)
+		if name == "" {
+			continue
 		}
+		imported, get = append(imported, module), append(get, c.path(module)+"@"+c.version)
+		lines += fmt.Sprintf("\t_ %q\n", name)
 	}
 	text := strings.NewReplacer("IMPORTS", lines, "ROOT", c.root).Replace(program)
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644); err != nil {
@@ -185,22 +185,13 @@ func (c *consumer) imports(ctx context.Context) error {
 	if !strings.Contains(out, "create 3") {
 		return fmt.Errorf("the importing program printed %q", out)
 	}
-	fmt.Fprintln(c.out, "imported:", strings.Join(c.released, ", "))
+	fmt.Fprintln(c.out, "imported:", strings.Join(imported, ", "))
 	return nil
 }
 
 // library returns the path of the first package of a module that others can import, or "" if
-// it has none or links KEDA.
+// the module is a command.
 func (c *consumer) library(ctx context.Context, module string) (string, error) {
-	list, err := modules.Read(c.repository.dir)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range list {
-		if m.Dir == module && m.HasWord("keda") {
-			return "", nil
-		}
-	}
 	command := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}} {{.ImportPath}}", "./...")
 	command.Dir, command.Stderr = filepath.Join(c.repository.dir, module), os.Stderr
 	out, err := command.Output()
@@ -209,7 +200,10 @@ func (c *consumer) library(ctx context.Context, module string) (string, error) {
 	}
 	for line := range strings.Lines(string(out)) {
 		name, path, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "main" && !strings.Contains(path+"/", "/internal/") && path != c.root {
+		if name == "main" {
+			return "", nil
+		}
+		if !strings.Contains(path+"/", "/internal/") && path != c.root {
 			return path, nil
 		}
 	}
