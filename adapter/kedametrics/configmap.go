@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,7 +37,10 @@ func (t *tracked) configMap(ctx context.Context, name string, metadata map[strin
 	m = scaling.Metric{Name: name, Failed: true}
 	object, err := t.reader.Requests.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).
 		Namespace(t.owner.Namespace).Get(ctx, metadata["resourceName"], metav1.GetOptions{})
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return m, Forbidden
+	case err != nil:
 		return m, ConfigMapUnreadable
 	}
 	text, found, _ := unstructured.NestedString(object.Object, "data", metadata["key"])

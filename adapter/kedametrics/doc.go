@@ -166,7 +166,7 @@ var texts = map[Reason]string{
 	MetricsServerMissing:  "KEDA's metrics server is not installed: external.metrics.k8s.io is not served",
 	OtherMetricsServer:    "external.metrics.k8s.io belongs to another metrics server than KEDA's; see kubectl get apiservice v1beta1.external.metrics.k8s.io",
 	DefinitionMissing:     "the custom resource " + Plural + "." + Group + " is not installed",
-	Forbidden:             "access to ScaledObjects, " + Plural + ", HPAs or external metrics is forbidden; see the rights in the README",
+	Forbidden:             "access to ScaledObjects, " + Plural + ", HPAs, external metrics or ConfigMaps is forbidden; see the rights in the README",
 	Conflict:              "an object with the name of the ScaledObject belongs to somebody else; delete it",
 	Refused:               "the API server rejects the ScaledObject of the triggers",
 	Unanswered:            "the API server did not answer",

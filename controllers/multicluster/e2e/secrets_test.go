@@ -108,20 +108,22 @@ apiVersion: keda.sh/v1alpha1
 kind: ClusterTriggerAuthentication
 metadata: {name: rabbitmq}
 spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
----
-apiVersion: keda.kedify.io/v1alpha1
+`, password, token, login, e.HTTP))
+	for name, trigger := range map[string]string{ // one that cannot be built fails all of its object
+		"work":     fmt.Sprintf("{type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}", e.Redis),
+		"http":     fmt.Sprintf("{type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}", e.HTTP),
+		"rabbitmq": "{type: rabbitmq, metadata: {protocol: http, mode: QueueLength, value: '1', queueName: a}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}",
+	} {
+		q.apply(t, q.namespace, fmt.Sprintf(`apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledJob
-metadata: {name: work}
+metadata: {name: %s}
 spec:
   memberClusters: [{name: %s}]
   scaledJobSpec:
     pollingInterval: 1
     jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: processor, image: "example.com/c:1"}]}}}
-    triggers:
-    - {type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}
-    - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
-    - {type: rabbitmq, metadata: {protocol: http, mode: QueueLength, value: '1', queueName: a}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}
-`, password, token, login, e.HTTP, one, e.Redis, e.HTTP))
+    triggers: [%s]`, name, one, trigger))
+	}
 	p := s.start(t, "-namespace", q.namespace, "-log-level=debug", "-allow-cluster-authentication")
 	q.becomes(func(t *assert.CollectT) {
 		ready, why := q.condition(t, dsj, "work", "Ready")

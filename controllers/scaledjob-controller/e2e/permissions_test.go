@@ -49,7 +49,7 @@ func TestWithoutPermission(t *testing.T) {
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
 		Not:       []string{"get scaledobjects", "patch scaledobjects", "create scaledobjects", "delete scaledobjects", "watch scaledobjects", "create readingtargets", "delete readingtargets", "get readingtargets", "watch readingtargets", "list readingtargets", "watch horizontalpodautoscalers", "list horizontalpodautoscalers", "list *"}, // of KEDA, which this test does without: TestFaults of kedametrics
-		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1"},
+		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1", "get configmaps": "or ConfigMaps is forbidden", "list scaledobjects": "access to ScaledObjects"},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			prepare(t, c, namespace)
 			if permission == "get jobs" { // needed if the name of a Job is another's

@@ -18,7 +18,8 @@ import (
 
 // The controller needs each of its permissions, and no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, installed(t))
+	permissions.Exact(t, s.cluster.Requests(t), account, installed(t), "get configmaps", // without KEDA
+		"patch keda.sh/scaledobjects", "get keda.sh/scaledobjects", "get scaledjob.github.io/readingtargets") // of a KEDA that is away for long, and of two controllers
 }
 
 // No ScaledJob, Job or event of the controller has a secret of the other tests. KEDA's own events have what servers answer.
@@ -77,12 +78,14 @@ metadata: {name: rabbitmq}
 spec: {secretTargetRef: [{parameter: host, name: brokers, key: host}]}
 `, password, token, login, e.HTTP))
 	q := &queue{s, t, "secrets"}
-	q.apply(job(nil) + fmt.Sprintf(`  triggers:
-  - {type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}
-  - {type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}
-  - {type: rabbitmq, metadata: {protocol: http, mode: QueueLength, value: '1', queueName: a}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}
-  - {type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: none, key: waiting, targetValue: '1'}}
-`, e.Redis, e.HTTP))
+	for i, trigger := range []string{ // one that cannot be built fails all of its ScaledJob
+		fmt.Sprintf("{type: metrics-api, metadata: {url: 'http://%s/queue', valueLocation: depth, targetValue: '1', authMode: bearer}, authenticationRef: {name: http}}", e.HTTP),
+		"{type: rabbitmq, metadata: {protocol: http, mode: QueueLength, value: '1', queueName: a}, authenticationRef: {name: rabbitmq, kind: ClusterTriggerAuthentication}}",
+		fmt.Sprintf("{type: redis, metadata: {address: %q, listName: a, listLength: '1'}, authenticationRef: {name: redis}}", e.Redis),
+	} {
+		name := []string{"http", "rabbitmq", "consumer"}[i]
+		s.apply(t, fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: %s, namespace: %s}\nspec:\n  pollingInterval: 1\n%s  triggers: [%s]\n", name, q.namespace, job(nil), trigger))
+	}
 	p := s.start(t, "-namespace", q.namespace, "-leader-elect=false", "-log-level=debug")
 	q.becomes(30*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "False TriggerError", q.condition(t, "Ready"))
