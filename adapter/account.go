@@ -68,7 +68,7 @@ func Failures(err error) (creates, others error) {
 		var single *request.Error
 		switch {
 		case part == nil, errors.Is(part, ErrOutdated):
-		case errors.As(part, &create), errors.As(part, &single) && single.What == createJob:
+		case errors.As(part, &create), errors.As(part, &single) && single.Request == createJob:
 			ofCreates = append(ofCreates, part)
 		default:
 			ofOthers = append(ofOthers, part)
@@ -94,10 +94,10 @@ type account struct {
 func (a *account) missing() int64 { return a.plan.Create - a.result.Created - a.result.Existing }
 
 // stop notes why the application ends before a request; dropped reports whether requests remain.
-func (a *account) stop(ended, err error, dropped bool) {
+func (a *account) stop(cause, err error, dropped bool) {
 	switch {
-	case ended != nil && a.missing() > 0:
-		a.failed = cmp.Or(a.failed, ended)
+	case cause != nil && a.missing() > 0:
+		a.failed = cmp.Or(a.failed, cause)
 	case dropped || a.missing() > 0:
 		a.outdated = cmp.Or(a.outdated, err)
 	}
@@ -163,7 +163,7 @@ func (a *application) finish() (Result, error) {
 	case failed != nil && a.missing() > 0:
 		failed = &CreateError{a.result.Created, a.plan.Create, failed}
 	case a.failed != nil && a.plan.Create > 0: // other creates took its place
-		failed = &request.Error{What: createJob, Err: failed}
+		failed = &request.Error{Request: createJob, Err: failed}
 	default:
 		failed = nil
 	}

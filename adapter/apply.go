@@ -31,12 +31,12 @@ import (
 // The errors of eight other requests are joined, and further ones are counted. A Job that is deleted already
 // counts as deleted; a Job that has changed is left to the next plan. The Result is also valid with an error.
 func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Result, err error) {
-	over := make(chan struct{})
+	finished := make(chan struct{})
 	t.Start(ctx, client, p, nil, func(r Result, e error) {
 		result, err = r, e
-		close(over)
+		close(finished)
 	})
-	<-over
+	<-finished
 	return result, err
 }
 
@@ -65,9 +65,9 @@ type application struct {
 func (t *Tracker) newApplication(p *Plan, client Client) *application {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.made.IsZero() {
+	if p.created.IsZero() {
 		_ = t.leads() // next has the error
-		p.made, p.term = t.now(), t.term
+		p.created, p.term = t.now(), t.term
 	}
 	if o := t.owners[p.Owner]; o != nil {
 		p.target = cmp.Or(p.target, o.target)
@@ -156,7 +156,7 @@ func (a *application) begin(o *owned) {
 // outdatedBy returns why the plan stops, or nil. A request may have waited for long since next.
 func (a *application) outdatedBy() error {
 	t, p, leads := a.tracker, a.plan, a.tracker.leads()
-	age, o := t.now().Sub(p.made), t.owners[p.Owner]
+	age, o := t.now().Sub(p.created), t.owners[p.Owner]
 	switch {
 	case leads != nil:
 		return fmt.Errorf("%w: %w", ErrOutdated, leads)

@@ -264,7 +264,7 @@ var keepNone = history.Policy{Succeeded: history.Keep(0), Failed: history.Keep(0
 
 // fed gives a tracker feeds that have listed.
 func (t *Tracker) fed() {
-	t.began = noon
+	t.termStart = noon
 	t.jobFeeds, t.podFeeds = feed.Group{{Sink: t.sink(t.knownJobs), Read: noon}}, feed.Group{{Sink: t.sink(t.pods.In), Read: noon}}
 }
 

@@ -57,18 +57,18 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	if b.Initial <= 0 {
 		return create, nil, c
 	}
-	length, known := sum(o.Metrics)
+	length, readable := sum(o.Metrics)
 	revision := fmt.Sprintf("%d/%s", o.Revision.Generation, o.Revision.TemplateHash)
 	if c.Revision != revision {
 		c = FailureCheckpoint{Revision: revision, Counted: c.Counted}
 	}
 	c = b.count(c, o)
-	if known && length < c.Length {
+	if readable && length < c.Length {
 		c.Failures, c.Longest, c.Until = 0, 0, time.Time{}
 	}
 	unfinished := o.InFlight
 	for i := range o.Jobs {
-		if j := &o.Jobs[i]; !j.ended() {
+		if j := &o.Jobs[i]; !j.finished() {
 			unfinished++
 			if j.Phase == Running && o.Now.Sub(j.Created) > c.Longest+max(b.Initial, b.Interval) {
 				c.Failures, c.Until = 0, time.Time{}
@@ -76,7 +76,7 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 		}
 	}
 	if c.Failures == 0 {
-		if create > 0 && known {
+		if create > 0 && readable {
 			c.Length = length
 		}
 		return create, nil, c
@@ -89,7 +89,7 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 		hold.Text = "every Job has failed since one succeeded; the next is created at " + c.Until.UTC().Format(time.RFC3339)
 	default:
 		hold.Text, create = "every Job has failed since one succeeded; a single one is created", min(create, 1)
-		if create > 0 && known {
+		if create > 0 && readable {
 			c.Length = length
 		}
 	}
@@ -136,7 +136,7 @@ func (b *FailureBackoff) validate(e *field.Errors) {
 }
 
 // sum returns the sum of the metrics, and whether all could be read.
-func sum(metrics []scaling.Metric) (length float64, known bool) {
+func sum(metrics []scaling.Metric) (length float64, readable bool) {
 	for _, m := range metrics {
 		length += m.Value
 	}
@@ -157,7 +157,7 @@ func (o *owned) slowDown(p *Plan, metrics []scaling.Metric, now time.Time) {
 	}
 	var hold *slots.Hold
 	p.Create, hold, o.failures = o.target.FailureBackoff.Decide(p.Create, o.failures, FailureObservation{
-		Jobs: o.shown(), InFlight: o.flying(), Metrics: metrics, Revision: o.target.Revision, Now: now,
+		Jobs: o.cached(), InFlight: o.flying(), Metrics: metrics, Revision: o.target.Revision, Now: now,
 	})
 	if p.Failures = o.failures; hold == nil {
 		return

@@ -76,19 +76,19 @@ func JobOf(object *batchv1.Job) Job {
 
 // Delete returns the deletion of the Job. It fails if the Job has changed since it was
 // observed.
-func (j *Job) Delete(p rollout.Propagation, why Reason) Deletion {
-	return Deletion{j.Namespace, j.Name, j.UID, j.ResourceVersion, p, why}
+func (j *Job) Delete(p rollout.Propagation, reason Reason) Deletion {
+	return Deletion{j.Namespace, j.Name, j.UID, j.ResourceVersion, p, reason}
 }
 
-func (j *Job) ended() bool { return j.Phase == Succeeded || j.Phase == Failed }
+func (j *Job) finished() bool { return j.Phase == Succeeded || j.Phase == Failed }
 
 // A job is the tracker's form of a Job. The zero value is none.
 type job struct {
 	Job
 	owner   *owned
-	of      *build.Claim // nil if the owner has the name in it, as nearly always
+	claim   *build.Claim // nil if the owner has the name in it, as nearly always
 	started int64        // nanoseconds since 1970; 0 if it has not
-	at      int32        // index in owner.jobs
+	index   int32        // index in owner.jobs
 
 	pods   int32 // that its status counts and that have not finished
 	end    Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
@@ -126,9 +126,9 @@ func newJob(object *batchv1.Job, o *Options) *job {
 			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
 		}.Finished()
 	}
-	j.of = &build.Claim{}
+	j.claim = &build.Claim{}
 	if o.hub.Counts(object) {
-		*j.of, j.labels = build.ClaimOf(object, o.hub.Home), o.hub.Pick(object.Labels)
+		*j.claim, j.labels = build.ClaimOf(object, o.hub.Home), o.hub.Pick(object.Labels)
 	}
 	return j
 }
@@ -167,7 +167,7 @@ func (j *job) classify(before job, pods []*pods.Pod, podsKnown bool, conditions 
 	j.deleted, j.pruned = before.deleted, before.pruned
 	j.Deleting = j.marked || j.deleted
 	switch j.Phase = j.end; {
-	case j.ended():
+	case j.finished():
 	case j.deleted:
 		j.Phase = Terminating
 	case j.Phase == Running && !took:

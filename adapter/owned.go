@@ -18,19 +18,19 @@ import (
 // An owned holds the state of an owner's Jobs: the Jobs in the cache, counted as they
 // change, and the set that decides about creates and deletes.
 type owned struct {
-	uid       types.UID
-	target    *Target    // nil while the owner is not tracked
-	namespace string     // of the last target
-	set       *slots.Set // nil until the owner is tracked
-	plan      *application
-	jobs      []*job
-	sent      map[int64]*origin // of the creates in flight, and of some before
-	called    string            // by the controller reference of the first Job that has one
-	timed     bool              // since is known
-	since     pods.Times        // when each pending Job became so, in nanoseconds since 1970, in order
-	ended     bool              // finished Jobs have changed since it was decided which are deleted
-	failures  FailureCheckpoint
-	expiry    time.Time // when the next finished Job reaches its age; zero if none does
+	uid             types.UID
+	target          *Target    // nil while the owner is not tracked
+	namespace       string     // of the last target
+	set             *slots.Set // nil until the owner is tracked
+	plan            *application
+	jobs            []*job
+	sent            map[int64]*origin // of the creates in flight, and of some before
+	called          string            // by the controller reference of the first Job that has one
+	timed           bool              // since is known
+	pendingTimes    pods.Times        // when each pending Job became so, in nanoseconds since 1970, in order
+	finishedChanged bool              // finished Jobs have changed since it was decided which are deleted
+	failures        FailureCheckpoint
+	expiry          time.Time // when the next finished Job reaches its age; zero if none does
 
 	// Jobs in the cache, without strays.
 	phases   [InFlight]int32
@@ -66,31 +66,31 @@ func (t *Tracker) drop(o *owned) {
 
 // jobShown takes over a Job as the cache shows it now. Equal strings are kept once.
 func (t *Tracker) jobShown(j *job) {
-	of, before := j.of, t.jobs[j.UID]
-	if before != nil && before.owner.uid != of.UID {
+	claim, before := j.claim, t.jobs[j.UID]
+	if before != nil && before.owner.uid != claim.UID {
 		t.jobGone(before)
 		before = nil
 	}
-	if of.UID == "" {
+	if claim.UID == "" {
 		return
 	}
-	o := t.owner(of.UID)
-	o.called = cmp.Or(o.called, of.Called)
-	if j.owner = o; of.Called == o.called {
-		j.of = nil
+	o := t.owner(claim.UID)
+	o.called = cmp.Or(o.called, claim.Called)
+	if j.owner = o; claim.Called == o.called {
+		j.claim = nil
 	}
 	if before != nil {
-		j.Namespace, j.Name, j.UID, j.at = before.Namespace, before.Name, before.UID, before.at
-		o.jobs[j.at] = j
+		j.Namespace, j.Name, j.UID, j.index = before.Namespace, before.Name, before.UID, before.index
+		o.jobs[j.index] = j
 	} else {
-		j.at = int32(len(o.jobs))
+		j.index = int32(len(o.jobs))
 		o.jobs = append(o.jobs, j)
 	}
-	if is := o.target; is != nil && j.Namespace == is.Owner.Namespace {
-		j.Namespace = is.Owner.Namespace
+	if target := o.target; target != nil && j.Namespace == target.Owner.Namespace {
+		j.Namespace = target.Owner.Namespace
 	}
-	if is := o.target; is != nil && j.Revision.TemplateHash == is.Revision.TemplateHash {
-		j.Revision.TemplateHash = is.Revision.TemplateHash
+	if target := o.target; target != nil && j.Revision.TemplateHash == target.Revision.TemplateHash {
+		j.Revision.TemplateHash = target.Revision.TemplateHash
 	}
 	t.jobs[j.UID] = j
 	t.place(j, before)
@@ -100,11 +100,11 @@ func (t *Tracker) jobShown(j *job) {
 func (t *Tracker) jobGone(j *job) {
 	o := j.owner
 	t.tally(j, -1)
-	if delete(t.jobs, j.UID); j.group() > 0 || (j.ended() && j.pruned) {
+	if delete(t.jobs, j.UID); j.group() > 0 || (j.finished() && j.pruned) {
 		t.touch(o)
 	}
 	last := o.jobs[len(o.jobs)-1]
-	o.jobs[j.at], last.at = last, j.at
+	o.jobs[j.index], last.index = last, j.index
 	o.jobs[len(o.jobs)-1] = nil
 	o.jobs = o.jobs[:len(o.jobs)-1]
 	if o.set != nil {
@@ -127,7 +127,7 @@ func (t *Tracker) place(j, before *job) {
 	if before != nil {
 		group = before.group()
 	}
-	if group != j.group() || (before != nil && j.ended() && j.pruned && j.marked && !before.marked) {
+	if group != j.group() || (before != nil && j.finished() && j.pruned && j.marked && !before.marked) {
 		t.touch(o)
 	}
 	switch {
@@ -135,14 +135,14 @@ func (t *Tracker) place(j, before *job) {
 	case j.stray: // it may have been none before
 		o.set.Observe(slots.Object{UID: string(j.UID), Gone: true})
 	default:
-		o.set.Observe(slots.Object{Number: j.Number, UID: string(j.UID), Finished: j.ended(), Deleting: j.marked})
+		o.set.Observe(slots.Object{Number: j.Number, UID: string(j.UID), Finished: j.finished(), Deleting: j.marked})
 	}
 }
 
 // called returns the name of the owner in the Job's controller reference.
 func (j *job) called() string {
-	if j.of != nil {
-		return j.of.Called
+	if j.claim != nil {
+		return j.claim.Called
 	}
 	return j.owner.called
 }
@@ -150,7 +150,7 @@ func (j *job) called() string {
 // group returns 1 for an unfinished Job, 2 for a terminating one, and else 0.
 func (j *job) group() int {
 	switch {
-	case j.stray, j.ended():
+	case j.stray, j.finished():
 		return 0
 	case j.Phase == Terminating:
 		return 2
@@ -170,7 +170,7 @@ func (t *Tracker) tally(j *job, n int32) {
 		}
 	}
 	o.phases[j.Phase] += n
-	o.ended = o.ended || j.ended()
+	o.finishedChanged = o.finishedChanged || j.finished()
 	if j.outdated {
 		o.outdated += n
 	}
@@ -178,7 +178,7 @@ func (t *Tracker) tally(j *job, n int32) {
 		o.foreign += n
 	}
 	if o.timed && j.Phase == Pending {
-		o.since.Add(j.PendingSince, n)
+		o.pendingTimes.Add(j.PendingSince, n)
 	}
 }
 
@@ -200,7 +200,7 @@ func (t *Tracker) classify(j *job, before job) {
 		}
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
-	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.ended(), Deleting: j.Deleting}
+	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.finished(), Deleting: j.Deleting}
 	j.outdated = target != nil && !j.stray && rollout.Decide(target.Rollout, rollout.Observation{
 		Job: r, Current: target.Revision, PodsUnknown: !t.options.Pods}).Delete
 }
@@ -245,19 +245,19 @@ func (o *owned) flying() (n int64) {
 // pendingBefore counts the Jobs that have been pending since the limit or longer.
 func (o *owned) pendingBefore(limit time.Time) int {
 	if !o.timed {
-		o.timed, o.since = true, nil
+		o.timed, o.pendingTimes = true, nil
 		for _, j := range o.jobs {
 			if j.Phase == Pending && !j.stray {
-				o.since = append(o.since, j.PendingSince.UnixNano())
+				o.pendingTimes = append(o.pendingTimes, j.PendingSince.UnixNano())
 			}
 		}
-		slices.Sort(o.since)
+		slices.Sort(o.pendingTimes)
 	}
-	return o.since.Until(limit)
+	return o.pendingTimes.Until(limit)
 }
 
-// shown returns the Jobs in the cache.
-func (o *owned) shown() (jobs []Job) {
+// cached returns the Jobs in the cache.
+func (o *owned) cached() (jobs []Job) {
 	for _, j := range o.jobs {
 		if !j.stray {
 			jobs = append(jobs, j.Job)
@@ -268,7 +268,7 @@ func (o *owned) shown() (jobs []Job) {
 
 // describe returns the Jobs, then the Jobs in flight by number.
 func (o *owned) describe() (jobs []Job) {
-	jobs = o.shown()
+	jobs = o.cached()
 	flights := len(jobs)
 	for number, uid := range o.set.InFlight {
 		j := o.sent[number].Job

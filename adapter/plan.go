@@ -33,9 +33,9 @@ type Plan struct {
 	// a Tracker have none. Whoever else deletes finished Jobs may cost a Job above the maximum.
 	Expiring int32
 
-	target *Target   // the plan is outdated if the owner has another target; nil means the target at Apply
-	made   time.Time // the zero time is when Apply is called
-	term   *requests.Term
+	target  *Target   // the plan is outdated if the owner has another target; nil means the target at Apply
+	created time.Time // the zero time is when Apply is called
+	term    *requests.Term
 }
 
 // A Deletion names a Job to delete, and why.
@@ -56,10 +56,10 @@ const (
 )
 
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
-func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan {
+func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Plan {
 	t := o.target
 	plan, state := Plan{Owner: o.uid, target: t}, scaling.Observation{Metrics: metrics}
-	if !known {
+	if !listed {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
 	}
@@ -72,7 +72,7 @@ func (o *owned) decide(metrics []scaling.Metric, known bool, now time.Time) Plan
 			}
 		}
 	}
-	if o.target.History != (history.Policy{}) && (o.ended || (!o.expiry.IsZero() && !now.Before(o.expiry))) {
+	if o.target.History != (history.Policy{}) && (o.finishedChanged || (!o.expiry.IsZero() && !now.Before(o.expiry))) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
 	}
 	state.Jobs = &counts
@@ -115,14 +115,14 @@ func (o *owned) prune(now time.Time) (deletions []Deletion) {
 	var jobs []*job
 	var finished []history.Job
 	for _, j := range o.jobs {
-		if j.ended() && !j.stray {
+		if j.finished() && !j.stray {
 			jobs = append(jobs, j)
 			finished = append(finished, history.Job{Name: j.Name, Deleting: j.Deleting, Finished: j.Finished, Outcome: history.Outcome(j.Phase.String())})
 		}
 	}
 	decision := history.Decide(o.target.History, history.Observation{Now: now, Jobs: finished})
 	o.expiry = decision.NextCheck
-	o.ended = len(decision.Delete) > 0 // they are chosen again until they are deleted
+	o.finishedChanged = len(decision.Delete) > 0 // they are chosen again until they are deleted
 	for _, chosen := range decision.Delete {
 		d := jobs[chosen.Index].Delete(rollout.Background, HistoryLimit)
 		d.ResourceVersion = ""

@@ -69,10 +69,10 @@ type Options struct {
 //
 // A Tracker acts in the terms of Options.Terms only, and may watch before the first.
 type Tracker struct {
-	options  Options
-	selector labels.Selector
-	now      func() time.Time // of requests; tests replace it
-	began    time.Time        // when the term began
+	options   Options
+	selector  labels.Selector
+	now       func() time.Time // of requests; tests replace it
+	termStart time.Time        // when the term began
 
 	jobFeeds, podFeeds feed.Group // none if nothing is watched
 
@@ -138,13 +138,13 @@ func List(ctx context.Context, client Client, target Target, o Options) (*Tracke
 	if err != nil {
 		return nil, fmt.Errorf("list Jobs in %s: %w", namespace, err)
 	}
-	all := &corev1.PodList{}
+	pods := &corev1.PodList{}
 	if o.Pods {
-		if all, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
+		if pods, err = client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}); err != nil {
 			return nil, fmt.Errorf("list pods in %s: %w", namespace, err)
 		}
 	}
-	t.observe(jobs.Items, all.Items)
+	t.observe(jobs.Items, pods.Items)
 	return t, nil
 }
 
@@ -220,7 +220,7 @@ func (t *Tracker) Track(target Target) error {
 		o.set.Synced(time.Time{})
 		t.viewed(o)
 	}
-	o.timed, o.ended, o.expiry = false, true, time.Time{}
+	o.timed, o.finishedChanged, o.expiry = false, true, time.Time{}
 	o.set.Stop()
 	for _, j := range o.jobs {
 		t.recount(j, *j)
@@ -232,7 +232,7 @@ func (t *Tracker) Track(target Target) error {
 func (t *Tracker) begin(o *owned) {
 	start, marked := t.now().Add(-t.late()), false // of Observe, which knows of no request
 	if len(t.jobFeeds) > 0 {
-		start, marked = t.began, t.term.Marked()
+		start, marked = t.termStart, t.term.Marked()
 	}
 	o.set, o.plan, o.sent = slots.New(slots.Options{RequestLifetime: t.late(), Start: start, Marked: marked}), nil, nil
 	t.viewed(o)
@@ -245,11 +245,11 @@ func (t *Tracker) leads() error {
 	if now == t.term {
 		return now.Err()
 	}
-	t.term, t.began = now, t.now()
+	t.term, t.termStart = now, t.now()
 	if len(t.jobFeeds) > 0 {
 		t.join()
 	}
-	t.jobFeeds.Reset(t.began)
+	t.jobFeeds.Reset(t.termStart)
 	for _, o := range t.owners {
 		switch {
 		case o.target != nil:
@@ -327,13 +327,13 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 	if leads != nil {
 		plan.hold(append(plan.Holds, slots.Hold{Reason: NotLeading, Text: leads.Error(), Count: 1, Full: true}))
 	}
-	plan.made, plan.term = t.now(), t.term
+	plan.created, plan.term = t.now(), t.term
 	return plan
 }
 
 // unknown returns a plan with the reason why the Jobs are not known.
-func unknown(p Plan, why string) Plan {
-	p.Holds = []slots.Hold{{Reason: JobsUnknown, Text: why, Count: 1, Full: true}}
+func unknown(p Plan, text string) Plan {
+	p.Holds = []slots.Hold{{Reason: JobsUnknown, Text: text, Count: 1, Full: true}}
 	return p
 }
 
@@ -345,27 +345,27 @@ const (
 
 // Jobs returns the owner's Jobs in no order, Jobs in flight last, and reports whether they
 // are known. It returns no Jobs for an owner that is not tracked.
-func (t *Tracker) Jobs(owner types.UID) (jobs []Job, known bool) {
+func (t *Tracker) Jobs(owner types.UID) (jobs []Job, listed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o := t.known(owner); o != nil {
+	if o := t.listedOwner(owner); o != nil {
 		return o.describe(), true
 	}
 	return nil, false
 }
 
 // Counts returns the counts of the owner's unfinished Jobs, and whether they are known.
-func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCounts, known bool) {
+func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCounts, listed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o := t.known(owner); o != nil {
+	if o := t.listedOwner(owner); o != nil {
 		return o.counts(now, false), true
 	}
 	return counts, false
 }
 
-// known returns the tracked owner, or nil if its Jobs are not known.
-func (t *Tracker) known(owner types.UID) *owned {
+// listedOwner returns the tracked owner, or nil if its Jobs are not known.
+func (t *Tracker) listedOwner(owner types.UID) *owned {
 	_ = t.leads() // a term may have begun
 	o := t.owners[owner]
 	if o == nil || o.target == nil || t.unlisted(o) != nil || t.mistaken(o) {

@@ -31,7 +31,7 @@ func (t *Tracker) HasSynced() bool {
 func (t *Tracker) Heard() (heard time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.jobFeeds.Heard()
+	return t.jobFeeds.LastEvent()
 }
 
 // Problem returns why the last list or watch of Jobs, or of pods, failed, such as for lack of a
@@ -44,7 +44,7 @@ func (t *Tracker) Problem() error {
 
 // watch makes the feeds: for each kind, or for each kind in each of the hub's namespaces.
 func (t *Tracker) watch(client Client) {
-	t.began = t.now()
+	t.termStart = t.now()
 	for _, n := range t.options.hub.Watched(t.options.Namespace) {
 		t.jobFeeds = append(t.jobFeeds, feed.New(client, &batchv1.Job{}, client.BatchV1().Jobs(n), n, t.selector.String(), t.sink(t.knownJobs)))
 		if t.options.Pods {
@@ -53,8 +53,8 @@ func (t *Tracker) watch(client Client) {
 	}
 }
 
-func (t *Tracker) sink(known func(string) []any) feed.Sink {
-	return feed.Sink{Now: func() time.Time { return t.now() }, Lock: t.change, Compact: t.compact, Show: t.show, Known: known, Viewed: t.view}
+func (t *Tracker) sink(cached func(string) []any) feed.Sink {
+	return feed.Sink{Now: func() time.Time { return t.now() }, Lock: t.change, Compact: t.compact, Show: t.show, Cached: cached, Viewed: t.view}
 }
 
 // unlisted returns an error if what concerns the owner has not been listed.
@@ -81,13 +81,13 @@ func (t *Tracker) view(first bool) {
 	}
 }
 
-func (t *Tracker) knownJobs(namespace string) (all []any) {
+func (t *Tracker) knownJobs(namespace string) (found []any) {
 	for _, j := range t.jobs {
 		if namespace == "" || namespace == j.Namespace {
-			all = append(all, j)
+			found = append(found, j)
 		}
 	}
-	return all
+	return found
 }
 
 // compact returns the tracker's form of an object.

@@ -36,7 +36,7 @@ func Reconciler[T any, O interface {
 	client.Object
 }](j *Jobs, reader client.Reader, target func(O) (adapter.Target, error), poll func(context.Context, O) (adapter.Plan, Done)) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-		if j.again(req) {
+		if j.consumeRepeat(req) {
 			return ctrl.Result{}, nil
 		}
 		owner := O(new(T))
@@ -47,9 +47,9 @@ func Reconciler[T any, O interface {
 			j.Untrack(owner.GetUID())
 			return ctrl.Result{}, nil
 		}
-		of, err := target(owner)
+		key, err := target(owner)
 		if err == nil {
-			err = j.Track(of)
+			err = j.Track(key)
 		}
 		if err != nil {
 			j.Untrack(owner.GetUID())
@@ -64,14 +64,14 @@ func Reconciler[T any, O interface {
 			switch latest := O(new(T)); {
 			case err != nil:
 				log.Error(err, "the poll of an owner ended")
-				j.over(req, plan, err, time.Minute)
+				j.finishPlan(req, plan, err, time.Minute)
 			case done == nil || ctx.Err() != nil:
-				j.over(req, plan, nil, 0)
+				j.finishPlan(req, plan, nil, 0)
 			default:
 				if err = reader.Get(ctx, req.NamespacedName, latest); err != nil || edited(owner, latest) {
 					j.Untrack(owner.GetUID()) // Edits may have done so before Track
 					// The controller's predicates may keep the event of an edit away.
-					j.over(req, adapter.Plan{}, client.IgnoreNotFound(err), time.Millisecond)
+					j.finishPlan(req, adapter.Plan{}, client.IgnoreNotFound(err), time.Millisecond)
 					return
 				}
 				j.start(req, plan, done)
@@ -87,13 +87,13 @@ func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (
 	if ctx.Err() != nil {
 		return plan, nil, nil
 	}
-	var of Done
-	if err = requests.Guard(func() { plan, of = poll(ctx, owner) }); err != nil || of == nil {
+	var callback Done
+	if err = requests.Guard(func() { plan, callback = poll(ctx, owner) }); err != nil || callback == nil {
 		return plan, nil, err
 	}
 	log := ctrl.LoggerFrom(ctx)
 	return plan, func(ctx context.Context, result adapter.Result, err error) (next time.Duration) {
-		if p := requests.Guard(func() { next = of(ctx, result, err) }); p != nil {
+		if p := requests.Guard(func() { next = callback(ctx, result, err) }); p != nil {
 			log.Error(p, "the poll of an owner ended")
 			next = time.Minute
 		}
@@ -101,42 +101,42 @@ func polled[O any](ctx context.Context, owner O, poll func(context.Context, O) (
 	}, nil
 }
 
-// again reports whether the owner is polled, or its plan carried out. The owner is then reconciled
+// consumeRepeat reports whether the owner is polled, or its plan carried out. The owner is then reconciled
 // after it.
-func (j *Jobs) again(req ctrl.Request) bool {
+func (j *Jobs) consumeRepeat(req ctrl.Request) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, is := j.plans[req]
-	if is {
+	_, planned := j.plans[req]
+	if planned {
 		j.plans[req] = true
 	}
-	return is
+	return planned
 }
 
 // start carries a plan out. The next reconcile follows then.
 func (j *Jobs) start(req ctrl.Request, plan adapter.Plan, done Done) {
-	over := func(result adapter.Result, err error) {
+	finish := func(result adapter.Result, err error) {
 		j.clients.Queue.Do(j.ctx, requests.Owner(req.NamespacedName), func(ctx context.Context) {
-			j.over(req, plan, err, done(ctx, result, err))
+			j.finishPlan(req, plan, err, done(ctx, result, err))
 		})
 	}
 	if plan.Owner == "" { // the zero Plan
-		over(adapter.Result{}, nil)
+		finish(adapter.Result{}, nil)
 		return
 	}
-	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, over)
+	j.Tracker.Start(j.ctx, j.clients.Requests, plan, j.clients.Queue, finish)
 }
 
-// over schedules the reconcile after a poll or its plan.
-func (j *Jobs) over(req ctrl.Request, plan adapter.Plan, err error, next time.Duration) {
+// finishPlan schedules the reconcile after a poll or its plan.
+func (j *Jobs) finishPlan(req ctrl.Request, plan adapter.Plan, err error, next time.Duration) {
 	wait := j.backoff.Wait(cache.ObjectName(req.NamespacedName), err)
 	j.mu.Lock()
-	again := j.plans[req]
+	repeat := j.plans[req]
 	delete(j.plans, req)
-	j.ended.Broadcast()
+	j.planEnded.Broadcast()
 	j.mu.Unlock()
 	switch {
-	case again:
+	case repeat:
 		j.queue.Add(req)
 	case next > 0:
 		j.queue.AddAfter(req, min(wait, j.Next(plan, err, next).RequeueAfter))
@@ -149,7 +149,7 @@ func (j *Jobs) wait(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for len(j.plans) > 0 {
-		j.ended.Wait()
+		j.planEnded.Wait()
 	}
 	return nil
 }

@@ -86,20 +86,20 @@ type Jobs struct {
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	reads   *requests.Queue // of polls
 
-	backoff loop.Backoff
-	mu      sync.Mutex
-	plans   map[ctrl.Request]bool // polled or carried out; true if the owner is to be reconciled then
-	ended   sync.Cond             // a plan
+	backoff   loop.Backoff
+	mu        sync.Mutex
+	plans     map[ctrl.Request]bool // polled or carried out; true if the owner is to be reconciled then
+	planEnded sync.Cond             // a plan
 }
 
 // New returns Jobs that have not begun to watch. The manager, to which the controller is added
 // too, ends after the plans of [Reconciler]. New replaces o.Changed.
-func New(to interface{ Add(manager.Runnable) error }, clients loop.Clients, o adapter.Options) (*Jobs, error) {
+func New(runnables interface{ Add(manager.Runnable) error }, clients loop.Clients, o adapter.Options) (*Jobs, error) {
 	j := &Jobs{clients: clients, terms: o.Terms, reads: requests.NewQueue(2048), plans: map[ctrl.Request]bool{}}
-	j.ended.L = &j.mu
+	j.planEnded.L = &j.mu
 	o.Changed = func(owner adapter.Owner) {
 		req := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}}
-		if !j.again(req) {
+		if !j.consumeRepeat(req) {
 			j.queue.Add(req)
 		}
 	}
@@ -107,7 +107,7 @@ func New(to interface{ Add(manager.Runnable) error }, clients loop.Clients, o ad
 	if j.Tracker, err = adapter.NewTracker(clients.Watches, o); err != nil {
 		return nil, err
 	}
-	return j, to.Add(manager.RunnableFunc(j.wait))
+	return j, runnables.Add(manager.RunnableFunc(j.wait))
 }
 
 // Start watches until the context ends. The controller calls it.
@@ -132,17 +132,17 @@ func (j *Jobs) Apply(ctx context.Context, p adapter.Plan) (adapter.Result, error
 
 // again is the time after which a plan that was outdated is decided anew, and the shortest time
 // until a reconcile without an event.
-const again = time.Second
+const retryDelay = time.Second
 
 // Next returns the result of a reconcile that applied the plan. The next reconcile follows
 // after the interval, when the plan may differ without an event if that is earlier, or soon if
 // the plan was outdated.
 func (j *Jobs) Next(p adapter.Plan, applied error, interval time.Duration) ctrl.Result {
 	if errors.Is(applied, adapter.ErrOutdated) {
-		interval = min(interval, again)
+		interval = min(interval, retryDelay)
 	}
 	if !p.NextCheck.IsZero() {
-		interval = min(interval, max(again, time.Until(p.NextCheck)))
+		interval = min(interval, max(retryDelay, time.Until(p.NextCheck)))
 	}
 	return ctrl.Result{RequeueAfter: interval}
 }

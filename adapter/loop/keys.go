@@ -50,7 +50,7 @@ type Turn struct {
 // A call ends when it calls ended, once, which it may do after it has returned. If ctx ends,
 // the calls that wait for a slot are made without one. A call that panics is logged, ends, and follows
 // again after a minute.
-func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, ended func())) {
+func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, done func())) {
 	defer k.calls.Wait()
 	for {
 		key, stopped := k.queue.Get()
@@ -67,9 +67,9 @@ func (k *Keys) Run(ctx context.Context, do func(ctx context.Context, turn Turn, 
 			delete(k.due, key)
 			k.busy++
 			k.mu.Unlock()
-			ended := sync.OnceFunc(func() { k.ended(key) })
-			if !k.guard(key, func() { do(ctx, turn, ended) }) {
-				ended()
+			done := sync.OnceFunc(func() { k.finish(key) })
+			if !k.guard(key, func() { do(ctx, turn, done) }) {
+				done()
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func (k *Keys) guard(key cache.ObjectName, f func()) bool {
 	return err == nil
 }
 
-func (k *Keys) ended(key cache.ObjectName) {
+func (k *Keys) finish(key cache.ObjectName) {
 	k.mu.Lock()
 	k.busy--
 	k.last = time.Now()

@@ -86,7 +86,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 				leading, cancel := context.WithCancel(leading)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)()
-				acted <- act(requests.WithTerm(leading, lock.of.Holder))
+				acted <- act(requests.WithTerm(leading, lock.config.Holder))
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader:      func(identity string) { l.Log.Info("the lease is held", "by", identity) },
@@ -140,5 +140,5 @@ func NewIdentity() string {
 func (l Lease) lock() *lock {
 	l.Holder = cmp.Or(l.Holder, &requests.Holder{})
 	l.Identity = cmp.Or(l.Identity, NewIdentity())
-	return &lock{of: l}
+	return &lock{config: l}
 }

@@ -20,7 +20,7 @@ const AnnotationMark = "scaledjob.dev/number-skipped"
 
 // A lock begins a term when the lease is taken, and notes the time of its renewals.
 type lock struct {
-	of Lease
+	config Lease
 
 	mu    sync.Mutex            // held during a write
 	lease *coordinationv1.Lease // as it was read or written last
@@ -31,7 +31,7 @@ type lock struct {
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lease, err := l.of.Client.Leases(l.of.Namespace).Get(ctx, l.of.Name, metav1.GetOptions{})
+	lease, err := l.config.Client.Leases(l.config.Namespace).Get(ctx, l.config.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,7 +45,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.of.Namespace, Name: l.of.Name}}
+	l.lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.config.Namespace, Name: l.config.Name}}
 	return l.write(ctx, &r, true)
 }
 
@@ -66,10 +66,10 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, create bool) error {
 	found := l.lease.Annotations[AnnotationMark] != ""
 	marked := found
-	held := r.HolderIdentity == l.of.Identity
+	held := r.HolderIdentity == l.config.Identity
 	if !held {
 		if l.held != nil {
-			marked = l.of.End()
+			marked = l.config.End()
 		}
 		l.held = nil
 	}
@@ -77,10 +77,10 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 	if err := l.store(ctx, r, marked, create); err != nil || !held {
 		return err
 	}
-	if h := l.held; h == nil || l.of.Err() != nil || sent.since(h.renewed.Load().instant) >= l.of.RenewDeadline() {
-		l.held = &hold{lock: l, length: l.of.RenewDeadline()}
+	if h := l.held; h == nil || l.config.Err() != nil || sent.elapsed(h.renewed.Load().instant) >= l.config.RenewDeadline() {
+		l.held = &hold{lock: l, length: l.config.RenewDeadline()}
 		l.held.renewed.Store(&renewal{sent})
-		l.of.Begin(l.held, found)
+		l.config.Begin(l.held, found)
 	}
 	l.held.renewed.Store(&renewal{sent})
 	return nil
@@ -89,19 +89,19 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 // store writes the lease with the record and the mark. An update fails if the lease has changed since it
 // was read.
 func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, marked, create bool) (err error) {
-	to := l.lease.DeepCopy()
-	to.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
-	if delete(to.Annotations, AnnotationMark); marked {
-		metav1.SetMetaDataAnnotation(&to.ObjectMeta, AnnotationMark, "true")
+	updated := l.lease.DeepCopy()
+	updated.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
+	if delete(updated.Annotations, AnnotationMark); marked {
+		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, AnnotationMark, "true")
 	}
-	leases := l.of.Client.Leases(l.of.Namespace)
+	leases := l.config.Client.Leases(l.config.Namespace)
 	if create {
-		to, err = leases.Create(ctx, to, metav1.CreateOptions{})
+		updated, err = leases.Create(ctx, updated, metav1.CreateOptions{})
 	} else {
-		to, err = leases.Update(ctx, to, metav1.UpdateOptions{})
+		updated, err = leases.Update(ctx, updated, metav1.UpdateOptions{})
 	}
 	if err == nil {
-		l.lease = to
+		l.lease = updated
 	}
 	return err
 }
@@ -111,7 +111,7 @@ func (l *lock) mark(ctx context.Context, h *hold) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&l.lease.Spec)
-	if l.held != h || record.HolderIdentity != l.of.Identity {
+	if l.held != h || record.HolderIdentity != l.config.Identity {
 		return requests.ErrEnded
 	}
 	return l.store(ctx, record, true, false)
@@ -121,18 +121,18 @@ func (l *lock) mark(ctx context.Context, h *hold) error {
 func (l *lock) RecordEvent(string) {}
 
 // Identity returns the name of this process.
-func (l *lock) Identity() string { return l.of.Identity }
+func (l *lock) Identity() string { return l.config.Identity }
 
 // Describe returns the lease's name.
-func (l *lock) Describe() string { return l.of.Namespace + "/" + l.of.Name }
+func (l *lock) Describe() string { return l.config.Namespace + "/" + l.config.Name }
 
 // release releases the lease if this process still holds it.
 func (l *lock) release(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	marked := l.of.End()
+	marked := l.config.End()
 	held, _, err := l.Get(ctx)
-	if err != nil || held.HolderIdentity != l.of.Identity {
+	if err != nil || held.HolderIdentity != l.config.Identity {
 		return // it expires
 	}
 	l.mu.Lock()
@@ -158,7 +158,7 @@ type renewal struct{ instant }
 // Valid reports whether the lease was renewed so recently that no other process can hold it.
 // The report is right in a process that was stopped and continues, and after the machine was
 // suspended.
-func (h *hold) Valid() bool { return now().since(h.renewed.Load().instant) < h.length }
+func (h *hold) Valid() bool { return now().elapsed(h.renewed.Load().instant) < h.length }
 
 // Mark stores the mark.
 func (h *hold) Mark(ctx context.Context) error { return h.lock.mark(ctx, h) }
@@ -172,7 +172,7 @@ func now() instant {
 	return instant{now, now.Round(0)}
 }
 
-// since returns the longer of the times that the two clocks show.
-func (i instant) since(from instant) time.Duration {
+// elapsed returns the longer of the times that the two clocks show.
+func (i instant) elapsed(from instant) time.Duration {
 	return max(i.monotonic.Sub(from.monotonic), i.wall.Sub(from.wall))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // again is the first wait after an error, and the wait after a plan was outdated.
-const again = time.Second
+const retryDelay = time.Second
 
 // Options configure a [Loop]. Tracker and Client are needed.
 type Options struct {
@@ -53,16 +53,16 @@ type Poll func(ctx context.Context, turn Turn) (plan adapter.Plan, done Done)
 // may be added before. Run is called once.
 func (l *Loop) Run(ctx context.Context, poll Poll) {
 	defer context.AfterFunc(ctx, l.Stop)()
-	l.Keys.Run(ctx, func(slot context.Context, turn Turn, ended func()) {
+	l.Keys.Run(ctx, func(slot context.Context, turn Turn, finish func()) {
 		if ctx.Err() != nil {
-			ended()
+			finish()
 			return
 		}
 		begin := time.Now()
 		plan, done := poll(slot, turn)
 		if done == nil {
 			l.backoff.Wait(turn.Key, nil)
-			ended()
+			finish()
 			return
 		}
 		o := &l.options
@@ -72,7 +72,7 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 					l.After(turn.Key, min(next-time.Since(begin), l.backoff.Wait(turn.Key, err)))
 				}
 			})
-			ended()
+			finish()
 		}
 		if plan.Owner == "" {
 			end(adapter.Result{}, nil)
@@ -95,10 +95,10 @@ func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), f
 			tracker.Untrack(owner.GetUID())
 			return
 		}
-		var is adapter.Target
+		var desired adapter.Target
 		var err error
-		if err = cmp.Or(requests.Guard(func() { is, err = target(owner) }), err); err == nil {
-			err = tracker.Track(is)
+		if err = cmp.Or(requests.Guard(func() { desired, err = target(owner) }), err); err == nil {
+			err = tracker.Track(desired)
 		}
 		if err != nil {
 			failed(owner, err)
@@ -151,11 +151,11 @@ func (b *Backoff) Wait(key cache.ObjectName, err error) time.Duration {
 		if b.failures == nil {
 			b.failures = map[cache.ObjectName]int{}
 		}
-		wait := again << min(b.failures[key], 10)
+		wait := retryDelay << min(b.failures[key], 10)
 		b.failures[key]++
 		return wait + rand.N(wait)
 	case err != nil:
-		return again
+		return retryDelay
 	}
 	delete(b.failures, key)
 	return math.MaxInt64

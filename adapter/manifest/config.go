@@ -58,21 +58,21 @@ type reader struct {
 }
 
 // number returns *n, which must be at least least, or the default if n is nil.
-func (r *reader) number(path string, n *int32, least, unset int64) int64 {
+func (r *reader) number(path string, n *int32, minimum, unset int64) int64 {
 	if n == nil {
 		return unset
 	}
-	r.problems.AtLeast(path, int64(*n), least)
+	r.problems.AtLeast(path, int64(*n), minimum)
 	return int64(*n)
 }
 
 // parsed parses a name into to, which keeps its default if the name is "".
-func parsed[T any](r *reader, path, name string, to *T, parse func(string) (T, error), fix string) (ok bool) {
+func parsed[T any](r *reader, path, name string, result *T, parse func(string) (T, error), fix string) (ok bool) {
 	if name == "" {
 		return false
 	}
 	var err error
-	*to, err = parse(name)
+	*result, err = parse(name)
 	r.problems.Check(err == nil, path, name, fix)
 	return err == nil
 }
@@ -95,8 +95,8 @@ func (r *reader) job() {
 	r.number(path+".completions", job.Completions, 0, 0)
 	r.number(path+".backoffLimit", job.BackoffLimit, 0, 0)
 	r.number(path+".ttlSecondsAfterFinished", job.TTLSecondsAfterFinished, 0, 0)
-	name, known := r.spec.EnvSourceContainerName, func(c corev1.Container) bool { return c.Name == r.spec.EnvSourceContainerName }
-	r.problems.Check(name == "" || slices.ContainsFunc(containers, known),
+	name, named := r.spec.EnvSourceContainerName, func(c corev1.Container) bool { return c.Name == r.spec.EnvSourceContainerName }
+	r.problems.Check(name == "" || slices.ContainsFunc(containers, named),
 		"spec.envSourceContainerName", name, "the name of a container in spec.jobTargetRef.template")
 }
 

@@ -66,18 +66,18 @@ func ReadAs[T any](k Kind, data []byte) ([]*T, error) {
 }
 
 // ObjectsAs returns every object of a text, also the items of its lists.
-func ObjectsAs[T any](k Kind, data []byte) (all []Found[T]) {
+func ObjectsAs[T any](k Kind, data []byte) (found []Found[T]) {
 	r := objectReader[T]{k}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			return all
+			return found
 		}
 		if err != nil {
-			return append(all, Found[T]{Err: notYAML(err)})
+			return append(found, Found[T]{Err: notYAML(err)})
 		}
-		all = append(all, r.document(document)...)
+		found = append(found, r.document(document)...)
 	}
 }
 
@@ -94,36 +94,36 @@ func (r *objectReader[T]) document(document []byte) []Found[T] {
 	if string(data) == "null" {
 		return nil
 	}
-	if again(document) {
+	if hasMore(document) {
 		return []Found[T]{{Err: errors.New("not YAML: found an object after the first; use --- between objects")}}
 	}
 	var tree map[string]any
 	digits := json.NewDecoder(bytes.NewReader(data))
 	digits.UseNumber()       // a float64 rounds numbers above 2^53
 	_ = digits.Decode(&tree) // other values have no kind
-	all := r.objects(tree)
+	found := r.objects(tree)
 	// The tree keeps only the last of equal keys.
-	if _, err := yaml.YAMLToJSONStrict(document); err != nil && all[0].Kind == r.kind.Kind {
-		all[0].Err = errors.Join(all[0].Err, plain(err))
+	if _, err := yaml.YAMLToJSONStrict(document); err != nil && found[0].Kind == r.kind.Kind {
+		found[0].Err = errors.Join(found[0].Err, plain(err))
 	}
-	return all
+	return found
 }
 
-// again reports whether another object follows an object of JSON. The parser drops it.
+// hasMore reports whether another object follows an object of JSON. The parser drops it.
 // YAML comments may come before each.
-func again(document []byte) bool {
+func hasMore(document []byte) bool {
 	document = document[len(comments.Find(document)):]
 	d := json.NewDecoder(bytes.NewReader(document))
 	if d.Decode(&json.RawMessage{}) != nil {
 		return false
 	}
-	rest := document[d.InputOffset():]
-	rest = bytes.TrimSpace(rest[len(comments.Find(rest)):])
-	return len(rest) > 0 && (rest[0] == '{' || rest[0] == '[')
+	remainder := document[d.InputOffset():]
+	remainder = bytes.TrimSpace(remainder[len(comments.Find(remainder)):])
+	return len(remainder) > 0 && (remainder[0] == '{' || remainder[0] == '[')
 }
 
 // objects returns the object, or the items of a list, at least one.
-func (r *objectReader[T]) objects(tree map[string]any) (all []Found[T]) {
+func (r *objectReader[T]) objects(tree map[string]any) (objects []Found[T]) {
 	kind, _ := tree["kind"].(string)
 	switch kind {
 	case r.kind.Kind:
@@ -142,10 +142,10 @@ func (r *objectReader[T]) objects(tree map[string]any) (all []Found[T]) {
 			var problems field.Errors
 			problems.Join(fmt.Sprintf("items[%d]", i), found.Err)
 			found.Err = problems.Err()
-			all = append(all, found)
+			objects = append(objects, found)
 		}
 	}
-	return all
+	return objects
 }
 
 func (r *objectReader[T]) object(tree map[string]any) Found[T] {

@@ -22,13 +22,13 @@ type Object struct {
 
 // Objects returns the objects in a text as [Read] reads them. Unknown fields of a
 // ScaledJob are dropped, as on the API server.
-func Objects(data []byte) (all []Object) {
+func Objects(data []byte) (objects []Object) {
 	for _, f := range ObjectsAs[ScaledJob](kind, data) {
 		spec, _ := f.Tree["spec"].(map[string]any)
 		template, _ := spec["jobTargetRef"].(map[string]any)
-		all = append(all, Object{f.Kind, f.Object, template, f.Err})
+		objects = append(objects, Object{f.Kind, f.Object, template, f.Err})
 	}
-	return all
+	return objects
 }
 
 var kind = Kind{GroupVersionKind: GroupVersionKind, Instead: instead}

@@ -54,10 +54,10 @@ func (r *reader) triggers(targets map[string]float64) []Trigger {
 // TriggerNames returns a name for each trigger, all different. Names in the manifest
 // are taken first, so that no other name gets the number of such a name.
 func TriggerNames(triggers []ScaleTrigger) []string {
-	names, taken, last := make([]string, len(triggers)), map[string]bool{}, map[string]int{}
+	names, used, last := make([]string, len(triggers)), map[string]bool{}, map[string]int{}
 	for i, t := range triggers {
-		if t.Name != "" && !taken[t.Name] {
-			names[i], taken[t.Name] = t.Name, true
+		if t.Name != "" && !used[t.Name] {
+			names[i], used[t.Name] = t.Name, true
 		}
 	}
 	for i, t := range triggers {
@@ -66,10 +66,10 @@ func TriggerNames(triggers []ScaleTrigger) []string {
 		}
 		name := cmp.Or(t.Name, t.Type)
 		names[i] = name
-		for n := max(2, last[name]+1); taken[names[i]]; n++ {
+		for n := max(2, last[name]+1); used[names[i]]; n++ {
 			names[i], last[name] = fmt.Sprintf("%s-%d", name, n), n
 		}
-		taken[names[i]] = true
+		used[names[i]] = true
 	}
 	return names
 }
@@ -79,27 +79,27 @@ func (r *reader) trigger(path string, in ScaleTrigger, t *Trigger, targets map[s
 		r.problems.Check(false, path+".type", nil, "the type of a trigger")
 		return
 	}
-	all, known := triggerKeys[in.Type]
+	variants, supported := triggerKeys[in.Type]
 	var k keys
-	if known {
-		k = choose(all, in.Metadata)
+	if supported {
+		k = choose(variants, in.Metadata)
 		t.ActivationThreshold = k.inactive
 		r.decimal(path, in.Metadata, k.activation, &t.ActivationThreshold, false)
 		t.ActivationThreshold *= cmp.Or(k.unit, 1)
 	}
-	given, ok := targets[t.Name]
+	target, ok := targets[t.Name]
 	if !ok {
-		given, ok = targets[in.Type]
+		target, ok = targets[in.Type]
 	}
 	switch {
 	case ok:
-		t.Target = given
-		if (scaling.Metric{Target: given}).Validate() != nil {
-			r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%v as the target given for %s", given, t.Name), Fix: "a positive, finite number"})
+		t.Target = target
+		if (scaling.Metric{Target: target}).Validate() != nil {
+			r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%v as the target given for %s", target, t.Name), Fix: "a positive, finite number"})
 		}
-	case known:
+	case supported:
 		r.target(path, in.Metadata, k, t)
-		r.unused(path, in.Metadata, k, all)
+		r.unused(path, in.Metadata, k, variants)
 	case otherTypes[in.Type] != "":
 		r.problems.Check(false, path+".type", in.Type, otherTypes[in.Type])
 	default:
@@ -123,8 +123,8 @@ func (r *reader) target(path string, metadata map[string]string, k keys, t *Trig
 }
 
 // unused warns of targets other than the target that counts.
-func (r *reader) unused(path string, metadata map[string]string, counts keys, all []keys) {
-	for _, k := range all {
+func (r *reader) unused(path string, metadata map[string]string, counts keys, variants []keys) {
+	for _, k := range variants {
 		if key := k.set(metadata); key != "" && !slices.Contains(counts.target, key) {
 			r.warnings.Check(false, path+".metadata."+key, metadata[key], "only "+counts.target[0]+", which counts")
 		}

@@ -8,7 +8,7 @@ import (
 
 // keys are the metadata keys of a trigger's target average value and activation threshold.
 type keys struct {
-	when       func(metadata map[string]string) bool // nil: always
+	applies    func(metadata map[string]string) bool // nil: always
 	target     []string                              // the first key that is set counts
 	unset      float64                               // target if no key is set; 0: a key is required
 	unit       float64                               // factor of the numbers in the metadata; 0 is 1
@@ -32,7 +32,7 @@ type keys struct {
 //     TriggerAuthentication (elasticsearch, opensearch) are not read: the caller
 //     gives them.
 var triggerKeys = func() map[string][]keys {
-	all := map[string][]keys{
+	table := map[string][]keys{
 		"cron": {{unset: 1}},
 		"datadog": {key("targetValue", 0).or("queryValue").onlyIf(isTrue("useClusterAgentProxy")),
 			key("targetValue", 0).or("queryValue").activatedBy("activationQueryValue", 0)},
@@ -50,11 +50,11 @@ var triggerKeys = func() map[string][]keys {
 		"stan":               {key("lagThreshold", 10)},
 	}
 	for kind, k := range simpleKeys {
-		if all[kind] == nil {
-			all[kind] = []keys{k}
+		if table[kind] == nil {
+			table[kind] = []keys{k}
 		}
 	}
-	return all
+	return table
 }()
 
 // streams count entries in a way that the metadata selects.
@@ -95,8 +95,8 @@ func (k keys) times(unit float64) keys {
 	return k
 }
 
-func (k keys) onlyIf(when func(map[string]string) bool) keys {
-	k.when = when
+func (k keys) onlyIf(applies func(map[string]string) bool) keys {
+	k.applies = applies
 	return k
 }
 
@@ -115,8 +115,8 @@ func isTrue(key string) func(map[string]string) bool {
 	}
 }
 
-func not(is func(map[string]string) bool) func(map[string]string) bool {
-	return func(metadata map[string]string) bool { return !is(metadata) }
+func not(condition func(map[string]string) bool) func(map[string]string) bool {
+	return func(metadata map[string]string) bool { return !condition(metadata) }
 }
 
 // set returns the target's key that counts, or "" if none is set.
@@ -131,9 +131,9 @@ func (k keys) set(metadata map[string]string) string {
 
 // choose returns the first keys that apply: when holds, and a target is set or has a
 // default. If none apply, it returns the first element.
-func choose(all []keys, metadata map[string]string) keys {
-	i := slices.IndexFunc(all, func(k keys) bool {
-		return (k.when == nil || k.when(metadata)) && (k.unset > 0 || k.set(metadata) != "")
+func choose(variants []keys, metadata map[string]string) keys {
+	i := slices.IndexFunc(variants, func(k keys) bool {
+		return (k.applies == nil || k.applies(metadata)) && (k.unset > 0 || k.set(metadata) != "")
 	})
-	return all[max(0, i)]
+	return variants[max(0, i)]
 }

@@ -52,7 +52,7 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 	}
 	uid := o.owner.target.Owner.UID
 	next, stop := context.WithCancel(ctx)
-	p := &applied{stop: stop, over: make(chan struct{})}
+	p := &applied{stop: stop, finished: make(chan struct{})}
 	all.mu.Lock()
 	if all.applied == nil {
 		all.applied = map[types.UID][]*applied{}
@@ -77,7 +77,7 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 			}
 		})
 	}
-	go func() { group.Wait(); stop(); close(p.over) }()
+	go func() { group.Wait(); stop(); close(p.finished) }()
 	var patience <-chan time.Time
 	if all.Patience > 0 {
 		timer := time.NewTimer(all.Patience)
@@ -85,7 +85,7 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 		patience = timer.C
 	}
 	select {
-	case <-p.over:
+	case <-p.finished:
 	case <-patience:
 	}
 	return all.reports(uid)
@@ -93,27 +93,27 @@ func (all *Clusters) Apply(ctx context.Context, o Observation, plan jobs.Decisio
 
 // An applied plan goes on after Apply on the members for which Apply has not waited.
 type applied struct {
-	stop    context.CancelFunc // sends no further batch
-	over    chan struct{}
-	reports []Report // since the last Apply
+	stop     context.CancelFunc // sends no further batch
+	finished chan struct{}
+	reports  []Report // since the last Apply
 }
 
 // reports returns the new reports of the owner's plans, by member, and forgets plans that are over.
 func (all *Clusters) reports(owner types.UID) (reports []Report) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	left := slices.DeleteFunc(all.applied[owner], func(p *applied) (over bool) {
+	running := slices.DeleteFunc(all.applied[owner], func(p *applied) (finished bool) {
 		select {
-		case <-p.over:
-			over = true
+		case <-p.finished:
+			finished = true
 		default:
 		}
 		reports = append(reports, p.reports...)
 		p.reports = nil
-		return over
+		return finished
 	})
-	if len(left) > 0 {
-		all.applied[owner] = left
+	if len(running) > 0 {
+		all.applied[owner] = running
 	} else {
 		delete(all.applied, owner)
 	}
@@ -142,33 +142,33 @@ func (p *part) empty() bool { return p.Jobs() == 0 && len(p.delete) == 0 }
 // flight.
 func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 	parts := map[string]*part{}
-	of := func(member string) *part {
+	partOf := func(member string) *part {
 		if parts[member] == nil {
 			parts[member] = &part{}
 		}
 		return parts[member]
 	}
 	for _, p := range plan.Create {
-		of(p.Cluster).Placement = p
+		partOf(p.Cluster).Placement = p
 	}
 	deletes := len(plan.Outdated)+len(plan.Duplicates)+len(plan.Finished) > 0
 	tracked := map[jobs.Ref]*adapter.Job{}
-	for name, s := range o.seen {
+	for name, s := range o.views {
 		for i := range s.jobs {
 			j := &s.jobs[i]
 			if deletes {
 				tracked[jobs.Ref{Cluster: name, Name: j.Name, UID: jobID(j)}] = j
 			}
 			if j.Phase == adapter.InFlight && s.cluster.health.mayAnswer() {
-				of(name)
+				partOf(name)
 			}
 		}
 	}
-	remove := func(all []jobs.Deletion, propagation rollout.Propagation, why adapter.Reason) {
-		for _, d := range all {
+	remove := func(deletions []jobs.Deletion, propagation rollout.Propagation, reason adapter.Reason) {
+		for _, d := range deletions {
 			if j := tracked[d.Ref]; j != nil && j.UID != "" && !d.Deferred {
-				p := of(d.Cluster)
-				p.delete = append(p.delete, j.Delete(propagation, why))
+				p := partOf(d.Cluster)
+				p.delete = append(p.delete, j.Delete(propagation, reason))
 			}
 		}
 	}
@@ -186,15 +186,15 @@ var errNotKnown = errors.New("its Jobs are not known")
 
 func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Report {
 	r := Report{Cluster: c.name}
-	switch s := o.seen[c.name]; {
-	case s.cluster != c || !s.known:
+	switch s := o.views[c.name]; {
+	case s.cluster != c || !s.listed:
 		r.Err = errNotKnown
 		return r
 	case !c.health.mayAnswer():
 		r.Err = c.errAway()
 		return r
 	}
-	owner, s := o.owner.target.Owner.UID, c.sender(ctx, o.made)
+	owner, s := o.owner.target.Owner.UID, c.sender(ctx, o.begin)
 	client := s.client()
 	client.labels = p.labels()
 	r.Result, r.Err = c.tracker.Apply(next, client, adapter.Plan{Owner: owner, Create: p.Jobs(), Delete: p.delete})
@@ -202,7 +202,7 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 	if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok && apierrors.IsAlreadyExists(failed) {
 		s.fail(failures{Failures: jobs.Failures{Rejected: true}}) // every number that was tried belongs to another owner
 	}
-	if r.Failures = either(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
+	if r.Failures = combine(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
 		r.Err = nil // the next observation has stopped it
 	}
 	c.note(owner, s.failed)

@@ -25,11 +25,11 @@ const maxCauses = 3
 
 // String words the most frequent causes, each with the number of its pods, or of its Jobs without a pod.
 func (c causes) String() string {
-	var all []string
+	var worded []string
 	for _, text := range slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(c[b]-c[a], strings.Compare(a, b)) }) {
-		all = append(all, fmt.Sprintf("%d %s", c[text], text))
+		worded = append(worded, fmt.Sprintf("%d %s", c[text], text))
 	}
-	return strings.Join(all[:min(len(all), maxCauses)], "; ")
+	return strings.Join(worded[:min(len(worded), maxCauses)], "; ")
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -52,9 +52,9 @@ func podCause(p *corev1.Pod) string {
 	if text, status := podCondition(p, corev1.PodScheduled); status == corev1.ConditionFalse {
 		return short(text)
 	}
-	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
-		for i := range all {
-			if w := all[i].State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
+	for _, containers := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range containers {
+			if w := containers[i].State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" {
 				return short(w.Reason + ": " + w.Message)
 			}
 		}
@@ -77,24 +77,24 @@ const maxAsked = 4
 // members that are named: from their pods, and of Jobs without a pending pod from FailedCreate events,
 // such as for a quota or an admission. It lists pods and events, all members at once, within the
 // rate limit and Options.Deadline. A member that does not answer has no cause.
-func (all *Clusters) Causes(ctx context.Context, o Observation, of []string) map[string]string {
-	texts := make([]string, len(of))
-	together(len(of), func(i int) {
-		if s := o.seen[of[i]]; s.cluster != nil && s.cluster.health.mayAnswer() {
+func (all *Clusters) Causes(ctx context.Context, o Observation, names []string) map[string]string {
+	texts := make([]string, len(names))
+	together(len(names), func(i int) {
+		if s := o.views[names[i]]; s.cluster != nil && s.cluster.health.mayAnswer() {
 			texts[i] = s.cluster.cause(ctx, s.jobs)
 		}
 	})
 	found := map[string]string{}
 	for i, text := range texts {
 		if text != "" {
-			found[of[i]] = text
+			found[names[i]] = text
 		}
 	}
 	return found
 }
 
-func (c *Cluster) cause(ctx context.Context, all []adapter.Job) string {
-	pending := slices.DeleteFunc(slices.Clone(all), func(j adapter.Job) bool { return j.Phase != adapter.Pending })
+func (c *Cluster) cause(ctx context.Context, tracked []adapter.Job) string {
+	pending := slices.DeleteFunc(slices.Clone(tracked), func(j adapter.Job) bool { return j.Phase != adapter.Pending })
 	slices.SortFunc(pending, func(a, b adapter.Job) int {
 		return cmp.Or(a.PendingSince.Compare(b.PendingSince), strings.Compare(a.Name, b.Name))
 	})
@@ -151,8 +151,8 @@ func (s *sender) eventCause(ctx context.Context, j *adapter.Job, causes causes) 
 
 // rejection returns the message of a FailedCreate event without the name of the pod.
 func rejection(message string) string {
-	if _, why, ok := strings.Cut(message, " is forbidden: "); ok {
-		return why
+	if _, cause, ok := strings.Cut(message, " is forbidden: "); ok {
+		return cause
 	}
 	return strings.TrimPrefix(message, "Error creating: ")
 }

@@ -21,7 +21,7 @@ import (
 // A Cleanup describes the Jobs that DeleteJobs found on a member.
 type Cleanup struct {
 	Cluster string
-	Left    int // Jobs found, including terminating Jobs
+	Found   int // Jobs found, including terminating Jobs
 	// Late is the time until which a create that was not answered may still arrive, or
 	// the zero time. Until then further Jobs may appear.
 	Late time.Time
@@ -44,7 +44,7 @@ func (all *Clusters) DeleteJobs(ctx context.Context, of adapter.Owner, overrides
 	plans := all.stopPlans(owner)
 	all.mu.Unlock()
 	for _, p := range plans {
-		<-p.over
+		<-p.finished
 	}
 	all.reports(owner) // nobody asks for their reports any more
 	members := all.list()
@@ -63,12 +63,12 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 		result.Err = c.errAway()
 		return result
 	}
-	all := c.sender(ctx, time.Now()).client().BatchV1()
-	client := func() batchclient.BatchV1Interface { return all }
+	jobs := c.sender(ctx, time.Now()).client().BatchV1()
+	client := func() batchclient.BatchV1Interface { return jobs }
 	var problems []error
 	for _, n := range c.namespaces() {
 		err := c.pagesOf(ctx, client, n, labels.Set{adapter.LabelOwner: string(owner)}, func(mine []batchv1.Job) {
-			result.Left += len(mine)
+			result.Found += len(mine)
 			problems = append(problems, deleteEach(ctx, client, mine))
 		})
 		if !apierrors.IsForbidden(err) || n == "" || n == namespace || c.hasJobs(n, owner) {
@@ -81,9 +81,9 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 
 // pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page, each by
 // the client of then.
-func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, of labels.Set, take func([]batchv1.Job)) error {
-	of[LabelHome] = c.options.Home
-	o := metav1.ListOptions{Limit: pageSize, LabelSelector: of.String()}
+func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, selector labels.Set, take func([]batchv1.Job)) error {
+	selector[LabelHome] = c.options.Home
+	o := metav1.ListOptions{Limit: pageSize, LabelSelector: selector.String()}
 	for {
 		page, err := client().Jobs(namespace).List(ctx, o)
 		if err != nil {
@@ -126,10 +126,10 @@ func (c *Cluster) anew(ctx context.Context) func() batchclient.BatchV1Interface 
 }
 
 // deleteEach deletes Jobs, 16 at once by the client of then.
-func deleteEach(ctx context.Context, of func() batchclient.BatchV1Interface, jobs []batchv1.Job) error {
+func deleteEach(ctx context.Context, newClient func() batchclient.BatchV1Interface, jobs []batchv1.Job) error {
 	problems := make([]error, len(jobs))
 	for first := 0; first < len(jobs); first += 16 {
-		client := of()
+		client := newClient()
 		together(min(16, len(jobs)-first), func(i int) {
 			j := &jobs[first+i]
 			problems[first+i] = remove(ctx, client.Jobs(j.Namespace), j)

@@ -131,7 +131,7 @@ func (c *Cluster) check(ctx context.Context) error {
 }
 
 // watchOf returns the name of the watch of a kind in a namespace, and whether it is one of several.
-func (c *Cluster) watchOf(kind, namespace string) (what string, one bool) {
+func (c *Cluster) watchOf(kind, namespace string) (operation string, several bool) {
 	if len(c.options.Namespaces) > 1 {
 		return "watch of " + kind + " in " + namespace, true
 	}
@@ -143,7 +143,7 @@ func (c *Cluster) watchOf(kind, namespace string) (what string, one bool) {
 // backing off. An answer that asks for another form of request is no failure. The refusal of
 // one of several namespaces is no failure of the member.
 func (c *Cluster) watching(kind, namespace string) do {
-	what, one := c.watchOf(kind, namespace)
+	operation, several := c.watchOf(kind, namespace)
 	return func(ctx context.Context, verb string, call func(context.Context) error) error {
 		if err := c.health.wait(ctx); err != nil {
 			return err
@@ -151,11 +151,11 @@ func (c *Cluster) watching(kind, namespace string) do {
 		sent := time.Now()
 		err := call(ctx)
 		failed := failure(verb, err).Call
-		if one && ctx.Err() == nil && err != nil && c.health.refuse(what, namespace, err) {
+		if several && ctx.Err() == nil && err != nil && c.health.refuse(operation, namespace, err) {
 			return err
 		}
 		if ctx.Err() == nil && (err == nil || (failed && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err))) {
-			c.health.note(what, sent, err)
+			c.health.note(operation, sent, err)
 			if err != nil {
 				c.soon()
 			}
@@ -167,7 +167,7 @@ func (c *Cluster) watching(kind, namespace string) do {
 // track starts to track an owner, or replaces its target. An owner whose namespace the member does
 // not serve is not tracked.
 func (c *Cluster) track(o *owner) error {
-	target := o.on(c.name)
+	target := o.targetOn(c.name)
 	if n := c.options.Namespaces; len(n) > 0 && !slices.Contains(n, target.Owner.Namespace) {
 		c.untrack(target.Owner.UID)
 		return nil

@@ -22,7 +22,7 @@ type health struct {
 	open     chan struct{}    // closed while the last health check passed and nothing has failed since
 	problems map[string]error // errors of the last attempts, by operation; nil if there was no attempt
 	refused  map[string]refusal
-	since    time.Time // when the gate opened
+	opened   time.Time // when the gate opened
 	passed   time.Time // when the last health check was sent that passed
 	failed   time.Time // when a health check, a list or a watch last failed
 	jury     *jury     // nil if the member is not registered
@@ -32,7 +32,7 @@ type health struct {
 // A refusal of a list or watch in one of several namespaces concerns the owners with Jobs there.
 type refusal struct {
 	namespace string
-	since     time.Time
+	first     time.Time
 	err       error
 }
 
@@ -65,8 +65,8 @@ func answered(err error) bool {
 	return answer >= 400 && answer < 500 && answer != http.StatusUnauthorized && answer != http.StatusProxyAuthRequired
 }
 
-// standing returns the judgement of the member.
-func (h *health) standing() taint.Standing {
+// judgement returns the judgement of the member.
+func (h *health) judgement() taint.Standing {
 	h.mu.Lock()
 	jury := h.jury
 	h.mu.Unlock()
@@ -99,7 +99,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // note notes the result of a health check, a list or a watch that was sent at that time.
 // After a failure the member is unreachable until the next health check passes.
-func (h *health) note(what string, sent time.Time, err error) {
+func (h *health) note(operation string, sent time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.jury != nil {
@@ -108,19 +108,19 @@ func (h *health) note(what string, sent time.Time, err error) {
 	if h.problems == nil {
 		h.problems = map[string]error{}
 	}
-	delete(h.problems, what)
-	delete(h.refused, what)
+	delete(h.problems, operation)
+	delete(h.refused, operation)
 	switch open := isClosed(h.gate()); {
 	case err != nil:
-		h.problems[what], h.failed = err, time.Now()
+		h.problems[operation], h.failed = err, time.Now()
 		if open {
 			h.open = nil
 		}
-	case what == healthCheck && !open:
+	case operation == healthCheck && !open:
 		close(h.open)
-		h.since = time.Now()
+		h.opened = time.Now()
 	}
-	if what == healthCheck && err == nil {
+	if operation == healthCheck && err == nil {
 		h.passed = sent
 	}
 }
@@ -134,38 +134,38 @@ func (h *health) last() (passed, failed time.Time) {
 }
 
 // refuse notes the error of a list or watch in a namespace, and reports whether it was refused.
-func (h *health) refuse(what, namespace string, err error) bool {
+func (h *health) refuse(operation, namespace string, err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
-	delete(h.problems, what) // which does not speak about the member any more
+	delete(h.problems, operation) // which does not speak about the member any more
 	if h.refused == nil {
 		h.refused = map[string]refusal{}
 	}
-	since := time.Now()
-	if before, again := h.refused[what]; again {
-		since = before.since
+	first := time.Now()
+	if before, repeated := h.refused[operation]; repeated {
+		first = before.first
 	}
-	h.refused[what] = refusal{namespace, since, err}
+	h.refused[operation] = refusal{namespace, first, err}
 	return true
 }
 
 // refusal returns why a namespace is not read, and since when; nil if it is.
-func (h *health) refusal(namespace string) (since time.Time, err error) {
+func (h *health) refusal(namespace string) (first time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	by := map[string]error{}
-	for what, r := range h.refused {
+	problems := map[string]error{}
+	for operation, r := range h.refused {
 		if r.namespace == namespace {
-			by[what] = r.err
-			if since.IsZero() || r.since.Before(since) {
-				since = r.since
+			problems[operation] = r.err
+			if first.IsZero() || r.first.Before(first) {
+				first = r.first
 			}
 		}
 	}
-	return since, named(by)
+	return first, named(problems)
 }
 
 // problem returns why the member is unreachable, or nil if it is not or is not checked.
@@ -176,12 +176,12 @@ func (h *health) problem() error {
 }
 
 // named joins errors of operations.
-func named(by map[string]error) error {
-	var all []error
-	for _, what := range slices.Sorted(maps.Keys(by)) {
-		all = append(all, fmt.Errorf("%s: %w", what, by[what]))
+func named(problems map[string]error) error {
+	var joined []error
+	for _, operation := range slices.Sorted(maps.Keys(problems)) {
+		joined = append(joined, fmt.Errorf("%s: %w", operation, problems[operation]))
 	}
-	return errors.Join(all...)
+	return errors.Join(joined...)
 }
 
 // answersSince returns the time since which the member is reachable: the last health check passed,
@@ -190,7 +190,7 @@ func (h *health) answersSince() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if isClosed(h.gate()) && len(h.problems) == 0 {
-		return h.since
+		return h.opened
 	}
 	return time.Time{}
 }

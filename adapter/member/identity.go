@@ -21,20 +21,20 @@ func (c *Cluster) identify(ctx context.Context) error {
 	if !hidden {
 		uid = string(system.UID)
 	}
-	was, failed := c.stored(ctx, uid)
+	stored, failed := c.stored(ctx, uid)
 	switch {
 	case failed != nil:
 		return fmt.Errorf("the UID of the first contact: %w", failed)
-	case was == "":
+	case stored == "":
 		return nil // no registration asks for it, and the member has never shown it
 	case hidden:
 		return err
-	case uid != was:
-		of, fix := "its registration", "register it anew"
+	case uid != stored:
+		source, fix := "its registration", "register it anew"
 		if c.options.UID == "" {
-			of, fix = "the first contact", "set its UID in its registration, if that is right"
+			source, fix = "the first contact", "set its UID in its registration, if that is right"
 		}
-		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; %s", short(uid), of, was, fix)
+		return fmt.Errorf("it is another cluster: its namespace kube-system has UID %q, and %s has %q; %s", short(uid), source, stored, fix)
 	}
 	c.health.mu.Lock()
 	jury := c.health.jury
@@ -57,18 +57,18 @@ func (c *Cluster) identify(ctx context.Context) error {
 
 // stored returns the UID of the member, which is this one at the first contact. "" is none.
 func (c *Cluster) stored(ctx context.Context, uid string) (string, error) {
-	if was := c.known(""); was != "" || c.options.FirstContact == nil {
-		return c.known(uid), nil
+	if stored := c.firstUID(""); stored != "" || c.options.FirstContact == nil {
+		return c.firstUID(uid), nil
 	}
-	was, err := c.options.FirstContact(ctx, uid)
+	stored, err := c.options.FirstContact(ctx, uid)
 	if err != nil {
 		return "", err
 	}
-	return c.known(was), nil
+	return c.firstUID(stored), nil
 }
 
-// known returns the UID of the member, which is this one if there is none yet.
-func (c *Cluster) known(uid string) string {
+// firstUID returns the UID of the member, which is this one if there is none yet.
+func (c *Cluster) firstUID(uid string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uid = cmp.Or(c.uid, uid)
@@ -78,8 +78,8 @@ func (c *Cluster) known(uid string) string {
 // before reports whether the member keeps a UID that the other shows, too: if its registration has
 // it, or it was registered before, or has the first name.
 func (c *Cluster) before(other *Cluster) bool {
-	if has := c.options.UID != ""; has != (other.options.UID != "") {
-		return has
+	if registered := c.options.UID != ""; registered != (other.options.UID != "") {
+		return registered
 	}
 	if n := c.options.Registered.Compare(other.options.Registered); n != 0 {
 		return n < 0

@@ -24,7 +24,7 @@ func TestSettle(t *testing.T) {
 		{at(116), at(50), create, false},
 		{at(116), at(105), none, false},
 	} {
-		f := failures{doubted: create, sent: at(100), ended: at(115)}
+		f := failures{doubted: create, sent: at(100), last: at(115)}
 		require.Equal(t, test.now, f.settle(&health{passed: test.passed, failed: test.failed}), test)
 		require.Equal(t, test.kept, f.doubted == create, test)
 	}

@@ -20,14 +20,14 @@ type Observation struct {
 	Problems map[string]error
 
 	owner *owner // nil if it is not tracked
-	made  time.Time
-	seen  map[string]seen // by member
+	begin time.Time
+	views map[string]view // by member
 }
 
 // A seen holds the Jobs of a member, as they were observed.
-type seen struct {
+type view struct {
 	cluster *Cluster
-	known   bool
+	listed  bool
 	jobs    []adapter.Job
 }
 
@@ -46,7 +46,7 @@ type seen struct {
 func (all *Clusters) Observe(owner types.UID) Observation {
 	all.mu.Lock()
 	all.stopPlans(owner)
-	o := Observation{owner: all.owners[owner], made: time.Now(), Problems: map[string]error{}, seen: map[string]seen{}}
+	o := Observation{owner: all.owners[owner], begin: time.Now(), Problems: map[string]error{}, views: map[string]view{}}
 	all.mu.Unlock()
 	for _, c := range all.list() {
 		cluster, tracked, problem := c.observe(owner, o.owner)
@@ -55,19 +55,19 @@ func (all *Clusters) Observe(owner types.UID) Observation {
 		}
 		cluster.Failures = c.tell(owner)
 		o.Clusters = append(o.Clusters, cluster)
-		o.seen[c.name] = seen{c, cluster.Reach != jobs.NeverReached, tracked}
+		o.views[c.name] = view{c, cluster.Reach != jobs.NeverReached, tracked}
 	}
 	return o
 }
 
-func (c *Cluster) observe(owner types.UID, of *owner) (cluster jobs.Cluster, tracked []adapter.Job, problem error) {
+func (c *Cluster) observe(owner types.UID, target *owner) (cluster jobs.Cluster, tracked []adapter.Job, problem error) {
 	cluster.Name = c.name
 	tracked, listed := c.tracker.Jobs(owner)
 	answers, problem := c.health.answersSince(), c.health.problem()
-	since := answers // of what it answers, without listing the owner's Jobs
-	if of != nil && problem == nil {
-		if from, refused := c.health.refusal(of.namespace(c.name)); refused != nil {
-			since, problem = from, refused
+	start := answers // of what it answers, without listing the owner's Jobs
+	if target != nil && problem == nil {
+		if from, refused := c.health.refusal(target.namespace(c.name)); refused != nil {
+			start, problem = from, refused
 		}
 	}
 	switch {
@@ -76,9 +76,9 @@ func (c *Cluster) observe(owner types.UID, of *owner) (cluster jobs.Cluster, tra
 	case listed:
 		cluster.Reach = jobs.Unreachable
 	}
-	standing := c.health.standing()
-	if cluster.Taint, cluster.Since = standing.Taint, standing.Since; cluster.Reach != jobs.Reachable && !answers.IsZero() && cluster.Since.IsZero() {
-		cluster.Since = since
+	judgement := c.health.judgement()
+	if cluster.Taint, cluster.Since = judgement.Taint, judgement.Since; cluster.Reach != jobs.Reachable && !answers.IsZero() && cluster.Since.IsZero() {
+		cluster.Since = start
 	}
 	for i := range tracked {
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
@@ -101,23 +101,23 @@ func (c *Cluster) late(owner types.UID, tracked []adapter.Job) (n int64) {
 	if _, tracked := c.failures[owner]; !tracked {
 		return 0
 	}
-	all := c.creates[owner]
-	if all == nil {
-		all = creates{}
-		c.creates[owner] = all
+	unanswered := c.creates[owner]
+	if unanswered == nil {
+		unanswered = creates{}
+		c.creates[owner] = unanswered
 	}
-	for name := range all {
-		all[name] = true
+	for name := range unanswered {
+		unanswered[name] = true
 	}
 	for i := range tracked {
 		switch j := &tracked[i]; {
 		case j.Phase == adapter.InFlight && j.UID == "":
-			all[j.Name] = false
+			unanswered[j.Name] = false
 		default:
-			delete(all, j.Name)
+			delete(unanswered, j.Name)
 		}
 	}
-	for _, absent := range all {
+	for _, absent := range unanswered {
 		if absent {
 			n++
 		}
@@ -174,13 +174,13 @@ func source(j *adapter.Job) jobs.Source {
 }
 
 // tell returns each failure of the owner once.
-func (c *Cluster) tell(owner types.UID) (all jobs.Failures) {
+func (c *Cluster) tell(owner types.UID) (failed jobs.Failures) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, tracked := c.failures[owner]; tracked {
 		return f.settle(&c.health)
 	}
-	return all
+	return failed
 }
 
 // note keeps failures for the owner's next observations.

@@ -75,16 +75,16 @@ func containers(pod *corev1.PodSpec) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-func (c *ContainerOverride) merge(to *corev1.Container) {
+func (c *ContainerOverride) merge(container *corev1.Container) {
 	if c.Image != "" {
-		to.Image = c.Image
+		container.Image = c.Image
 	}
-	to.Env = override(to.Env, c.Env, func(e corev1.EnvVar) string { return e.Name })
+	container.Env = override(container.Env, c.Env, func(e corev1.EnvVar) string { return e.Name })
 	if r := c.Resources; r != nil {
-		to.Resources.Requests = union(to.Resources.Requests, r.Requests)
-		to.Resources.Limits = union(to.Resources.Limits, r.Limits)
+		container.Resources.Requests = union(container.Resources.Requests, r.Requests)
+		container.Resources.Limits = union(container.Resources.Limits, r.Limits)
 		if r.Claims != nil {
-			to.Resources.Claims = r.Claims
+			container.Resources.Claims = r.Claims
 		}
 	}
 }
@@ -129,13 +129,13 @@ func union[K comparable, V any, M ~map[K]V](a, b M) M {
 
 // override returns a list in which the last of an identity wins, at the position of the
 // first. A list without overrides stays as it is, duplicates included.
-func override[T any, K comparable](base, own []T, identity func(T) K) []T {
-	if len(own) == 0 {
+func override[T any, K comparable](base, overriding []T, identity func(T) K) []T {
+	if len(overriding) == 0 {
 		return base
 	}
 	place := map[K]int{}
 	var merged []T
-	for _, x := range slices.Concat(base, own) {
+	for _, x := range slices.Concat(base, overriding) {
 		i, ok := place[identity(x)]
 		if ok {
 			merged[i] = x

@@ -78,7 +78,7 @@ func TestForger(t *testing.T) {
 	left := 0
 	for _, c := range w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides) {
 		require.NoError(t, c.Err)
-		left += c.Left
+		left += c.Found
 	}
 	require.Equal(t, 4, left)
 	require.Len(t, w.jobs("a"), len(forgeries)+5)

@@ -33,33 +33,33 @@ type sender struct {
 type failures struct {
 	jobs.Failures               // answers of the member
 	doubted       jobs.Failures // no answer of the member: it or the network may have failed
-	sent, ended   time.Time     // the first of doubted, and the last
+	sent, last    time.Time     // the first of doubted, and the last
 }
 
 // add adds those of later requests.
 func (f *failures) add(g failures) {
-	f.Failures, f.doubted = either(f.Failures, g.Failures), either(f.doubted, g.doubted)
+	f.Failures, f.doubted = combine(f.Failures, g.Failures), combine(f.doubted, g.doubted)
 	if f.sent.IsZero() {
 		f.sent = g.sent
 	}
-	if !g.ended.IsZero() {
-		f.ended = g.ended
+	if !g.last.IsZero() {
+		f.last = g.last
 	}
 }
 
 // settle returns the failures that count against the owner. Doubted ones do if the member has
 // passed a health check since, and do not if it has failed meanwhile.
-func (f *failures) settle(h *health) (all jobs.Failures) {
+func (f *failures) settle(h *health) (settled jobs.Failures) {
 	passed, failed := h.last()
-	all, f.Failures = f.Failures, jobs.Failures{}
+	settled, f.Failures = f.Failures, jobs.Failures{}
 	switch {
 	case !failed.Before(f.sent):
 		*f = failures{}
-	case passed.After(f.ended):
-		all = either(all, f.doubted)
+	case passed.After(f.last):
+		settled = combine(settled, f.doubted)
 		*f = failures{}
 	}
-	return all
+	return settled
 }
 
 func (c *Cluster) sender(ctx context.Context, from time.Time) *sender {
@@ -79,7 +79,7 @@ func (s *sender) job(ctx context.Context, verb string, request func(context.Cont
 	case answered(err):
 		s.fail(failures{Failures: failed})
 	default:
-		s.fail(failures{doubted: failed, sent: sent, ended: time.Now()})
+		s.fail(failures{doubted: failed, sent: sent, last: time.Now()})
 	}
 	return err
 }
@@ -135,8 +135,8 @@ func (s *sender) fail(f failures) {
 	s.failed.add(f)
 }
 
-// either returns the failures of both.
-func either(a, b jobs.Failures) jobs.Failures {
+// combine returns the failures of both.
+func combine(a, b jobs.Failures) jobs.Failures {
 	return jobs.Failures{Call: a.Call || b.Call, Create: a.Create || b.Create, Rejected: a.Rejected || b.Rejected}
 }
 

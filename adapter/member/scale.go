@@ -53,14 +53,14 @@ func (p *ReplicasPoll) observes(cluster string) bool {
 }
 
 // writes sets the result of the last write to the cluster.
-func (p *ReplicasPoll) writes(to *replicas.Cluster) {
+func (p *ReplicasPoll) writes(cluster *replicas.Cluster) {
 	for _, r := range p.Reports {
 		switch {
-		case r.Cluster != to.Name || to.Problem != "" || errors.Is(r.Err, adapter.ErrNotSent):
+		case r.Cluster != cluster.Name || cluster.Problem != "" || errors.Is(r.Err, adapter.ErrNotSent):
 		case r.Err == nil:
-			to.Ordered = &r.Replicas
+			cluster.Ordered = &r.Replicas
 		default:
-			to.Problem = replicas.ReasonWriteFailed
+			cluster.Problem = replicas.ReasonWriteFailed
 		}
 	}
 }
@@ -91,40 +91,40 @@ func (all *Clusters) ObserveReplicas(ctx context.Context, w Workload, p Replicas
 }
 
 func (c *Cluster) observeReplicas(ctx context.Context, w Workload) (replicas.Cluster, error) {
-	seen := replicas.Cluster{Name: c.name}
-	var there *autoscalingv1.Scale
+	cluster := replicas.Cluster{Name: c.name}
+	var current *autoscalingv1.Scale
 	err := c.scaled(ctx, w, func(ctx context.Context, scales scale.ScaleInterface, m *meta.RESTMapping) (err error) {
-		there, err = scales.Get(ctx, m.Resource.GroupResource(), w.Name, metav1.GetOptions{})
+		current, err = scales.Get(ctx, m.Resource.GroupResource(), w.Name, metav1.GetOptions{})
 		return err
 	})
 	if err == nil {
-		seen.Replicas, seen.Reported, seen.Existing = there.Spec.Replicas, there.Status.Replicas, &there.Status.Replicas
-		if c.options.Pods && there.Status.Selector != "" && there.Spec.Replicas > 0 {
-			err = c.readyPods(ctx, w.namespace(c.name), there.Status.Selector, &seen)
+		cluster.Replicas, cluster.Reported, cluster.Existing = current.Spec.Replicas, current.Status.Replicas, &current.Status.Replicas
+		if c.options.Pods && current.Status.Selector != "" && current.Spec.Replicas > 0 {
+			err = c.readyPods(ctx, w.namespace(c.name), current.Status.Selector, &cluster)
 		}
 	}
-	standing := c.health.standing()
+	judgement := c.health.judgement()
 	switch {
 	case err == nil:
 	case errors.Is(err, adapter.ErrNotSent), ctx.Err() != nil:
-		seen.Problem = replicas.ReasonNotAsked
-	case c.health.answersSince().IsZero() && standing.Since.IsZero():
-		seen.Problem = replicas.ReasonUnconfirmed
+		cluster.Problem = replicas.ReasonNotAsked
+	case c.health.answersSince().IsZero() && judgement.Since.IsZero():
+		cluster.Problem = replicas.ReasonUnconfirmed
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		seen.Problem = replicas.ReasonWorkloadMissing
+		cluster.Problem = replicas.ReasonWorkloadMissing
 	default:
-		seen.Problem, seen.Since = replicas.ReasonUnreachable, standing.Since
+		cluster.Problem, cluster.Since = replicas.ReasonUnreachable, judgement.Since
 	}
-	return seen, err
+	return cluster, err
 }
 
 // readyPods counts the ready pods of a selector, and words why others are not ready.
-func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, seen *replicas.Cluster) error {
+func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, cluster *replicas.Cluster) error {
 	var ready int32
 	causes := causes{}
 	o := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
 	s := c.sender(ctx, time.Now())
-	for ready < seen.Replicas {
+	for ready < cluster.Replicas {
 		var page *corev1.PodList
 		if err := s.send(ctx, func(ctx context.Context) (err error) {
 			page, err = listPage(ctx, o, c.clients.Requests.CoreV1().Pods(namespace).List)
@@ -143,7 +143,7 @@ func (c *Cluster) readyPods(ctx context.Context, namespace, selector string, see
 			break
 		}
 	}
-	seen.Existing, seen.Cause = &ready, causes.String()
+	cluster.Existing, cluster.Cause = &ready, causes.String()
 	return nil
 }
 

@@ -79,8 +79,8 @@ func newOwner(target adapter.Target, overrides map[string]Override) (*owner, err
 	return &owner{target, overrides}, nil
 }
 
-// on returns the target of a member.
-func (o *owner) on(member string) adapter.Target {
+// targetOn returns the target of a member.
+func (o *owner) targetOn(member string) adapter.Target {
 	t, override := o.target, o.overrides[member]
 	t.Owner.Namespace = o.namespace(member)
 	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(t.Job.Labels), Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
@@ -100,15 +100,15 @@ func (o *owner) namespace(member string) string {
 
 // labels returns the labels of the Jobs to create, replacements first.
 func (p *part) labels() []map[string]string {
-	all := make([]map[string]string, p.Jobs())
-	for i := range all {
-		all[i] = map[string]string{LabelCreation: rand.String(10)}
+	labels := make([]map[string]string, p.Jobs())
+	for i := range labels {
+		labels[i] = map[string]string{LabelCreation: rand.String(10)}
 		if i < len(p.Replacements) {
-			of := p.Replacements[i].Source
-			all[i][LabelSource], all[i][LabelAttempt] = of.UID, strconv.Itoa(int(of.Attempt))
+			source := p.Replacements[i].Source
+			labels[i][LabelSource], labels[i][LabelAttempt] = source.UID, strconv.Itoa(int(source.Attempt))
 		}
 	}
-	return all
+	return labels
 }
 
 // LabelProof proves that this hub created the Job on this member: it has a code that only
@@ -118,10 +118,10 @@ const LabelProof = prefix + "proof"
 
 // proof returns the code of a Job or a pod.
 func (c *Cluster) proof(object metav1.Object) string {
-	code, of := hmac.New(sha256.New, c.options.Key), object.GetLabels()
-	parts := []string{c.name, object.GetNamespace(), of[LabelHome], of[adapter.LabelOwner]}
-	if _, is := object.(*batchv1.Job); is {
-		parts = append(parts, object.GetName(), of[LabelOwnerNamespace], of[LabelCreation], of[LabelSource], of[LabelAttempt])
+	code, labels := hmac.New(sha256.New, c.options.Key), object.GetLabels()
+	parts := []string{c.name, object.GetNamespace(), labels[LabelHome], labels[adapter.LabelOwner]}
+	if _, isJob := object.(*batchv1.Job); isJob {
+		parts = append(parts, object.GetName(), labels[LabelOwnerNamespace], labels[LabelCreation], labels[LabelSource], labels[LabelAttempt])
 	}
 	for _, part := range parts {
 		fmt.Fprintf(code, "%d:%s", len(part), part)

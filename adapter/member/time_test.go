@@ -128,7 +128,7 @@ func TestDeleteJobsLate(t *testing.T) {
 		w.all.Untrack(owner)
 		for n := 0; ; n++ {
 			c := w.all.DeleteJobs(t.Context(), w.target.Owner, w.overrides)[0]
-			if c.Left == 0 && c.Err == nil && c.Late.IsZero() {
+			if c.Found == 0 && c.Err == nil && c.Late.IsZero() {
 				require.Positive(t, n)
 				break
 			}

@@ -10,21 +10,21 @@ type place struct {
 	index    int // in the line, or -1
 }
 
-func (p *place) at() *place { return p }
+func (p *place) position() *place { return p }
 
 // A line is a heap of places.
-type line[T interface{ at() *place }] []T
+type line[T interface{ position() *place }] []T
 
 func (l line[T]) Len() int { return len(l) }
 
 func (l line[T]) Less(i, j int) bool {
-	a, b := l[i].at(), l[j].at()
+	a, b := l[i].position(), l[j].position()
 	return a.inFlight < b.inFlight || (a.inFlight == b.inFlight && a.turn < b.turn)
 }
 
 func (l line[T]) Swap(i, j int) {
 	l[i], l[j] = l[j], l[i]
-	l[i].at().index, l[j].at().index = i, j
+	l[i].position().index, l[j].position().index = i, j
 }
 
 func (l *line[T]) Push(e any) { *l = append(*l, e.(T)) }
@@ -40,7 +40,7 @@ func (l *line[T]) Pop() any {
 // set puts an element into the line at its right place, or takes it out. An element that
 // arrives is behind all whose turn is known.
 func (l *line[T]) set(e T, in bool, turns *uint64) {
-	switch p := e.at(); {
+	switch p := e.position(); {
 	case in && p.index < 0:
 		*turns++
 		p.turn, p.index = *turns, len(*l)

@@ -72,13 +72,13 @@ type namespace struct {
 type owner struct {
 	place
 	Owner
-	lane    int
-	refused bool
-	hanging int
-	slow    map[string]bool // kinds of requests that hung last
-	waiting []*Slot
-	until   time.Time // Retry-After
-	since   time.Time // of the last answer
+	lane     int
+	refused  bool
+	hanging  int
+	slow     map[string]bool // kinds of requests that hung last
+	waiting  []*Slot
+	until    time.Time // Retry-After
+	answered time.Time // of the last answer
 }
 
 // NewQueue returns a queue with n slots. If n < 1, it has a single slot.
@@ -98,7 +98,7 @@ type Slot struct {
 	timer *time.Timer // of Patience
 	kind  string      // of the last request
 	hangs bool
-	ended bool
+	freed bool
 	last  Answer
 
 	resting bool // the request waits to be sent again
@@ -233,14 +233,14 @@ func (s *Slot) Answered(a Answer, after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	o, after := s.owner, min(max(0, after), LongestDelay)
-	s.last, o.since = a, time.Now()
+	s.last, o.answered = a, time.Now()
 	if a == Success || a == Refused {
 		o.refused = a == Refused
 	}
 	if a == Success && !s.hangs {
 		delete(o.slow, s.kind)
 	}
-	if until := o.since.Add(after); a == Refused && after > 0 && until.After(o.until) {
+	if until := o.answered.Add(after); a == Refused && after > 0 && until.After(o.until) {
 		o.until = until
 		time.AfterFunc(after, func() { q.change(o) })
 	}
@@ -253,15 +253,15 @@ func (s *Slot) Free() {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if s.ended {
+	if s.freed {
 		return
 	}
-	s.ended = true
+	s.freed = true
 	s.timer.Stop()
 	q.calm(s)
 	if s.last == Overloaded {
 		q.held++
-		time.AfterFunc(rest(), func() {
+		time.AfterFunc(randomPause(), func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.held--
@@ -274,9 +274,9 @@ func (s *Slot) Free() {
 	q.admit()
 }
 
-// rest returns once to twice pause, so that requests that were refused together are not
+// randomPause returns once to twice pause, so that requests that were refused together are not
 // sent again together.
-func rest() time.Duration { return pause + rand.N(pause) }
+func randomPause() time.Duration { return pause + rand.N(pause) }
 
 // Retry waits in the context's slot if its last request was refused because of the API server's
 // load. It reports whether that request may be sent again.
@@ -289,7 +289,7 @@ func Retry(ctx context.Context) bool {
 	defer s.queue.rests(s, -1)
 	select {
 	case <-ctx.Done():
-	case <-time.After(rest()):
+	case <-time.After(randomPause()):
 	}
 	return ctx.Err() == nil
 }
@@ -319,7 +319,7 @@ func (s *Slot) hang() {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if s.ended || s.hangs || s.resting {
+	if s.freed || s.hangs || s.resting {
 		return
 	}
 	s.hangs = true
@@ -391,11 +391,11 @@ func (q *Queue) count(o *owner, n int) {
 	o.inFlight += n
 	l, other := &q.lanes[o.lane], q.lanes[1-o.lane].namespaces[o.Namespace]
 	l.inFlight += n
-	at := l.namespace(o.Namespace)
-	was := at.inFlight > 0
-	at.inFlight += n
-	if is := at.inFlight > 0; is != was {
-		change := map[bool]int{true: 1, false: -1}[is]
+	namespace := l.namespace(o.Namespace)
+	before := namespace.inFlight > 0
+	namespace.inFlight += n
+	if after := namespace.inFlight > 0; after != before {
+		change := map[bool]int{true: 1, false: -1}[after]
 		l.active += change
 		if other == nil || other.inFlight == 0 {
 			q.active += change
@@ -415,20 +415,20 @@ func (l *lane) namespace(name string) *namespace {
 
 // move moves an owner to its lane.
 func (q *Queue) move(o *owner) {
-	to := healthy
+	target := healthy
 	if o.refused || o.hanging > 0 || len(o.slow) > 0 {
-		to = congested
+		target = congested
 	}
-	if to == o.lane {
+	if target == o.lane {
 		return
 	}
 	waiting, inFlight := o.waiting, o.inFlight
 	q.lanes[o.lane].waiting -= len(waiting)
-	q.lanes[congested].owners += to - o.lane
+	q.lanes[congested].owners += target - o.lane
 	o.waiting = nil
 	q.count(o, -inFlight) // leaves the line too
-	o.lane, o.waiting = to, waiting
-	q.lanes[to].waiting += len(waiting)
+	o.lane, o.waiting = target, waiting
+	q.lanes[target].waiting += len(waiting)
 	q.count(o, inFlight)
 }
 
@@ -453,7 +453,7 @@ func (q *Queue) forget(o *owner) {
 func (o *owner) idle() bool { return o.inFlight == 0 && len(o.waiting) == 0 }
 
 // old reports whether the owner has been idle for long.
-func (o *owner) old() bool { return o.idle() && time.Since(o.since) > memory }
+func (o *owner) old() bool { return o.idle() && time.Since(o.answered) > memory }
 
 // sweep forgets old owners.
 func (q *Queue) sweep() {

@@ -32,16 +32,16 @@ func (q *Queue) Stats() Stats {
 }
 
 // Congested returns the congested owners, in no order.
-func (q *Queue) Congested() (all []Owner) {
+func (q *Queue) Congested() (owners []Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sweep()
 	for name, o := range q.owners {
 		if o.lane == congested {
-			all = append(all, name)
+			owners = append(owners, name)
 		}
 	}
-	return all
+	return owners
 }
 
 // IsCongested reports whether an owner is congested.

@@ -34,7 +34,7 @@ var ErrNoMark = errors.New("the lease stores no mark")
 type Term struct {
 	lease  Lease
 	found  bool // the lease had the mark when it was taken
-	began  time.Time
+	start  time.Time
 	ended  atomic.Bool
 	marked atomic.Bool // the lease has the mark
 
@@ -96,7 +96,7 @@ func (t *Term) end() (marked bool) {
 	works, late := t.works, t.late
 	t.mu.Unlock()
 	unsettled := slices.ContainsFunc(works, func(settled Work) bool { return !settled() })
-	return len(works) == 0 || unsettled || time.Since(t.began) < late
+	return len(works) == 0 || unsettled || time.Since(t.start) < late
 }
 
 // A Holder has the terms of a process, one after another. The zero value has none. It is the
@@ -119,7 +119,7 @@ func (alone) Mark(context.Context) error { return ErrNoMark }
 // Begin begins a term, after the process has taken the lease, and reports whether that had the mark. It
 // ends the term before.
 func (h *Holder) Begin(l Lease, marked bool) *Term {
-	t := &Term{lease: l, found: marked, began: time.Now()}
+	t := &Term{lease: l, found: marked, start: time.Now()}
 	t.marked.Store(marked)
 	if before := h.term.Swap(t); before != nil {
 		before.ended.Store(true)
@@ -165,15 +165,15 @@ type termKey struct{}
 
 // WithTerm returns a context whose requests change nothing after the end of a [Term], or while a
 // [Holder] has none.
-func WithTerm(ctx context.Context, of interface{ Err() error }) context.Context {
-	return context.WithValue(ctx, termKey{}, of)
+func WithTerm(ctx context.Context, term interface{ Err() error }) context.Context {
+	return context.WithValue(ctx, termKey{}, term)
 }
 
 // CheckTerm returns nil if a request with this context may be sent, and else [ErrEnded]. Without
 // [WithTerm] it may.
 func CheckTerm(ctx context.Context) error {
-	if of, ok := ctx.Value(termKey{}).(interface{ Err() error }); ok {
-		return of.Err()
+	if term, ok := ctx.Value(termKey{}).(interface{ Err() error }); ok {
+		return term.Err()
 	}
 	return nil
 }

@@ -238,26 +238,26 @@ type Event struct {
 // state, also a failure, is reported once. A new ScaledJob that is inactive or not paused is not
 // reported.
 func (p PollResult) Events(before, after []metav1.Condition) []Event {
-	var all []Event
+	var events []Event
 	for _, kind := range []string{ConditionReady, ConditionActive, ConditionPaused} {
-		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
+		previous, current := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(after, kind)
 		switch {
-		case is == nil, was != nil && was.Status == is.Status && was.Reason == is.Reason:
-		case (was == nil || was.Reason == "") && kind != ConditionReady && is.Status != metav1.ConditionTrue: // KEDA's has no reason at first
-		case is.Reason == ReasonUnknown: // the event of Ready has the reason
+		case current == nil, previous != nil && previous.Status == current.Status && previous.Reason == current.Reason:
+		case (previous == nil || previous.Reason == "") && kind != ConditionReady && current.Status != metav1.ConditionTrue: // KEDA's has no reason at first
+		case current.Reason == ReasonUnknown: // the event of Ready has the reason
 		default:
-			e := transition(is)
+			e := transition(current)
 			e.Reason = p.named(e.Reason)
-			all = append(all, e)
+			events = append(events, e)
 		}
 	}
 	if n := p.Result.Created; n > 0 {
-		all = append(all, Event{corev1.EventTypeNormal, p.named(ReasonCreated), fmt.Sprintf("Created %d Jobs", n)})
+		events = append(events, Event{corev1.EventTypeNormal, p.named(ReasonCreated), fmt.Sprintf("Created %d Jobs", n)})
 	}
 	if n := p.Result.Outdated; n > 0 {
-		all = append(all, Event{corev1.EventTypeNormal, ReasonRolledOut, fmt.Sprintf("Deleted %d outdated Jobs", n)})
+		events = append(events, Event{corev1.EventTypeNormal, ReasonRolledOut, fmt.Sprintf("Deleted %d outdated Jobs", n)})
 	}
-	return all
+	return events
 }
 
 var eventReasons = map[string]string{
@@ -282,8 +282,8 @@ type Recorder interface {
 }
 
 // Record sends the events to a recorder.
-func Record(r Recorder, about runtime.Object, all []Event) {
-	for _, e := range all {
+func Record(r Recorder, about runtime.Object, events []Event) {
+	for _, e := range events {
 		r.Eventf(about, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
 	}
 }

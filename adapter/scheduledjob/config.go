@@ -96,9 +96,9 @@ type reader struct {
 }
 
 // set sets a value from a field, unless the field is unset.
-func set[T any](to, from *T) {
+func set[T any](value, from *T) {
 	if from != nil {
-		*to = *from
+		*value = *from
 	}
 }
 

@@ -62,17 +62,17 @@ func CronNotes(expression string) (notes []CronNote) {
 		return nil
 	}
 	for _, unit := range []struct {
-		name, whole, letter, field string
-		size                       int
+		name, pattern, letter, field string
+		size                         int
 	}{{"minute", "hour", "M", fields[0], 60}, {"hour", "day", "H", fields[1], 24}} {
 		step, _ := strconv.Atoi(strings.TrimPrefix(unit.field, "*/"))
 		if step < 1 || unit.size%step == 0 || !strings.HasPrefix(unit.field, "*/") {
 			continue
 		}
 		last := (unit.size - 1) / step * step
-		found := fmt.Sprintf("%s as %s: %[2]s 0 of each %[3]s only", unit.field, unit.name, unit.whole)
+		found := fmt.Sprintf("%s as %s: %[2]s 0 of each %[3]s only", unit.field, unit.name, unit.pattern)
 		if last > 0 {
-			found = fmt.Sprintf("%s as %s: the last of each %s is %d, and the next is 0", unit.field, unit.name, unit.whole, last)
+			found = fmt.Sprintf("%s as %s: the last of each %s is %d, and the next is 0", unit.field, unit.name, unit.pattern, last)
 		}
 		notes = append(notes, CronNote{found, fmt.Sprintf("the timeSpec R//PT%d%s for a run every %[1]d %[3]ss", step, unit.letter, unit.name)})
 	}

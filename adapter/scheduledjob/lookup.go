@@ -196,8 +196,8 @@ const AnnotationDeletedBy = "scaledjob.github.io/deleted-by"
 // by an event.
 func (t *Tracker) deletedBy(ctx context.Context, s *ScheduledJob, o *Observation) error {
 	for _, j := range o.Cached {
-		if by := j.Annotations[AnnotationDeletedBy]; by != "" {
-			o.DeletedBy[j.Labels[LabelTag]] = by
+		if deleter := j.Annotations[AnnotationDeletedBy]; deleter != "" {
+			o.DeletedBy[j.Labels[LabelTag]] = deleter
 		}
 	}
 	for _, r := range gone(s, o) {

@@ -78,14 +78,14 @@ func restarts(j *batchv1.Job, phase adapter.Phase) int32 {
 // indexes returns the number of indexes in a text such as "1,3-5".
 func indexes(text string) (n int) {
 	for part := range strings.SplitSeq(text, ",") {
-		from, to, span := strings.Cut(part, "-")
+		from, end, span := strings.Cut(part, "-")
 		first, err := strconv.Atoi(from)
 		if err != nil {
 			continue
 		}
 		last := first
 		if span {
-			last, _ = strconv.Atoi(to)
+			last, _ = strconv.Atoi(end)
 		}
 		n += max(0, last-first+1)
 	}
@@ -149,39 +149,39 @@ func forGood(j *batchv1.Job, p *corev1.Pod, failed []*corev1.Pod) bool {
 // matches reports whether the rule is for a pod with this status, as the Job controller
 // decides it.
 func matches(rule *batchv1.PodFailurePolicyRule, s *corev1.PodStatus) bool {
-	for _, on := range rule.OnPodConditions {
-		if slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == on.Type && c.Status == on.Status }) {
+	for _, pattern := range rule.OnPodConditions {
+		if slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool { return c.Type == pattern.Type && c.Status == pattern.Status }) {
 			return true
 		}
 	}
-	on := rule.OnExitCodes
-	return on != nil && slices.ContainsFunc(slices.Concat(s.InitContainerStatuses, s.ContainerStatuses), func(c corev1.ContainerStatus) bool {
-		t, named := c.State.Terminated, on.ContainerName == nil || *on.ContainerName == c.Name
+	exit := rule.OnExitCodes
+	return exit != nil && slices.ContainsFunc(slices.Concat(s.InitContainerStatuses, s.ContainerStatuses), func(c corev1.ContainerStatus) bool {
+		t, named := c.State.Terminated, exit.ContainerName == nil || *exit.ContainerName == c.Name
 		return named && t != nil && t.ExitCode != 0 &&
-			slices.Contains(on.Values, t.ExitCode) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
+			slices.Contains(exit.Values, t.ExitCode) == (exit.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
 	})
 }
 
 // A failure is the first failure of a container in a pod.
 type failure struct {
-	at   time.Time
+	time time.Time
 	pod  string
 	code int32
 }
 
 func (f failure) compare(g failure) int {
-	return cmp.Or(f.at.Compare(g.at), cmp.Compare(f.pod, g.pod))
+	return cmp.Or(f.time.Compare(g.time), cmp.Compare(f.pod, g.pod))
 }
 
 // failureOf returns the failure of a pod. The code is 0 if no container has one: the
 // pod was evicted before it ran.
 func failureOf(p *corev1.Pod) failure {
-	f := failure{at: p.CreationTimestamp.Time, pod: p.Name}
+	f := failure{time: p.CreationTimestamp.Time, pod: p.Name}
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range statuses {
 			t := statuses[i].State.Terminated
-			if t != nil && t.ExitCode != 0 && (f.code == 0 || t.FinishedAt.Time.Before(f.at)) {
-				f.at, f.code = t.FinishedAt.Time, t.ExitCode
+			if t != nil && t.ExitCode != 0 && (f.code == 0 || t.FinishedAt.Time.Before(f.time)) {
+				f.time, f.code = t.FinishedAt.Time, t.ExitCode
 			}
 		}
 	}

@@ -117,10 +117,10 @@ func StatusOf(d schedule.Decision) Status {
 
 // Equal reports whether the statuses are the same, so that nothing need be stored.
 func (s Status) Equal(other Status) bool {
-	same := s.Checkpoint.Equal(other.Checkpoint) && equality.Semantic.DeepEqual(s.Conditions, other.Conditions)
+	equal := s.Checkpoint.Equal(other.Checkpoint) && equality.Semantic.DeepEqual(s.Conditions, other.Conditions)
 	s.Checkpoint, other.Checkpoint = schedule.Checkpoint{}, schedule.Checkpoint{}
 	s.Conditions, other.Conditions = nil, nil
-	return same && reflect.DeepEqual(s, other)
+	return equal && reflect.DeepEqual(s, other)
 }
 
 // Owner returns a reference that makes s the controller of a Job, so that the garbage
@@ -213,7 +213,7 @@ func rename(tree map[string]any, problems *field.Errors) (warnings []*field.Erro
 		if !ok {
 			continue
 		}
-		if value, both := object[s[2]]; both && !reflect.DeepEqual(found, value) {
+		if value, exists := object[s[2]]; exists && !reflect.DeepEqual(found, value) {
 			problems.Add(field.Error{Path: path + "." + s[1], Found: "another value than in " + s[2], Fix: "only one of the two"})
 		}
 		delete(object, s[1])

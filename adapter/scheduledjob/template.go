@@ -17,14 +17,14 @@ import (
 
 // templates sets the template: the ScheduledJob's own, or the referred PodTemplate.
 func (r *reader) templates(namespace string, c *Config, referred *corev1.PodTemplate) {
-	own, ref := r.spec.Template, r.spec.TemplateRef
+	inline, ref := r.spec.Template, r.spec.TemplateRef
 	switch {
-	case own != nil && ref != nil:
+	case inline != nil && ref != nil:
 		r.problems.Add(field.Error{Path: "spec.templateRef", Found: "one, and spec.template", Fix: "only one of the two"})
-	case own == nil && ref == nil:
+	case inline == nil && ref == nil:
 		r.problems.Check(false, "spec.template", nil, "a pod template, or a templateRef")
-	case own != nil:
-		c.Template = own.DeepCopy()
+	case inline != nil:
+		c.Template = inline.DeepCopy()
 		r.template("spec.template", c)
 	default:
 		c.TemplateRef = ref.Name
@@ -57,9 +57,9 @@ var reserved = []string{
 // the pods into those of an Indexed Job.
 func (r *reader) template(path string, c *Config) {
 	t := c.Template
-	at := apifield.NewPath(path).Child("metadata")
-	r.fields(metav1validation.ValidateLabels(t.Labels, at.Child("labels")))
-	r.fields(validation.ValidateAnnotations(t.Annotations, at.Child("annotations")))
+	metadata := apifield.NewPath(path).Child("metadata")
+	r.fields(metav1validation.ValidateLabels(t.Labels, metadata.Child("labels")))
+	r.fields(validation.ValidateAnnotations(t.Annotations, metadata.Child("annotations")))
 	for _, key := range reserved {
 		value, ok := t.Labels[key]
 		r.problems.Check(!ok, fmt.Sprintf("%s.metadata.labels[%s]", path, key), value, "no such label; each run sets it")
@@ -143,8 +143,8 @@ func (r *reader) container(path string, c *corev1.Container, names, volumes map[
 }
 
 // fields adds the problems that the API server would find.
-func (r *reader) fields(all apifield.ErrorList) {
-	for _, e := range all {
+func (r *reader) fields(found apifield.ErrorList) {
+	for _, e := range found {
 		r.problems.Check(false, e.Field, e.BadValue, "another value: "+e.Detail)
 	}
 }

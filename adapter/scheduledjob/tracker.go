@@ -126,13 +126,13 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 		return nil
 	}
 	// A run's first create follows no other, whichever process sends it.
-	may := r.Attempts > 1 && s.tracker.mayArrive(nameOf(job))
+	late := r.Attempts > 1 && s.tracker.mayArrive(nameOf(job))
 	if !answered(err) {
 		s.tracker.late(job)
-		may = true
+		late = true
 	}
 	if s.tracker.absent(ctx, job, err) {
-		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: may}
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: late}
 		s.tracker.mutex.Lock()
 		defer s.tracker.mutex.Unlock()
 		if s.tracker.rejected == nil {
@@ -145,7 +145,7 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 
 // request sends a request, with a deadline of its own, if the process may act in the term. An object
 // that is gone or has changed is no problem: the change leads to another decision.
-func (s sender) request(ctx context.Context, what, run string, call func(context.Context) error) error {
+func (s sender) request(ctx context.Context, verb, run string, call func(context.Context) error) error {
 	ctx, cancel, err := s.context(ctx)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s sender) request(ctx context.Context, what, run string, call func(context
 	defer cancel()
 	err = call(ctx)
 	if changed := apierrors.IsNotFound(err) || apierrors.IsConflict(err); err != nil && !changed {
-		return fmt.Errorf("%s of run %s: %w", what, run, err)
+		return fmt.Errorf("%s of run %s: %w", verb, run, err)
 	}
 	return nil
 }

@@ -82,8 +82,8 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 			abandoned = append(abandoned, memberError(c.Cluster, c.Err))
 		case c.Err != nil:
 			failed = append(failed, memberError(c.Cluster, c.Err))
-		case c.Left > 0:
-			remaining = append(remaining, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Left))
+		case c.Found > 0:
+			remaining = append(remaining, fmt.Errorf("member %s has %d Jobs", c.Cluster, c.Found))
 		case !c.Late.IsZero():
 			remaining = append(remaining, fmt.Errorf("a create that member %s has not answered may arrive until %s", c.Cluster, c.Late.Format(time.RFC3339)))
 		}

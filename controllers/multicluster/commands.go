@@ -50,14 +50,14 @@ func (c *command) parse(flags *flag.FlagSet, args []string, named bool) error {
 	flags.StringVar(&c.home, "keda-kubeconfig", "", "kubeconfig `file` of the home cluster, instead of $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&c.namespace, "namespace", registry.Namespace, "`namespace` of the Secret in the home cluster")
 	var names []string
-	for rest := args; ; {
-		if err := flags.Parse(rest); err != nil {
+	for remaining := args; ; {
+		if err := flags.Parse(remaining); err != nil {
 			return err
 		}
 		if flags.NArg() == 0 {
 			break
 		}
-		names, rest = append(names, flags.Arg(0)), flags.Args()[1:]
+		names, remaining = append(names, flags.Arg(0)), flags.Args()[1:]
 	}
 	var err error
 	switch {

@@ -25,14 +25,14 @@ func (j *job) slowDown(policy *jobs.Policy, clusters []jobs.Cluster, metrics []s
 	}
 	backoff, checkpoint := adapter.NewFailureBackoff(j.config.PollingInterval), adapter.FailureCheckpoint{}
 	_ = json.Unmarshal(j.status.Failures, &checkpoint) // of another release: begin anew
-	most, hold, checkpoint := backoff.Decide(math.MaxInt64, checkpoint, observation)
+	limit, hold, checkpoint := backoff.Decide(math.MaxInt64, checkpoint, observation)
 	if j.status.Failures = nil; checkpoint.Failures > 0 {
 		j.status.Failures, _ = json.Marshal(checkpoint) // a struct of numbers, texts and times
 	}
 	if hold == nil {
 		return ""
 	}
-	policy.Scaling.Bounds.Max = min(policy.Scaling.Bounds.Max, most)
+	policy.Scaling.Bounds.Max = min(policy.Scaling.Bounds.Max, limit)
 	return hold.Text
 }
 

@@ -108,15 +108,15 @@ var errForeign = errors.New("there is a ScaledObject of this name that belongs t
 // writeScaledObject creates or updates the ScaledObject that targets the object, and returns it.
 func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructured, error) {
 	client := o.dynamic.Resource(api.ScaledObjects).Namespace(o.current.GetNamespace())
-	wanted := api.ScaledObject(o.current)
+	desired := api.ScaledObject(o.current)
 	controls := true
-	wanted.SetOwnerReferences([]metav1.OwnerReference{{
+	desired.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: o.current.GetAPIVersion(), Kind: o.current.GetKind(), Name: o.current.GetName(), UID: o.uid, Controller: &controls,
 	}})
-	scaled, err := client.Get(ctx, wanted.GetName(), metav1.GetOptions{})
+	scaled, err := client.Get(ctx, desired.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && !notServed(err):
-		return client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: name})
+		return client.Create(ctx, desired, metav1.CreateOptions{FieldManager: name})
 	case err != nil:
 		return nil, err
 	case !metav1.IsControlledBy(scaled, o.current):
@@ -124,18 +124,18 @@ func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructu
 	}
 	annotations := maps.Clone(scaled.GetAnnotations())
 	maps.DeleteFunc(annotations, func(name, _ string) bool {
-		_, wants := wanted.GetAnnotations()[name]
+		_, wants := desired.GetAnnotations()[name]
 		return !wants && api.IsScalingAnnotation(name)
 	})
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	maps.Copy(annotations, wanted.GetAnnotations())
-	if reflect.DeepEqual(scaled.Object["spec"], wanted.Object["spec"]) && maps.Equal(annotations, scaled.GetAnnotations()) {
+	maps.Copy(annotations, desired.GetAnnotations())
+	if reflect.DeepEqual(scaled.Object["spec"], desired.Object["spec"]) && maps.Equal(annotations, scaled.GetAnnotations()) {
 		return scaled, nil
 	}
 	scaled = scaled.DeepCopy()
-	scaled.Object["spec"] = wanted.Object["spec"]
+	scaled.Object["spec"] = desired.Object["spec"]
 	scaled.SetAnnotations(annotations)
 	return client.Update(ctx, scaled, metav1.UpdateOptions{FieldManager: name})
 }

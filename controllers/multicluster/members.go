@@ -46,16 +46,16 @@ func (m *members) unreadableKubeconfig(name string) *api.MemberProblem {
 }
 
 // credentials notes which kubeconfigs cannot be used. The caller holds the lock.
-func (m *members) credentials(all []registry.Member, now time.Time) {
+func (m *members) credentials(registered []registry.Member, now time.Time) {
 	before := m.unreadable
 	m.unreadable = map[string]*api.MemberProblem{}
-	for _, r := range all {
+	for _, r := range registered {
 		if r.Err == nil {
 			continue
 		}
 		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + r.Err.Error(), Since: now.UTC().Truncate(time.Second)}
-		if was := before[r.Name]; was != nil {
-			p.Since, p.Count = was.Since, was.Count
+		if previous := before[r.Name]; previous != nil {
+			p.Since, p.Count = previous.Since, previous.Count
 		}
 		p.Count++
 		m.unreadable[r.Name] = &p

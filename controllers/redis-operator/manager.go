@@ -117,7 +117,7 @@ func (o *options) managed() ctrl.Options {
 
 // shorten leaves out of an object in the cache the parts that nobody reads.
 func shorten(object any) (any, error) {
-	if sj, is := object.(*v1.ScaledJob); is {
+	if sj, ours := object.(*v1.ScaledJob); ours {
 		sj.Spec.Shorten()
 	}
 	return cache.TransformStripManagedFields()(object)

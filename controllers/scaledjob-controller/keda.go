@@ -90,9 +90,9 @@ func (c *controller) watchLabels() error {
 	return err
 }
 
-// as changes a target for the decisions of a release of KEDA. Under custom, KEDA does not keep the
+// follow changes a target for the decisions of a release of KEDA. Under custom, KEDA does not keep the
 // maximum. KEDA takes each edit of the spec for one of the Jobs.
-func (o *transition) as(job *manifest.ScaledJob, target *adapter.Target) *keda.ScaledJob {
+func (o *transition) follow(job *manifest.ScaledJob, target *adapter.Target) *keda.ScaledJob {
 	if o.release == nil {
 		return nil
 	}
@@ -132,16 +132,16 @@ func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scal
 	for _, m := range metrics {
 		state.Scalers = append(state.Scalers, keda.Scaler{QueueLength: m.Value, Target: m.Target, Activity: m.Activity, Failed: m.Failed})
 	}
-	is := o.release.Decide(job, state)
-	rule, found := kedaRules[is.Reason]
+	decided := o.release.Decide(job, state)
+	rule, found := kedaRules[decided.Reason]
 	switch {
 	case !found:
 		d.Reason = scaling.ReasonStrategy
 	case d.Reason != scaling.ReasonUnreadable || rule != scaling.ReasonInactive:
 		d.Reason = rule
 	}
-	p.Create, d.Create = is.Create, is.Create
-	d.Trace.Strategy, d.Trace.Load, d.Trace.Proposal = is.Strategy.String(), is.Load, is.EffectiveMaxScale
+	p.Create, d.Create = decided.Create, decided.Create
+	d.Trace.Strategy, d.Trace.Load, d.Trace.Proposal = decided.Strategy.String(), decided.Load, decided.EffectiveMaxScale
 }
 
 // free removes KEDA's finalizer from a ScaledJob that is being deleted. KEDA's operator does not see
@@ -152,11 +152,11 @@ func (t *term) free(ctx context.Context, key cache.ObjectName) {
 	if !ok || s.DeletionTimestamp == nil {
 		return
 	}
-	at := slices.Index(s.Finalizers, kedaFinalizer)
-	if at < 0 {
+	index := slices.Index(s.Finalizers, kedaFinalizer)
+	if index < 0 {
 		return
 	}
-	path := "/metadata/finalizers/" + strconv.Itoa(at)
+	path := "/metadata/finalizers/" + strconv.Itoa(index)
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": s.UID},
 		{"op": "test", "path": path, "value": kedaFinalizer},

@@ -23,7 +23,7 @@ func description(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("scaledjob_"+name, help, labels, nil)
 }
 
-func each(name, help string, labels ...string) *prometheus.Desc {
+func perObject(name, help string, labels ...string) *prometheus.Desc {
 	return description(name, help, append([]string{"namespace", "scaledjob"}, labels...)...)
 }
 
@@ -44,15 +44,15 @@ var (
 
 // Metrics of a ScaledJob. A series appears when it is not 0.
 var (
-	queueLength = each("queue_length", "Queue length that a trigger read last; none if it could not be read.", "trigger")
-	jobs        = each("jobs", "Unfinished Jobs at the last poll, before it created any. Pending Jobs are running too, and stuck Jobs pending.", "state")
-	maximum     = each("jobs_max", "Greatest number of unfinished Jobs.")
-	created     = each("jobs_created_total", "Jobs created.")
-	deleted     = each("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
-	failures    = each("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
-	failing     = each("failing_since_timestamp_seconds", "When an operation began to fail, if it has failed in each poll since.", "operation")
-	kedaPeriod  = each("keda_poll_seconds", "Time between KEDA's polls, if KEDA polls less often than asked.")
-	isCongested = each("congested", "1 while requests of the ScaledJob are refused or hang.")
+	queueLength = perObject("queue_length", "Queue length that a trigger read last; none if it could not be read.", "trigger")
+	jobs        = perObject("jobs", "Unfinished Jobs at the last poll, before it created any. Pending Jobs are running too, and stuck Jobs pending.", "state")
+	maximum     = perObject("jobs_max", "Greatest number of unfinished Jobs.")
+	created     = perObject("jobs_created_total", "Jobs created.")
+	deleted     = perObject("jobs_deleted_total", "Jobs deleted: by rollout, or by the limits of the history.", "reason")
+	failures    = perObject("errors_total", "Polls with an invalid spec, or in which an operation failed.", "operation")
+	failing     = perObject("failing_since_timestamp_seconds", "When an operation began to fail, if it has failed in each poll since.", "operation")
+	kedaPeriod  = perObject("keda_poll_seconds", "Time between KEDA's polls, if KEDA polls less often than asked.")
+	isCongested = perObject("congested", "1 while requests of the ScaledJob are refused or hang.")
 )
 
 // totals are counters of the process that begin at 0.
@@ -160,7 +160,7 @@ type queue struct {
 }
 
 // add adds a poll. Without a valid spec no queue is read, and no Job counted.
-func (t *tally) add(all *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
+func (t *tally) add(sums *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.polled, t.queues, t.counts, t.max = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs, p.Decision.Trace.Bounds.Max
 	names := map[string]bool{}
 	for _, m := range metrics {
@@ -173,33 +173,33 @@ func (t *tally) add(all *totals, p scaledjob.PollResult, metrics []scaling.Metri
 	t.created += p.Result.Created
 	t.rollout += int64(p.Result.Outdated)
 	t.history += int64(p.Result.Pruned)
-	all.created.Add(float64(p.Result.Created))
-	all.deleted.WithLabelValues("rollout").Add(float64(p.Result.Outdated))
-	all.deleted.WithLabelValues("history").Add(float64(p.Result.Pruned))
+	sums.created.Add(float64(p.Result.Created))
+	sums.deleted.WithLabelValues("rollout").Add(float64(p.Result.Outdated))
+	sums.deleted.WithLabelValues("history").Add(float64(p.Result.Pruned))
 	if errors.Is(p.Applied, adapter.ErrOutdated) {
-		all.stopped.WithLabelValues(stop(p.Applied)).Inc()
+		sums.stopped.WithLabelValues(stop(p.Applied)).Inc()
 	}
 	failed := adapter.WithoutOutdated(p.Applied) != nil
 	var create *adapter.CreateError
 	creating := errors.As(p.Applied, &create)
-	for operation, is := range [operations]bool{
+	for operation, failing := range [operations]bool{
 		failedSpec: p.Invalid != nil, failedTriggers: p.Unread != nil, failedCreate: failed && creating, failedDelete: failed && !creating,
 	} {
 		switch {
-		case is:
-			t.fail(all, operation)
+		case failing:
+			t.fail(sums, operation)
 		case operation != failedStatus: // which is written later
 			t.failing[operation] = time.Time{}
 		}
 	}
 }
 
-func (t *tally) fail(all *totals, operation int) {
+func (t *tally) fail(sums *totals, operation int) {
 	t.errors[operation]++
 	if t.failing[operation].IsZero() {
 		t.failing[operation] = time.Now()
 	}
-	all.errors.WithLabelValues(operationNames[operation]).Inc()
+	sums.errors.WithLabelValues(operationNames[operation]).Inc()
 }
 
 // label cuts a label's value, between characters.
@@ -217,8 +217,8 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 	t := &e.tally
 	for operation, n := range t.errors {
 		send(failures, prometheus.CounterValue, float64(n), operationNames[operation])
-		if since := t.failing[operation]; !since.IsZero() {
-			send(failing, prometheus.GaugeValue, float64(since.Unix()), operationNames[operation])
+		if start := t.failing[operation]; !start.IsZero() {
+			send(failing, prometheus.GaugeValue, float64(start.Unix()), operationNames[operation])
 		}
 	}
 	if brief {
@@ -250,8 +250,8 @@ func (e *entry) unanswered(t *term, to chan<- prometheus.Metric) {
 		return
 	}
 	n := 0
-	all, _ := t.tracker.Jobs(e.uid)
-	for _, j := range all {
+	tracked, _ := t.tracker.Jobs(e.uid)
+	for _, j := range tracked {
 		if j.Phase == adapter.InFlight && j.UID == "" {
 			n++
 		}
@@ -281,10 +281,10 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 		gauge(leader, 0)
 		return
 	}
-	all := t.all()
+	entries := t.listEntries()
 	p := t.polls.Stats()
 	gauge(leader, 1)
-	gauge(objects, float64(len(all)))
+	gauge(objects, float64(len(entries)))
 	gauge(lastPoll, float64(p.Last.UnixMilli())/1000)
 	gauge(lag, p.Lag.Seconds())
 	gauge(polls, float64(p.Busy), "busy")
@@ -300,7 +300,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	if heard := t.tracker.Heard(); !heard.IsZero() {
 		gauge(cacheAge, time.Since(heard).Seconds())
 	}
-	for _, e := range all {
+	for _, e := range entries {
 		e.send(to, c.aggregate)
 		e.unanswered(t, to)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // again is the time after which a poll is repeated that may not act yet.
-const again = time.Second
+const retryDelay = time.Second
 
 // poll decides on the reading of a ScaledJob's queues. done reports what was done.
 func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, done loop.Done) {
@@ -22,7 +22,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 		return plan, nil
 	}
 	if !t.lease.MayAct() { // the term is about to end, or the lease to be renewed
-		t.polls.After(turn.Key, again)
+		t.polls.After(turn.Key, retryDelay)
 		return plan, nil
 	}
 	e.mu.Lock()

@@ -40,12 +40,12 @@ func store(object any) (any, error) {
 	}}
 	manifest := maps.Clone(u.Object)
 	delete(manifest, "status")
-	if all, ok := manifest["metadata"].(map[string]any); ok {
-		metadata := maps.Clone(all)
+	if original, ok := manifest["metadata"].(map[string]any); ok {
+		metadata := maps.Clone(original)
 		delete(metadata, "managedFields")
 		delete(metadata, "resourceVersion")
-		if all, ok := metadata["annotations"].(map[string]any); ok {
-			annotations := maps.Clone(all)
+		if original, ok := metadata["annotations"].(map[string]any); ok {
+			annotations := maps.Clone(original)
 			delete(annotations, corev1.LastAppliedConfigAnnotation)
 			metadata["annotations"] = annotations
 		}
@@ -63,8 +63,8 @@ func store(object any) (any, error) {
 	return s, err
 }
 
-// same reports whether the user has changed nothing.
-func (s *stored) same(other *stored) bool { return bytes.Equal(s.manifest, other.manifest) }
+// equals reports whether the user has changed nothing.
+func (s *stored) equals(other *stored) bool { return bytes.Equal(s.manifest, other.manifest) }
 
 // longestManifest bounds the time of an edit, for which the edits of others wait: a megabyte takes seconds.
 const longestManifest = 256 << 10
@@ -103,9 +103,9 @@ func (s *status) describe(triggers []manifest.ScaleTrigger) {
 			authentications[t.AuthenticationRef.Name] = true
 		}
 	}
-	list := func(all map[string]bool) string {
-		delete(all, "")
-		return strings.Join(slices.Sorted(maps.Keys(all)), ",")
+	list := func(names map[string]bool) string {
+		delete(names, "")
+		return strings.Join(slices.Sorted(maps.Keys(names)), ",")
 	}
 	s.TriggersTypes, s.AuthenticationsTypes = list(types), list(authentications)
 }

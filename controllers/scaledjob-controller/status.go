@@ -42,8 +42,8 @@ type report struct {
 }
 
 // tell adds events, within the budget that client-go's recorder gives an object.
-func (r *report) tell(all ...scaledjob.Event) {
-	for _, e := range all {
+func (r *report) tell(events ...scaledjob.Event) {
+	for _, e := range events {
 		if r.budget == nil {
 			r.budget = flowcontrol.NewTokenBucketPassiveRateLimiter(1./300, 25)
 		}
@@ -78,24 +78,24 @@ func (e *entry) done(t *term, s *spec, p scaledjob.PollResult, metrics []scaling
 			r.status = &status{} // another client's, of another form
 		}
 	}
-	was, now := r.status, time.Now()
-	is := *was
-	is.TriggersTypes, is.AuthenticationsTypes = s.TriggersTypes, s.AuthenticationsTypes
+	previous, now := r.status, time.Now()
+	current := *previous
+	current.TriggersTypes, current.AuthenticationsTypes = s.TriggersTypes, s.AuthenticationsTypes
 	p.AsKEDA = t.transition.release != nil
-	is.Conditions = p.Conditions(was.Conditions, s.generation, now)
+	current.Conditions = p.Conditions(previous.Conditions, s.generation, now)
 	if p.Decision.Trace.Demand.Active > 0 {
-		is.LastActiveTime = &metav1.Time{Time: now}
+		current.LastActiveTime = &metav1.Time{Time: now}
 	}
-	r.unwritten = r.unwritten || p.Result.Created > 0 || !is.same(was)
-	r.tell(p.Events(was.Conditions, is.Conditions)...)
-	r.status = &is
+	r.unwritten = r.unwritten || p.Result.Created > 0 || !current.equals(previous)
+	r.tell(p.Events(previous.Conditions, current.Conditions)...)
+	r.status = &current
 	if r.unwritten || len(r.events) > 0 {
 		t.reports.Now(e.name)
 	}
 }
 
-// same ignores LastActiveTime.
-func (s *status) same(t *status) bool {
+// equals ignores LastActiveTime.
+func (s *status) equals(t *status) bool {
 	other := *t
 	other.LastActiveTime = s.LastActiveTime
 	return equality.Semantic.DeepEqual(*s, other)

@@ -113,13 +113,13 @@ func (t *term) entry(key cache.ObjectName) *entry {
 	return t.entries[key]
 }
 
-func (t *term) all() (all []*entry) {
+func (t *term) listEntries() (listEntries []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.entries {
-		all = append(all, e)
+		listEntries = append(listEntries, e)
 	}
-	return all
+	return listEntries
 }
 
 // changed records a changed ScaledJob. An edit stops the plan that is being applied.
@@ -167,10 +167,10 @@ func (t *term) remove(key cache.ObjectName) {
 // edit takes over a version of the ScaledJob, and reports whether the user has changed it.
 func (e *entry) edit(t *term, s *stored) (edited bool) {
 	e.mu.Lock()
-	same := e.from != nil && e.from.same(s)
+	unchanged := e.from != nil && e.from.equals(s)
 	e.from = s
 	e.mu.Unlock()
-	if same {
+	if unchanged {
 		return false
 	}
 	var config scaledjob.Config
@@ -178,23 +178,23 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 	if err == nil {
 		config, err = scaledjob.Configure(job, targets(job.Spec.Triggers))
 	}
-	is := &spec{generation: s.Generation, invalid: err}
+	read := &spec{generation: s.Generation, invalid: err}
 	if config.Target.Revision.TemplateHash = s.templateHash; err == nil {
-		is.keda = t.transition.as(job, &config.Target)
+		read.keda = t.transition.follow(job, &config.Target)
 		t.transition.slowDown(&config)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if is.invalid == nil {
-		is.invalid = t.tracker.Track(config.Target)
+	if read.invalid == nil {
+		read.invalid = t.tracker.Track(config.Target)
 	}
-	if is.invalid == nil {
-		is.invalid = t.reader.Track(kedametrics.Owner{
+	if read.invalid == nil {
+		read.invalid = t.reader.Track(kedametrics.Owner{
 			Owner: config.Target.Owner, Triggers: job.Spec.Triggers, Interval: config.PollingInterval,
 			Container: job.Spec.EnvSourceContainerName, Pod: job.Spec.JobTargetRef.Template.Spec,
 		})
 	}
-	if is.invalid != nil {
+	if read.invalid != nil {
 		t.tracker.Untrack(e.uid)
 		t.reader.Untrack(e.uid)
 	} else {
@@ -203,22 +203,22 @@ func (e *entry) edit(t *term, s *stored) (edited bool) {
 		}
 	}
 	if job != nil {
-		is.describe(job.Spec.Triggers)
+		read.describe(job.Spec.Triggers)
 	}
-	e.spec = is
+	e.spec = read
 	return true
 }
 
 // targets returns a target for each type of KEDA whose own is not in the manifest: the HPA has it.
 func targets(triggers []manifest.ScaleTrigger) map[string]float64 {
-	all := map[string]float64{}
+	defaults := map[string]float64{}
 	for _, t := range triggers {
 		inManifest := slices.Contains(manifest.TriggerTypes(), t.Type)
 		if noQueue := t.Type == "cpu" || t.Type == "memory"; !inManifest && !noQueue {
-			all[t.Type] = 1
+			defaults[t.Type] = 1
 		}
 	}
-	return all
+	return defaults
 }
 
 // identity tells the objects of this controller from those of another with another label.

@@ -103,7 +103,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 // watched holds the informers.
 type watched struct{ scheduled, requests, jobs, templates cache.SharedIndexInformer }
 
-func (w *watched) all() []cache.SharedIndexInformer {
+func (w *watched) informers() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{w.scheduled, w.requests, w.jobs, w.templates}
 }
 
@@ -220,7 +220,7 @@ func template(object any) ([]string, error) {
 }
 
 func (c *controller) hasSynced() bool {
-	for _, i := range c.watched.all() {
+	for _, i := range c.watched.informers() {
 		if !i.HasSynced() {
 			return false
 		}
@@ -244,7 +244,7 @@ func (c *controller) run(ctx context.Context) error {
 // sync starts the watches, and reports whether the caches are filled before the context
 // ends.
 func (c *controller) sync(ctx context.Context) bool {
-	for _, i := range c.watched.all() {
+	for _, i := range c.watched.informers() {
 		go i.RunWithContext(ctx)
 	}
 	return cache.WaitForCacheSync(ctx.Done(), c.hasSynced)

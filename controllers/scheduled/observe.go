@@ -47,7 +47,7 @@ func (c *controller) missing(s *scheduledJob) error {
 
 // cycle returns an error if the ScheduledJob is in a dependency cycle.
 func (c *controller) cycle(s *scheduledJob) error {
-	left := maxDependencies
+	remaining := maxDependencies
 	jobs := schedule.Cycle(s.Name, func(job string) (names []string) {
 		before := s
 		if job != s.Name {
@@ -56,7 +56,7 @@ func (c *controller) cycle(s *scheduledJob) error {
 		if before == nil {
 			return nil
 		}
-		if left -= len(before.Spec.After); left < 0 {
+		if remaining -= len(before.Spec.After); remaining < 0 {
 			return nil
 		}
 		for _, d := range before.Spec.After {
@@ -65,7 +65,7 @@ func (c *controller) cycle(s *scheduledJob) error {
 		return names
 	})
 	switch {
-	case left < 0:
+	case remaining < 0:
 		return &field.Error{Path: "spec.after", Found: fmt.Sprintf("more than %d dependencies, with those of the ScheduledJobs before", maxDependencies), Fix: "fewer"}
 	case jobs != nil:
 		return &field.Error{Path: "spec.after", Found: "a dependency cycle, " + strings.Join(append(jobs, s.Name), " after "), Fix: "dependencies without a cycle"}
@@ -101,13 +101,13 @@ func (c *controller) jobsOf(s *scheduledJob) []batchv1.Job {
 }
 
 // upstreams returns the ScheduledJobs that this ScheduledJob depends on.
-func (c *controller) upstreams(s *scheduledJob) (all []schedule.Upstream) {
+func (c *controller) upstreams(s *scheduledJob) (found []schedule.Upstream) {
 	for _, d := range s.Spec.After {
 		if other := c.other(s, d.Job); other != nil {
 			u := other.Status.Upstream(d.Job, string(other.UID))
 			u.Created = other.CreationTimestamp.Time
-			all = append(all, u)
+			found = append(found, u)
 		}
 	}
-	return all
+	return found
 }

@@ -30,25 +30,25 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 	config, invalid := c.config(s)
 	requests, claimErr := c.claim(ctx, s)
 	revision, _ := strconv.ParseInt(c.jobs.LastStoreSyncResourceVersion(), 10, 64) // before the Jobs are read
-	seen, problem := c.tracker.Observe(ctx, s.ScheduledJob, c.jobsOf(s), revision)
+	observed, problem := c.tracker.Observe(ctx, s.ScheduledJob, c.jobsOf(s), revision)
 	problem = errors.Join(claimErr, problem)
-	seen.Now, seen.Upstreams, seen.Cancelled = c.now(), c.upstreams(s), s.Spec.Cancel
-	seen.Requests = requestsOf(requests, config.Policy, s.Status.Checkpoint, seen.Now)
+	observed.Now, observed.Upstreams, observed.Cancelled = c.now(), c.upstreams(s), s.Spec.Cancel
+	observed.Requests = requestsOf(requests, config.Policy, s.Status.Checkpoint, observed.Now)
 	var d schedule.Decision
 	var ready metav1.Condition
 	if invalid != nil {
-		d = schedule.Refresh(seen.Observation, s.Status.Checkpoint)
+		d = schedule.Refresh(observed.Observation, s.Status.Checkpoint)
 		ready = s.notReady(reasonInvalid, invalid)
 	} else {
-		d = schedule.Decide(config.Policy, seen.Observation, s.Status.Checkpoint)
+		d = schedule.Decide(config.Policy, observed.Observation, s.Status.Checkpoint)
 		ready = s.ready(c.missing(s), config.Warnings)
 	}
 	c.log.Debug("decided", "scheduledJob", key.String(), "decision", d)
 	stored := s
-	err := c.tracker.Carry(ctx, scheduledjob.Order{Owner: s.Owner(), Config: config, Decision: d, Seen: seen, Store: func(ctx context.Context) (err error) {
+	err := c.tracker.Carry(ctx, scheduledjob.Order{Owner: s.Owner(), Config: config, Decision: d, Seen: observed, Store: func(ctx context.Context) (err error) {
 		if stored, err = c.store(ctx, s, s.status(d, ready)); err == nil {
 			c.tell(stored, d.Events)
-			c.tellForeign(stored, seen.Foreign)
+			c.tellForeign(stored, observed.Foreign)
 		}
 		return err
 	}})

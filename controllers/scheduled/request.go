@@ -95,32 +95,32 @@ func (r *request) occurrence(policy schedule.Policy, checkpoint schedule.Checkpo
 
 // backfilled returns the status of a backfill, by the runs of its requests.
 func (r *request) backfilled(runs map[string]schedule.Run, now time.Time) requestStatus {
-	is := r.Status
-	is.Message, is.Status, is.OnDemand, is.Runs, is.Later = r.note, schedule.Pending, true, r.plan.Runs, r.plan.Later
-	if is.Later > 0 {
-		is.Message += fmt.Sprintf("%d occurrences of the span were due after the request, at %s; the schedule runs them", is.Later, r.CreationTimestamp.UTC().Format(time.RFC3339))
+	status := r.Status
+	status.Message, status.Status, status.OnDemand, status.Runs, status.Later = r.note, schedule.Pending, true, r.plan.Runs, r.plan.Later
+	if status.Later > 0 {
+		status.Message += fmt.Sprintf("%d occurrences of the span were due after the request, at %s; the schedule runs them", status.Later, r.CreationTimestamp.UTC().Format(time.RFC3339))
 	}
 	for i, next := range r.plan.Requests {
 		switch run := runs[next.ID]; run.Status {
 		case schedule.Completed:
-			if is.Done != r.Status.Done+int64(i) {
+			if status.Done != r.Status.Done+int64(i) {
 				continue
 			}
-			is.Done, is.Occurrence = is.Done+1, run.Occurrence
+			status.Done, status.Occurrence = status.Done+1, run.Occurrence
 			if run.Outcome() != schedule.Succeeded {
-				is.Failures++
+				status.Failures++
 			}
 		case schedule.Running:
-			is.Status = schedule.Running
+			status.Status = schedule.Running
 		}
 	}
-	if is.Done >= is.Runs {
-		is.Status, is.Completed, is.Success = schedule.Completed, now.UTC().Truncate(time.Second), is.Failures == 0
-		if is.Runs+is.Later == 0 {
-			is.Message = "the schedule has no occurrence in the span"
+	if status.Done >= status.Runs {
+		status.Status, status.Completed, status.Success = schedule.Completed, now.UTC().Truncate(time.Second), status.Failures == 0
+		if status.Runs+status.Later == 0 {
+			status.Message = "the schedule has no occurrence in the span"
 		}
 	}
-	return is
+	return status
 }
 
 // requestOf reads a RunRequest. A status that cannot be read is empty.
@@ -140,22 +140,22 @@ func jobOf(u *unstructured.Unstructured) string {
 }
 
 // requestsFor returns the RunRequests for a ScheduledJob that are not being deleted, the oldest first.
-func (c *controller) requestsFor(key cache.ObjectName) (all []*request) {
+func (c *controller) requestsFor(key cache.ObjectName) (requests []*request) {
 	found, _ := c.requests.ByIndex(byJob, key.String()) // it has that index
 	for _, object := range found {
 		if r := requestOf(object.(*unstructured.Unstructured)); r.DeletionTimestamp == nil {
-			all = append(all, r)
+			requests = append(requests, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b *request) int {
+	slices.SortFunc(requests, func(a, b *request) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
-	return all
+	return requests
 }
 
 // claim returns the RunRequests of the ScheduledJob, the oldest first, and makes it the owner of RunRequests
 // without one, of a hundred each time. A RunRequest of a deleted ScheduledJob with the same name is left out.
-func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request, err error) {
+func (c *controller) claim(ctx context.Context, s *scheduledJob) (owned []*request, err error) {
 	claimed := 0
 	for _, r := range c.requestsFor(s.key()) {
 		switch r.owner() {
@@ -163,7 +163,7 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 			if claimed++; claimed > mostClaimed {
 				continue
 			}
-			if problem := c.own(ctx, s, r); problem != nil {
+			if problem := c.setOwner(ctx, s, r); problem != nil {
 				err = errors.Join(err, problem)
 				continue
 			}
@@ -171,9 +171,9 @@ func (c *controller) claim(ctx context.Context, s *scheduledJob) (own []*request
 		default:
 			continue
 		}
-		own = append(own, r)
+		owned = append(owned, r)
 	}
-	return own, err
+	return owned, err
 }
 
 // The most RunRequests of a ScheduledJob that get an owner in one reconciliation, and that learn why
@@ -194,7 +194,7 @@ func (r *request) owner() types.UID {
 	return ""
 }
 
-func (c *controller) own(ctx context.Context, s *scheduledJob, r *request) error {
+func (c *controller) setOwner(ctx context.Context, s *scheduledJob, r *request) error {
 	owner := s.Owner()
 	if metav1.GetControllerOf(r) != nil {
 		owner.Controller = nil // it has a controller
@@ -231,7 +231,7 @@ func (c *controller) answerUnknown(ctx context.Context, key cache.ObjectName) er
 // dropped before an answer. decided is false if the spec is invalid.
 // Other RunRequests without a run get the reason, twenty more each time. With the status of another release,
 // no RunRequest changes.
-func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request, decided bool) error {
+func (c *controller) answer(ctx context.Context, s *scheduledJob, owned []*request, decided bool) error {
 	if s.foreign != nil {
 		return nil
 	}
@@ -246,24 +246,24 @@ func (c *controller) answer(ctx context.Context, s *scheduledJob, own []*request
 		dropped[tag] = true
 	}
 	var problems []error
-	told := 0
-	for _, r := range own {
-		is, there := runs[string(r.UID)]
+	count := 0
+	for _, r := range owned {
+		run, exists := runs[string(r.UID)]
 		answered := r.Status.Status == schedule.Completed
 		switch {
 		case r.Spec.Backfill != nil && decided && !answered && !r.waits:
 			problems = append(problems, c.report(ctx, r, r.backfilled(runs, c.now())))
-		case there:
-			problems = append(problems, c.report(ctx, r, requestStatus{Run: is, Message: r.note}))
+		case exists:
+			problems = append(problems, c.report(ctx, r, requestStatus{Run: run, Message: r.note}))
 		case answered && c.now().Sub(r.Status.Completed) >= c.requestTTL, dropped[schedule.RequestTag(string(s.UID), string(r.UID))] && !answered:
 			problems = append(problems, c.remove(ctx, r))
-		case !answered && told < mostTold:
+		case !answered && count < mostTold:
 			kept := r.Status // such as the runs of a backfill that are done
 			if kept.Status, kept.Message = schedule.Pending, othersFirst; !decided {
 				kept.Message = invalidJob
 			}
 			if !reflect.DeepEqual(fields(kept), fields(r.Status)) {
-				told++
+				count++
 				problems = append(problems, c.report(ctx, r, kept))
 			}
 		}
@@ -285,8 +285,8 @@ func (c *controller) remove(ctx context.Context, r *request) error {
 }
 
 // report writes the status of a RunRequest if it has changed.
-func (c *controller) report(ctx context.Context, r *request, is requestStatus) error {
-	status := fields(is)
+func (c *controller) report(ctx context.Context, r *request, desired requestStatus) error {
+	status := fields(desired)
 	if reflect.DeepEqual(status, fields(r.Status)) {
 		return nil
 	}

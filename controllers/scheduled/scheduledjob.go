@@ -63,14 +63,14 @@ func slim(object any) (any, error) {
 }
 
 // only returns the entries with short values of these keys.
-func only(of map[string]string, keys ...string) map[string]string {
-	left := map[string]string{}
+func only(values map[string]string, keys ...string) map[string]string {
+	kept := map[string]string{}
 	for _, key := range keys {
-		if value, is := of[key]; is && len(value) <= 1<<10 {
-			left[key] = value
+		if value, found := values[key]; found && len(value) <= 1<<10 {
+			kept[key] = value
 		}
 	}
-	return left
+	return kept
 }
 
 // read rejects unknown fields, in the pod template too: the API server does not check the

@@ -95,13 +95,13 @@ var needsAction = []schedule.Reason{schedule.CreateRejected, schedule.CreateUnan
 // changed since it was read, and if another controller leads. It returns the stored
 // ScheduledJob.
 func (c *controller) store(ctx context.Context, s *scheduledJob, status scheduledjob.Status) (*scheduledJob, error) {
-	was := s.Status
+	before := s.Status
 	if s.foreign != nil { // only the conditions are written
 		observed, conditions := status.ObservedGeneration, status.Conditions
-		status = was
+		status = before
 		status.ObservedGeneration, status.Conditions = observed, conditions
 	}
-	if status.Equal(was) {
+	if status.Equal(before) {
 		return s, nil
 	}
 	if !c.lease.MayAct() {
@@ -117,8 +117,8 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	}
 	stored := read(u)
 	c.newest.Mutation(stored)
-	for _, is := range status.Conditions {
-		c.tellCondition(stored, meta.FindStatusCondition(was.Conditions, is.Type), is)
+	for _, condition := range status.Conditions {
+		c.tellCondition(stored, meta.FindStatusCondition(before.Conditions, condition.Type), condition)
 	}
 	return stored, nil
 }
@@ -140,30 +140,30 @@ func (s *scheduledJob) written(status scheduledjob.Status) any {
 // fields returns the JSON fields of a value of this program, which JSON can express.
 func fields(value any) map[string]any {
 	data, _ := json.Marshal(value)
-	all := map[string]any{}
-	_ = utiljson.Unmarshal(data, &all)
-	return all
+	object := map[string]any{}
+	_ = utiljson.Unmarshal(data, &object)
+	return object
 }
 
 // tellCondition records an event if a condition is False for another reason than before, or True again.
 // Other events have the changes of Progressing because of an invalid spec or a block.
-func (c *controller) tellCondition(s *scheduledJob, was *metav1.Condition, is metav1.Condition) {
-	if was == nil {
-		was = &metav1.Condition{Status: metav1.ConditionTrue}
+func (c *controller) tellCondition(s *scheduledJob, before *metav1.Condition, after metav1.Condition) {
+	if before == nil {
+		before = &metav1.Condition{Status: metav1.ConditionTrue}
 	}
-	told := []string{reasonInvalid, string(schedule.Blocked)}
+	reasons := []string{reasonInvalid, string(schedule.Blocked)}
 	switch {
-	case is.Type == conditionProgressing && (slices.Contains(told, is.Reason) || (slices.Contains(told, was.Reason) && is.Status == metav1.ConditionTrue)):
-	case is.Status == metav1.ConditionFalse && (was.Reason != is.Reason || (was.Message != is.Message && is.Type == conditionReady)):
-		c.record(s, corev1.EventTypeWarning, is.Reason, is.Message, "")
-	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
-		c.record(s, corev1.EventTypeNormal, is.Reason, is.Message, "")
+	case after.Type == conditionProgressing && (slices.Contains(reasons, after.Reason) || (slices.Contains(reasons, before.Reason) && after.Status == metav1.ConditionTrue)):
+	case after.Status == metav1.ConditionFalse && (before.Reason != after.Reason || (before.Message != after.Message && after.Type == conditionReady)):
+		c.record(s, corev1.EventTypeWarning, after.Reason, after.Message, "")
+	case after.Status == metav1.ConditionTrue && before.Status == metav1.ConditionFalse:
+		c.record(s, corev1.EventTypeNormal, after.Reason, after.Message, "")
 	}
 }
 
 // tell records the events of a decision.
-func (c *controller) tell(s *scheduledJob, all []schedule.Event) {
-	for _, e := range all {
+func (c *controller) tell(s *scheduledJob, events []schedule.Event) {
+	for _, e := range events {
 		kind := corev1.EventTypeNormal
 		if e.Warning() {
 			kind = corev1.EventTypeWarning
@@ -182,19 +182,19 @@ type foreignJobs map[types.UID]time.Time
 func (c *controller) tellForeign(s *scheduledJob, jobs []batchv1.Job) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	told, present, recent := c.foreign[s.key()], foreignJobs{}, 0
-	for _, at := range told {
-		if c.now().Sub(at) < time.Hour {
+	reported, present, recent := c.foreign[s.key()], foreignJobs{}, 0
+	for _, reportTime := range reported {
+		if c.now().Sub(reportTime) < time.Hour {
 			recent++
 		}
 	}
 	slices.SortFunc(jobs, func(a, b batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })
 	for _, j := range jobs {
-		at, isTold := told[j.UID]
+		reportTime, isTold := reported[j.UID]
 		if !isTold && recent >= foreignPerHour {
 			continue
 		}
-		if present[j.UID] = at; isTold {
+		if present[j.UID] = reportTime; isTold {
 			continue
 		}
 		recent++

@@ -26,7 +26,7 @@ type Sink struct {
 	Lock    func(do func())             // calls do with the sink's lock
 	Compact func(object any) any        // returns a compact object; called without the lock
 	Show    func(object any, gone bool) // takes over a compact object as it is, or that it is gone
-	Known   func(namespace string) []any
+	Cached  func(namespace string) []any
 	Viewed  func(first bool) // the sink shows a whole list, or a namespace is refused
 }
 
@@ -35,13 +35,13 @@ type Feed struct {
 	Sink
 	Namespace string    // "" is all of them
 	Read      time.Time // when the read that the sink shows began; zero before
-	Heard     time.Time // when the watch last delivered something
+	LastEvent time.Time // when the watch last delivered something
 	Problem   error     // why the last list or watch failed; nil if it did not
 
 	watch   func(context.Context)
 	listing time.Time // when the newest consistent read began
 	after   time.Time // older reads do not count
-	again   func()    // reads anew; nil if that has begun
+	stop    func()    // reads anew; nil if that has begun
 }
 
 // New returns a feed that has read nothing. The client makes the calls; client-go asks it
@@ -79,22 +79,22 @@ func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 func (f *Feed) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		running, stop := context.WithCancel(ctx)
-		f.Lock(func() { f.again = stop })
+		f.Lock(func() { f.stop = stop })
 		f.watch(running)
 		stop()
 	}
 }
 
 func (f *Feed) restart() {
-	if f.again != nil {
-		f.again()
-		f.again = nil
+	if f.stop != nil {
+		f.stop()
+		f.stop = nil
 	}
 }
 
 // begins notes that a consistent read begins, unless it is only continued.
-func (f *Feed) begins(is bool) {
-	if is {
+func (f *Feed) begins(consistent bool) {
+	if consistent {
 		f.Lock(func() { f.listing = f.Now() })
 	}
 }
@@ -116,8 +116,8 @@ func (f *Feed) concerns(namespace string) bool {
 
 // Add takes over an object.
 func (f *Feed) Add(object any) error {
-	shown := f.Compact(object)
-	f.Lock(func() { f.Show(shown, false) })
+	compact := f.Compact(object)
+	f.Lock(func() { f.Show(compact, false) })
 	return nil
 }
 
@@ -136,22 +136,22 @@ func (f *Feed) Replace(list []any, _ string) error {
 	listed := make(map[any]bool, len(list))
 	f.Lock(func() {
 		for _, object := range list {
-			shown := f.Compact(object)
-			f.Show(shown, false)
-			listed[shown] = true
+			compact := f.Compact(object)
+			f.Show(compact, false)
+			listed[compact] = true
 		}
-		for _, known := range f.Known(f.Namespace) {
-			if !listed[known] {
-				f.Show(known, true)
+		for _, cached := range f.Cached(f.Namespace) {
+			if !listed[cached] {
+				f.Show(cached, true)
 			}
 		}
-		f.Heard = f.Now()
-		began := f.listing
-		if began.IsZero() {
-			began = f.Heard
+		f.LastEvent = f.Now()
+		start := f.listing
+		if start.IsZero() {
+			start = f.LastEvent
 		}
-		if first := f.Read.IsZero(); !began.Before(f.after) {
-			f.Read = began
+		if first := f.Read.IsZero(); !start.Before(f.after) {
+			f.Read = start
 			f.Viewed(first)
 		}
 	})
@@ -162,7 +162,7 @@ func (f *Feed) Replace(list []any, _ string) error {
 func (f *Feed) Resync() error { return nil }
 
 // UpdateResourceVersion is called after each event and bookmark.
-func (f *Feed) UpdateResourceVersion(string) { f.Lock(func() { f.Heard = f.Now() }) }
+func (f *Feed) UpdateResourceVersion(string) { f.Lock(func() { f.LastEvent = f.Now() }) }
 
 // Transformer lets the reflector keep compact objects while it reads a list.
 func (f *Feed) Transformer() cache.TransformFunc {
@@ -186,23 +186,23 @@ func (g Group) Synced() bool {
 	return !slices.ContainsFunc(g, func(f *Feed) bool { return f.Read.IsZero() })
 }
 
-// Heard returns when a watch last delivered something.
-func (g Group) Heard() (heard time.Time) {
+// LastEvent returns when a watch last delivered something.
+func (g Group) LastEvent() (last time.Time) {
 	for _, f := range g {
-		if f.Heard.After(heard) {
-			heard = f.Heard
+		if f.LastEvent.After(last) {
+			last = f.LastEvent
 		}
 	}
-	return heard
+	return last
 }
 
 // Problem returns why lists and watches failed.
 func (g Group) Problem() error {
-	var all []error
+	var problems []error
 	for _, f := range g {
-		all = append(all, f.Problem)
+		problems = append(problems, f.Problem)
 	}
-	return errors.Join(all...)
+	return errors.Join(problems...)
 }
 
 // Reset forgets all objects, and reads anew.
@@ -214,13 +214,13 @@ func (g Group) Reset(now time.Time) {
 }
 
 // Relist reads anew, unless that began since the last read. It reports whether it can.
-func (g Group) Relist() (can bool) {
+func (g Group) Relist() (watches bool) {
 	for _, f := range g {
-		if can = can || f.watch != nil; !f.listing.After(f.Read) {
+		if watches = watches || f.watch != nil; !f.listing.After(f.Read) {
 			f.restart()
 		}
 	}
-	return can
+	return watches
 }
 
 // Lacks returns an error if objects of a namespace have not been read.

@@ -13,7 +13,7 @@ func TestReset(t *testing.T) {
 	now, again := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), 0
 	f := &Feed{Sink: Sink{
 		Now: func() time.Time { return now }, Lock: func(do func()) { do() }, Viewed: func(bool) {},
-		Known: func(string) []any { return nil },
+		Cached: func(string) []any { return nil },
 	}}
 	g := Group{f}
 	f.begins(true)
@@ -26,7 +26,7 @@ func TestReset(t *testing.T) {
 	f.begins(true)
 	began := now
 	now = now.Add(time.Second)
-	f.again = func() { again++ }
+	f.stop = func() { again++ }
 	g.Relist()
 	require.Zero(t, again, "a list has begun")
 	require.NoError(t, f.Replace(nil, ""))

@@ -76,7 +76,7 @@ type Client interface {
 
 // OptionsOf returns the options of a tracker with the client.
 func OptionsOf(client any) (o Options) {
-	if elsewhere, is := client.(Client); is {
+	if elsewhere, remote := client.(Client); remote {
 		o = elsewhere.Hub()
 	}
 	return o
@@ -87,7 +87,7 @@ type Queue []map[string]string
 
 // LabelsOf returns the labels of the Jobs that a client creates.
 func LabelsOf(client any) Queue {
-	if elsewhere, is := client.(Client); is {
+	if elsewhere, remote := client.(Client); remote {
 		return slices.Clone(elsewhere.Labels())
 	}
 	return nil

@@ -90,15 +90,15 @@ func (t Table) Show(p *Pod, gone bool) {
 }
 
 // In returns the pods in a namespace; "" is all.
-func (t Table) In(namespace string) (all []any) {
-	for of, pods := range t {
+func (t Table) In(namespace string) (found []any) {
+	for job, pods := range t {
 		for _, p := range pods {
-			if namespace == "" || namespace == of.Namespace {
-				all = append(all, p)
+			if namespace == "" || namespace == job.Namespace {
+				found = append(found, p)
 			}
 		}
 	}
-	return all
+	return found
 }
 
 // Times are when each pending Job became so, in nanoseconds since 1970, in order.
@@ -106,10 +106,10 @@ type Times []int64
 
 // Add adds a time, or removes it if n is negative.
 func (t *Times) Add(since time.Time, n int32) {
-	at := since.UnixNano()
-	i, _ := slices.BinarySearch(*t, at)
+	nanoseconds := since.UnixNano()
+	i, _ := slices.BinarySearch(*t, nanoseconds)
 	if n > 0 {
-		*t = slices.Insert(*t, i, at)
+		*t = slices.Insert(*t, i, nanoseconds)
 	} else {
 		*t = slices.Delete(*t, i, i+1)
 	}

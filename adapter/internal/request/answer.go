@@ -62,11 +62,11 @@ func Words(err error) string {
 
 // An Error is a failed request. Its text has at most [Longest] characters of the API server's words.
 type Error struct {
-	What string
-	Err  error
+	Request string
+	Err     error
 }
 
-func (e *Error) Error() string { return e.What + ": " + Words(e.Err) }
+func (e *Error) Error() string { return e.Request + ": " + Words(e.Err) }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
@@ -81,12 +81,12 @@ type Problems struct {
 }
 
 // Add adds the error of a request.
-func (p *Problems) Add(what string, err error) {
+func (p *Problems) Add(request string, err error) {
 	if len(p.errors) == MaxProblems {
 		p.omitted++
 		return
 	}
-	p.errors = append(p.errors, &Error{what, err})
+	p.errors = append(p.errors, &Error{request, err})
 }
 
 // Join returns the problems and other errors, and the number of further problems.

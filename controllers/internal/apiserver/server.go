@@ -53,10 +53,10 @@ type Request struct {
 func (s *Server) Start(t testing.TB, objects map[string]string) (kubeconfig string) {
 	t.Helper()
 	s.objects, s.changed = map[string]map[string]any{}, make(chan struct{})
-	for at, text := range objects {
+	for path, text := range objects {
 		var object map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &object))
-		s.objects[at] = object
+		s.objects[path] = object
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -74,15 +74,15 @@ func Kubeconfig(t testing.TB, server string) string {
 
 // Requests returns the requests with the method for a resource, such as jobs; empty means
 // any.
-func (s *Server) Requests(method, resource string) (all []Request) {
+func (s *Server) Requests(method, resource string) (found []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.requests {
 		if (method == "" || method == r.Method) && (resource == "" || strings.Contains(r.Path+"/", "/"+resource+"/")) {
-			all = append(all, r)
+			found = append(found, r)
 		}
 	}
-	return all
+	return found
 }
 
 // ServeHTTP answers discovery and requests for objects.
@@ -148,13 +148,13 @@ func (s *Server) do(r *http.Request) (int, json.RawMessage) {
 
 func (s *Server) doLocked(method, at, query string, body []byte) (code int, answer any) {
 	s.requests = append(s.requests, Request{method, at, query, string(body)})
-	given := map[string]any{}
-	_ = json.Unmarshal(body, &given) // stays empty without a body
+	posted := map[string]any{}
+	_ = json.Unmarshal(body, &posted) // stays empty without a body
 	object, isStatus := strings.CutSuffix(at, "/status")
 	found, kind := s.objects[object], "MODIFIED"
 	switch {
 	case method == http.MethodPost:
-		metadata := given["metadata"].(map[string]any)
+		metadata := posted["metadata"].(map[string]any)
 		object, kind = path.Join(at, metadata["name"].(string)), "ADDED"
 		if s.objects[object] != nil {
 			return http.StatusConflict, failure(http.StatusConflict, metav1.StatusReasonAlreadyExists)
@@ -167,19 +167,19 @@ func (s *Server) doLocked(method, at, query string, body []byte) (code int, answ
 	case found == nil:
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound)
 	case isStatus:
-		found["status"] = given["status"]
-		given = found
+		found["status"] = posted["status"]
+		posted = found
 	case method == http.MethodPatch:
-		maps.Copy(found, given)
-		given = found
+		maps.Copy(found, posted)
+		posted = found
 	}
-	given["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(len(s.changes) + 1)
-	s.objects[object] = given
-	event, _ := json.Marshal(map[string]any{"type": kind, "object": given}) // it was JSON
+	posted["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(len(s.changes) + 1)
+	s.objects[object] = posted
+	event, _ := json.Marshal(map[string]any{"type": kind, "object": posted}) // it was JSON
 	s.changes = append(s.changes, change{path.Dir(object), append(event, '\n')})
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return http.StatusOK, given
+	return http.StatusOK, posted
 }
 
 var (

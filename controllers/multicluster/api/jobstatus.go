@@ -59,11 +59,11 @@ func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time)
 		s.PendingJobs += m.Jobs.Pending
 		s.LostJobs += m.Lost
 		previous, known := before.MemberClusterStatuses[m.Name]
-		is := memberStatus(m)
-		is.LastStatusChangeTime = changed(known && previous.State == is.State, previous.LastStatusChangeTime, now)
-		is.LastScalingProgressTime = changed(known && previous.RunningJobs == is.RunningJobs && previous.PendingJobs == is.PendingJobs,
+		status := memberStatus(m)
+		status.LastStatusChangeTime = changed(known && previous.State == status.State, previous.LastStatusChangeTime, now)
+		status.LastScalingProgressTime = changed(known && previous.RunningJobs == status.RunningJobs && previous.PendingJobs == status.PendingJobs,
 			previous.LastScalingProgressTime, now)
-		s.MemberClusterStatuses[m.Name] = is
+		s.MemberClusterStatuses[m.Name] = status
 	}
 	return s
 }

@@ -141,8 +141,8 @@ func refuse(file *clientcmdapi.Config) error {
 	user, cluster := current(file)
 	var problems []error
 	for _, p := range []struct {
-		is   bool
-		what string
+		found   bool
+		problem string
 	}{
 		{user.Exec != nil, "exec: a program would be run"},
 		{user.AuthProvider != nil, "auth-provider: it is not supported"},
@@ -151,8 +151,8 @@ func refuse(file *clientcmdapi.Config) error {
 		{user.ClientKey != "", "client-key: want client-key-data"},
 		{cluster.CertificateAuthority != "", "certificate-authority: want certificate-authority-data"},
 	} {
-		if p.is {
-			problems = append(problems, fmt.Errorf("the kubeconfig has %s", p.what))
+		if p.found {
+			problems = append(problems, fmt.Errorf("the kubeconfig has %s", p.problem))
 		}
 	}
 	return errors.Join(problems...)

@@ -174,22 +174,22 @@ type note struct{ kind, reason, message string }
 
 // notes returns the events: for each transition between two statuses, and for
 // created Jobs.
-func (o outcome) notes(before, after *v1.ScaledJobStatus) (all []note) {
-	was, is := condition(before, v1.ConditionQueueConnected), condition(after, v1.ConditionQueueConnected)
-	changed := was.Status != is.Status || was.Reason != is.Reason
+func (o outcome) notes(before, after *v1.ScaledJobStatus) (notes []note) {
+	previous, current := condition(before, v1.ConditionQueueConnected), condition(after, v1.ConditionQueueConnected)
+	changed := previous.Status != current.Status || previous.Reason != current.Reason
 	switch {
-	case changed && is.Status == metav1.ConditionUnknown:
-		all = append(all, note{corev1.EventTypeWarning, is.Reason, condition(after, v1.ConditionReady).Message})
-	case changed && is.Status == metav1.ConditionFalse:
-		all = append(all, note{corev1.EventTypeWarning, is.Reason, is.Message})
-	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse:
-		all = append(all, note{corev1.EventTypeNormal, v1.ReasonQueueConnected, "The queue can be read again"})
+	case changed && current.Status == metav1.ConditionUnknown:
+		notes = append(notes, note{corev1.EventTypeWarning, current.Reason, condition(after, v1.ConditionReady).Message})
+	case changed && current.Status == metav1.ConditionFalse:
+		notes = append(notes, note{corev1.EventTypeWarning, current.Reason, current.Message})
+	case current.Status == metav1.ConditionTrue && previous.Status == metav1.ConditionFalse:
+		notes = append(notes, note{corev1.EventTypeNormal, v1.ReasonQueueConnected, "The queue can be read again"})
 	}
 	if o.created > 0 {
 		message := fmt.Sprintf("Created %d Jobs for %d items: %d of %d are active", o.created, o.depth, o.active, o.desired)
-		all = append(all, note{corev1.EventTypeNormal, v1.ReasonCreatedJobs, message})
+		notes = append(notes, note{corev1.EventTypeNormal, v1.ReasonCreatedJobs, message})
 	}
-	return all
+	return notes
 }
 
 // condition returns the condition, or the zero value if there is none.

@@ -25,8 +25,8 @@ var (
 // Metrics holds the metrics of all ScaledJobs. A ScaledJob has a series of each from its
 // first reconcile until it is deleted, or has another queue.
 type Metrics struct {
-	mu  sync.Mutex
-	all map[types.NamespacedName]*state
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
 }
 
 type state struct {
@@ -45,7 +45,7 @@ type Reconcile struct {
 
 // New registers the metrics.
 func New(r prometheus.Registerer) *Metrics {
-	m := &Metrics{all: map[types.NamespacedName]*state{}}
+	m := &Metrics{states: map[types.NamespacedName]*state{}}
 	r.MustRegister(m)
 	return m
 }
@@ -55,10 +55,10 @@ func (m *Metrics) Reconciled(sj *v1.ScaledJob, r Reconcile) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := types.NamespacedName{Namespace: sj.Namespace, Name: sj.Name}
-	s := m.all[name]
+	s := m.states[name]
 	if s == nil || s.queue != sj.Spec.QueueName {
 		s = &state{queue: sj.Spec.QueueName}
-		m.all[name] = s
+		m.states[name] = s
 	}
 	s.Reconcile = r
 	s.reconciles++
@@ -71,7 +71,7 @@ func (m *Metrics) Reconciled(sj *v1.ScaledJob, r Reconcile) {
 func (m *Metrics) Forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.all, name)
+	delete(m.states, name)
 }
 
 // Describe sends no descriptions: the series come and go.
@@ -81,7 +81,7 @@ func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name, s := range m.all {
+	for name, s := range m.states {
 		send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64) {
 			to <- prometheus.MustNewConstMetric(d, kind, value, name.Namespace, name.Name, s.queue)
 		}

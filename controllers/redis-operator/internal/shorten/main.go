@@ -32,20 +32,20 @@ func main() {
 func shorten(schema any, below bool) {
 	switch s := schema.(type) {
 	case []any:
-		for _, one := range s {
-			shorten(one, below)
+		for _, value := range s {
+			shorten(value, below)
 		}
 	case map[string]any:
 		if _, text := s["description"].(string); text && below {
 			delete(s, "description")
 		}
-		for name, one := range s {
+		for name, value := range s {
 			if name == "jobTemplate" {
-				template := one.(map[string]any)
+				template := value.(map[string]any)
 				shorten(template["properties"], true)
 				continue
 			}
-			shorten(one, below)
+			shorten(value, below)
 		}
 	}
 }
