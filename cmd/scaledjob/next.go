@@ -133,7 +133,7 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 		return err
 	}
 	found := n.occurrences(schedule.Policy{Schedule: s}, created, from)
-	notes := cronNotes(s, text, found)
+	notes := cronNotes(s, text, from, found)
 	if n.output.Text == "json" {
 		kind := "interval"
 		if scheduled.IsCron(text) {
@@ -170,7 +170,7 @@ func (n *nextCommand) occurrences(p schedule.Policy, begin, from time.Time) []oc
 }
 
 // cronNotes returns what may surprise in a cron expression. Other texts have none.
-func cronNotes(s schedule.Schedule, text string, found []occurrence) (notes []string) {
+func cronNotes(s schedule.Schedule, text string, from time.Time, found []occurrence) (notes []string) {
 	if s == nil || !scheduled.IsCron(text) {
 		return nil
 	}
@@ -180,7 +180,7 @@ func cronNotes(s schedule.Schedule, text string, found []occurrence) (notes []st
 	if len(found) == 0 {
 		notes = append(notes, scheduled.NeverOccurs(text))
 	}
-	return notes
+	return append(notes, clockNotes(text, s.Zone(), from, found)...)
 }
 
 func (n *nextCommand) encode(out io.Writer, value map[string]any, notes []string) error {
@@ -297,7 +297,7 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	zone, found, notes := time.UTC, []occurrence{}, []string(nil)
 	if of := c.Policy.Schedule; of != nil {
 		zone, found = of.Zone(), n.occurrences(c.Policy, scheduled.Begin(s), from)
-		notes = cronNotes(of, s.Spec.Schedule.Cron, found)
+		notes = cronNotes(of, s.Spec.Schedule.Cron, from, found)
 	}
 	if c.Policy.Suspended {
 		notes = append(notes, "spec.suspend is true: no scheduled run starts")

@@ -56,7 +56,7 @@ func (n *nextCommand) cronJob(out io.Writer, c *batchv1.CronJob, now time.Time) 
 	if c.Spec.Suspend != nil && *c.Spec.Suspend {
 		notes = append(notes, "spec.suspend is true: no run starts")
 	}
-	notes = append(notes, cronNotes(s, text, found)...)
+	notes = append(notes, cronNotes(s, text, from, found)...)
 	if n.output.Text == "json" {
 		return n.encode(out, map[string]any{"name": c.Name, "zone": zone.String(), "occurrences": found}, notes)
 	}

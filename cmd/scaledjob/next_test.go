@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -35,7 +36,8 @@ func TestNextCron(t *testing.T) {
 	var out strings.Builder
 	n := nextCommand{zone: "Europe/Berlin", n: 2, from: "2026-03-28T00:00:00Z"}
 	require.NoError(t, n.run(&out, "30 2 * * *", from))
-	require.Equal(t, "2026-03-28 02:30:00 +01:00 CET\n2026-03-30 02:30:00 +02:00 CEST\n", out.String())
+	require.Equal(t, "2026-03-28 02:30:00 +01:00 CET\n2026-03-30 02:30:00 +02:00 CEST\n"+
+		"note: clocks in Europe/Berlin skip 2026-03-29 02:00 to 03:00, and with it 1 occurrence, the first at 02:30:00\n", out.String())
 	out.Reset()
 	n.output.Text, n.n = "json", 1
 	require.NoError(t, n.run(&out, "0 6 * * *", from))
@@ -85,7 +87,8 @@ func TestNextOfSurprisingCron(t *testing.T) {
 	var out strings.Builder
 	n := nextCommand{zone: "Europe/Berlin", n: 2, from: "2026-10-24T22:30:00Z"}
 	require.NoError(t, n.run(&out, "30 2 * * *", time.Now()))
-	require.Equal(t, "2026-10-25 02:30:00 +02:00 CEST\n2026-10-25 02:30:00 +01:00 CET\n", out.String())
+	require.Equal(t, "2026-10-25 02:30:00 +02:00 CEST\n2026-10-25 02:30:00 +01:00 CET\n"+
+		"note: clocks in Europe/Berlin show 2026-10-25 02:00 to 03:00 twice, and with it 1 occurrence, the first at 02:30:00\n", out.String())
 }
 
 // The times of a suspended ScheduledJob are no runs, and delays stand beside them.
@@ -142,4 +145,27 @@ func TestLintHook(t *testing.T) {
 	require.Equal(t, found, status)
 	status, _, _ = call(t, "lint --config= nope.yaml", "")
 	require.Equal(t, trouble, status)
+}
+
+// Notes tell which occurrences of a cron expression clocks skip or show twice.
+func TestClocksOfCron(t *testing.T) {
+	for args, want := range map[string]string{
+		"'30 2 * * *' --from 2026-03-28T12:00:00Z":        "clocks in Europe/Berlin skip 2026-03-29 02:00 to 03:00, and with it 1 occurrence, the first at 02:30:00",
+		"'30 2 * * *' --from 2026-10-24T12:00:00Z":        "clocks in Europe/Berlin show 2026-10-25 02:00 to 03:00 twice, and with it 1 occurrence, the first at 02:30:00",
+		"'*/15 * * * *' --from 2026-10-25T00:00:00Z -n 9": "show 2026-10-25 02:00 to 03:00 twice, and with it 4 occurrences, the first at 02:00:00",
+		"'0 2 * * 0' --from 2026-03-26T12:00:00Z":         "skip 2026-03-29 02:00 to 03:00, and with it 1 occurrence, the first at 02:00:00",
+		"'0 1 4 10 *' --from 2026-09-01T00:00:00Z -n 1":   "",
+		"'0 4 * * *' --from 2026-03-28T12:00:00Z":         "",
+		"'30 2 * * *' --from 2026-03-27T12:00:00Z -n 1":   "",
+	} {
+		expression, rest, _ := strings.Cut(strings.TrimPrefix(args, "'"), "' ")
+		var stdout, stderr bytes.Buffer
+		status := run(t.Context(), append([]string{"next", expression, "--zone", "Europe/Berlin"}, strings.Fields(rest)...), nil, &stdout, &stderr)
+		require.Equal(t, success, status, stderr.String())
+		if text := strings.Join(strings.Fields(stdout.String()), " "); want == "" {
+			require.NotContains(t, text, "clocks in", args)
+		} else {
+			require.Contains(t, text, want, args)
+		}
+	}
 }

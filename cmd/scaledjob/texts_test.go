@@ -53,7 +53,7 @@ func TestTexts(t *testing.T) {
 		"explain" + orders + "--jobs -":        {"No resources found in default namespace.\n", "Go value of type struct", "scaledjob: standard input: not JSON; use the output of kubectl get jobs,pods -o json\n"},
 		"explain - --queue 8":                  {"kind: ScaledJob\nmetadata:\n  name: {{ .Release.Name }}\n", "map[interface {}]", "scaledjob: standard input: a template; render first: helm template … | scaledjob lint -\n"},
 		"lint -":                               {"{{- if .Values.on }}\nkind: ScaledJob\n{{- end }}\n", "map[interface {}]", "scaledjob: standard input: a template; render first: helm template … | scaledjob lint -\n"},
-		"explain  - --queue 8":                 {"? {a: b}\n: c\n", "map[interface {}]", "scaledjob: standard input: not YAML: found a key that is not a string; use a string\n"},
+		"explain  - --queue 8":                 {"? {a: b}\n: c\n", "map[interface {}]", "scaledjob: standard input: invalid YAML: found a key that is not a string; use a string\n"},
 	} {
 		status, out, said := callWith(t, command, []byte(c.input))
 		require.Equal(t, trouble, status, command)
@@ -304,17 +304,17 @@ func TestOddFlags(t *testing.T) {
 // Every command reports broken YAML at the same line, with the same words.
 func TestBrokenLines(t *testing.T) {
 	for text, want := range map[string]string{
-		"kind: ScaledJob: x\n":            "1: not YAML: mapping values are not allowed in this context",
-		"{":                               "1: not YAML: did not find expected node content",
-		"\n\nkind: ScaledJob: x\n":        "3: not YAML: mapping values are not allowed in this context",
-		"a: 1\n---\nx: 1\ny: z: 1\n":      "4: not YAML: mapping values are not allowed in this context",
-		"a: 1\n\tb: 2\n":                  "2: not YAML: found a tab character that violates indentation",
-		"a: b: c\n---\na: 1\n---\nd: {\n": "1: not YAML: mapping values are not allowed in this context",
+		"kind: ScaledJob: x\n":            "1: invalid YAML: mapping values are not allowed in this context",
+		"{":                               "1: invalid YAML: expected node content",
+		"\n\nkind: ScaledJob: x\n":        "3: invalid YAML: mapping values are not allowed in this context",
+		"a: 1\n---\nx: 1\ny: z: 1\n":      "4: invalid YAML: mapping values are not allowed in this context",
+		"a: 1\n\tb: 2\n":                  "2: invalid YAML: found a tab character that violates indentation",
+		"a: b: c\n---\na: 1\n---\nd: {\n": "1: invalid YAML: mapping values are not allowed in this context",
 	} {
-		line, words, _ := strings.Cut(want, ": not YAML: ")
+		line, words, _ := strings.Cut(want, ": invalid YAML: ")
 		if strings.Contains(text, "kind: ScaledJob") { // lint judges no other text
 			_, out, _ := callWith(t, "lint -", []byte(text))
-			require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: There is invalid YAML, "+words)
+			require.Contains(t, strings.Join(strings.Fields(out), " "), "standard input:"+line+":1: error: invalid YAML: "+words)
 		}
 		for _, command := range []string{"explain - --queue 1", "diff - --from 2.18", "simulate - --arrivals constant:1/s", "simulate --scenario -", "test -"} {
 			if strings.Contains(text, "---") && (strings.Contains(command, "scenario") || strings.HasPrefix(command, "test")) {
@@ -326,8 +326,8 @@ func TestBrokenLines(t *testing.T) {
 		}
 	}
 	_, _, said := callWith(t, "explain - --queue 1", []byte("a: b: c\n---\na: 1\n---\nd: @\n"))
-	require.Equal(t, "scaledjob: standard input:1: not YAML: mapping values are not allowed in this context\n"+
-		"scaledjob: standard input:5: not YAML: found character that cannot start any token\n", said)
+	require.Equal(t, "scaledjob: standard input:1: invalid YAML: mapping values are not allowed in this context\n"+
+		"scaledjob: standard input:5: invalid YAML: found character that cannot start any token\n", said)
 }
 
 // An output that calls a function after each write.

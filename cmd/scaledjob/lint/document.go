@@ -77,19 +77,23 @@ func listed(d *document) []*document {
 	return documents
 }
 
+const (
+	invalidYAML = "invalid YAML: "
+	correctYAML = "Correct the YAML"
+)
+
 // syntax reports the line at which a part is invalid.
 func (c *collector) syntax(file string, p tree.Part, err error) {
 	if !c.judged[file] {
 		return
 	}
-	b := p.Broken(err)
-	if line, name := unseen(p.Text); line > 0 {
-		b.Line, b.Problem = line+p.Above, name
+	b, fix := p.Broken(err), correctYAML
+	if line, name, instead := unseen(p.Text); line > 0 {
+		b.Line, b.Problem, fix = line+p.Above, name, instead
 	}
-	fix := "Correct the YAML"
 	if templated(p) {
 		fix = renderFirst(p.Text)
 	}
-	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: "invalid YAML, " + b.Problem}, fix,
+	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: invalidYAML + b.Problem}, fix,
 		effect{text: "nothing can read it"})
 }

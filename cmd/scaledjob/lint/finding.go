@@ -62,7 +62,10 @@ type Effect struct {
 
 // Message returns two sentences: the problem with its consequences, and the fix.
 func (f *Finding) Message() string {
-	if strings.HasSuffix(f.Fix, "?") {
+	switch {
+	case f.Fix == correctYAML: // the problem says it
+		return f.Problem()
+	case strings.HasSuffix(f.Fix, "?"):
 		return f.Problem() + ". " + f.Fix
 	}
 	return f.Problem() + ". " + f.Fix + "."
@@ -70,6 +73,9 @@ func (f *Finding) Message() string {
 
 // Problem returns the field, its value and the consequences, without a full stop.
 func (f *Finding) Problem() string {
+	if strings.HasPrefix(f.Found, invalidYAML) {
+		return f.Found
+	}
 	var b strings.Builder
 	if f.named && f.Object != "" {
 		b.WriteString(f.Object + ": ")

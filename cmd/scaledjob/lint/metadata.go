@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 	"github.com/scaledjob/scaledjob/keda"
@@ -102,6 +104,9 @@ func (j *job) findMetadata(p *metadataProblem) {
 		position = j.trigger(p.trigger, "metadata")
 	case p.Warning:
 		position = j.key("spec", "triggers", p.trigger, "metadata", p.Key)
+	}
+	if n := j.node("spec", "triggers", p.trigger, "metadata", p.Key); n != nil && n.Kind == yaml.MappingNode {
+		return // which the API server rejects: a finding of its own
 	}
 	if p.Kind == triggers.UnknownKey && strings.HasPrefix(p.Fix, "Delete") {
 		p.Fix = cmp.Or(j.reader.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)

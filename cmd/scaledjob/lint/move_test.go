@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // fixesOf returns the fixes of a rule's findings.
@@ -153,4 +154,28 @@ func TestFixedTwice(t *testing.T) {
 		mended += n
 	}
 	require.Greater(t, mended, 3)
+}
+
+// Mistakes that were planted in a correct manifest have the fix that mends them, and one finding.
+func TestPlanted(t *testing.T) {
+	main := func(lines string) string {
+		return strings.Replace(minimal, "            image:", lines+"            image:", 1)
+	}
+	from := func(name string) string {
+		redis := withTrigger("accurate", "{type: redis, metadata: {listName: mail, listLength: \"1\", addressFromEnv: "+name+"}}")
+		return strings.Replace(redis, "            image:", "            env: [{name: REDIS, value: \"redis.shop.svc:6379\"}, {name: LIST, value: mail}]\n            image:", 1)
+	}
+	for text, want := range map[string]string{
+		main("            resources: {requests: {memory: 256m}}\n"): "Write 256Mi",
+		with("  envSourceContainerName: worker\n"):                  "Write main",
+		from("REDDIS"):  "Write REDIS",
+		from("ADDRESS"): "Write a variable of the container main: LIST, REDIS",
+		strings.Replace(minimal, `threshold: "5"`, "threshold: \u201c5\u201d", 1):                               "Write plain quotes instead of typographic ones",
+		strings.Replace(minimal, `threshold: "5"`, "threshold: \"5\"\n        authenticationRef: {name: a}", 1): "Move it to spec.triggers[0].authenticationRef",
+		strings.Replace(minimal, "    template:", "    activeDeadlineSeconds: 10m\n    template:", 1):           "Write a whole number",
+	} {
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, keda.Newest())
+		require.Len(t, r.Findings, 1, text)
+		require.Equal(t, want, r.Findings[0].Fix, text)
+	}
 }

@@ -84,25 +84,25 @@ func visit(n *yaml.Node, f func(*yaml.Node)) {
 
 // invisible are characters that people do not see, or take for others, and that YAML does not.
 var invisible = []struct {
-	pattern *regexp.Regexp
-	name    string
+	pattern   *regexp.Regexp
+	name, fix string
 }{
-	{regexp.MustCompile(`^ *\t`), "a tab in the indentation, use spaces"},
-	{regexp.MustCompile("\u00a0"), "a no-break space, use a plain one"},
-	{regexp.MustCompile("[\u201c\u201d\u201e\u2018\u2019]"), "typographic quotes, use \" or '"},
+	{regexp.MustCompile(`^ *\t`), "a tab in the indentation", "Use spaces"},
+	{regexp.MustCompile("\u00a0"), "a no-break space", "Use a plain space"},
+	{regexp.MustCompile("[\u201c\u201d\u201e\u2018\u2019]"), "typographic quotes", "Use \" or '"},
 }
 
 // unseen names the first such character of a text, and its line from 1; 0 is none.
-func unseen(text string) (line int, name string) {
+func unseen(text string) (line int, name, fix string) {
 	for i, l := range strings.Split(text, "\n") {
 		l, _, _ = strings.Cut(l, " #")
 		for _, c := range invisible {
 			if c.pattern.MatchString(l) {
-				return i + 1, c.name
+				return i + 1, c.name, c.fix
 			}
 		}
 	}
-	return 0, ""
+	return 0, "", ""
 }
 
 var kindPattern = regexp.MustCompile(`(?m)^[\s\-{"']*kind["']?\s*:\s*["']?(?:ScaledJob|ScheduledJob|RunRequest)\b`)

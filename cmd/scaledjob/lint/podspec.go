@@ -142,6 +142,13 @@ func (j *job) containerFields(c container) {
 // podNeverWorks finds what the API server accepts and the kubelet cannot do.
 func podNeverWorks(j *job, c container) {
 	j.runAs(c, j.template.Template.Spec.SecurityContext)
+	request := c.Resources.Requests[corev1.ResourceMemory]
+	position := j.in(c, "resources", "requests", "memory")
+	if strings.HasSuffix(strings.Trim(position.found, `"`), "m") && request.Sign() > 0 {
+		r := j.rule
+		r.Severity = Warning
+		j.add(r, position, "Write "+strings.TrimSuffix(strings.Trim(position.found, `"`), "m")+"Mi", effect{text: "m is a thousandth of a byte: the scheduler takes the container for one that needs no memory"})
+	}
 	q, limited := c.Resources.Limits[corev1.ResourceMemory]
 	j.check(limited && q.Sign() > 0 && q.Cmp(resource.MustParse("1Mi")) < 0, j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi",
 		fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q)))

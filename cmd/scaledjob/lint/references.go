@@ -284,12 +284,25 @@ func (j *job) unset(v variable, container *corev1.Container) Severity {
 	case provided || (v.container != "" && v.container != container.Name):
 		return 0
 	case complete:
-		j.find(v.place(), "Write a variable of the container "+container.Name, effect{text: "the container has no such variable: KEDA reads an empty value"})
+		j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable: KEDA reads an empty value"})
 		return Error
 	}
 	j.note(v.place(), "Check that one of the envFrom has the variable, or lint its manifest too",
 		effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
 	return Note
+}
+
+// variableFix names the variable that was meant, or those of the container.
+func (j *job) variableFix(name string, container *corev1.Container) string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(j.variablesOf())), func(name string) bool { return name == "" })
+	near := j.near(name, names)
+	switch {
+	case near != "":
+		return "Write " + near
+	case len(names) == 0 || len(names) > maxNames || len(container.EnvFrom) > 0:
+		return "Write a variable of the container " + container.Name
+	}
+	return fmt.Sprintf("Write a variable of the container %s: %s", container.Name, few(names, 0))
 }
 
 func missingEnvironment(j *job) {

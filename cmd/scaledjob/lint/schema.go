@@ -175,7 +175,7 @@ var byteUnit = regexp.MustCompile(`^([0-9.]+)\s*([KMGTP])(i?)[Bb]?$`)
 
 // unfit reports a value that its field cannot hold.
 func (r *reader) unfit(path tree.Path, fix string) {
-	fix = strings.Replace(fix, " of 32 bits", "", 1)
+	fix = strings.NewReplacer(" of 32 bits", "", " of 64 bits", "").Replace(fix)
 	position, n := r.place(path...), r.node(path...)
 	switch {
 	case n == nil:

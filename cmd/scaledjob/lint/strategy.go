@@ -21,6 +21,9 @@ func oneOf(got string, choices []string) string {
 	if name := nearest(strings.TrimSpace(got), choices); name != "" {
 		return "Write " + name
 	}
+	if len(choices) == 1 {
+		return "Write " + choices[0]
+	}
 	return "Write one of " + strings.Join(choices, ", ")
 }
 

@@ -87,13 +87,13 @@ func parallelismNotCounted(j *job) {
 }
 
 func envContainerUnknown(j *job) {
-	for _, problem := range j.problems {
-		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), "Write "+problem.Fix,
-			"the template has no container of this name: KEDA never polls")
-	}
-	names := map[string]bool{}
+	names, choices := map[string]bool{}, []string{}
 	for _, c := range j.template.Template.Spec.Containers {
-		names[c.Name] = true
+		names[c.Name], choices = true, append(choices, c.Name)
+	}
+	for _, problem := range j.problems {
+		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), oneOf(j.spec.EnvSourceContainerName, choices),
+			"the template has no container of this name: KEDA never polls")
 	}
 	for _, d := range j.authenticationDocuments() {
 		for name, places := range j.objects.variables(d).containers {

@@ -460,7 +460,7 @@ func clean(s *manifest.ScaledJob) {
 
 // notYAML returns the error of a broken document, at the line that lint reports.
 func (s Source) notYAML(b tree.Broken) error {
-	return fmt.Errorf("%s:%d: not YAML: %s", s.Name, b.Line, b.Problem)
+	return fmt.Errorf("%s:%d: invalid YAML: %s", s.Name, b.Line, b.Problem)
 }
 
 // HasScaledJob reports whether a source has a ScaledJob of KEDA.

@@ -73,7 +73,7 @@ func NotYAML(data []byte) (broken []Broken) {
 // Broken returns the line of an error of Documents.
 func (p Part) Broken(err error) Broken {
 	line, problem := problemLine(p.Text, err)
-	return Broken{min(max(1, line), len(strings.Split(p.Text, "\n"))) + p.Above, problem}
+	return Broken{min(max(1, line), len(strings.Split(p.Text, "\n"))) + p.Above, expectedPattern.ReplaceAllString(problem, "expected ")}
 }
 
 // problemLine returns the line of an error, from 1, or 0 if it is unknown. The parser counts
@@ -119,9 +119,10 @@ func parseError(err error) (line int, problem string) {
 }
 
 var (
-	errorPattern  = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?(.*)$`)
-	indentedByTab = regexp.MustCompile(`^ *\t`)
-	aliasPattern  = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+	errorPattern    = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?:line (\d+): )?(.*)$`)
+	indentedByTab   = regexp.MustCompile(`^ *\t`)
+	expectedPattern = regexp.MustCompile(`^(?:could|did) not find expected `)
+	aliasPattern    = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 	// The errors of the parser; its scanner has the rest.
 	parserPattern = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
 )

@@ -230,6 +230,9 @@ func (c *checker) value(p Parameter, v Value) {
 		c.add(Problem{Kind: Ineffective, Key: v.Key, Warning: true, Text: text, Fix: fix})
 	}
 	if want := unfit(p, v.Text); want != "" {
+		if strings.ContainsAny(v.Text, "\u201c\u201d\u2018\u2019") {
+			want = "plain quotes instead of typographic ones"
+		}
 		c.add(Problem{Kind: WrongType, Key: v.Key, Text: fmt.Sprintf("KEDA cannot read %q as %s and never polls", v.Text, p.Names[0]), Fix: "Write " + want})
 	}
 }

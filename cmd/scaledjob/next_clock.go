@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
+)
+
+// clockNotes tells which occurrences of a cron expression clocks skip or show twice, from a time until the last
+// that was found.
+func clockNotes(text string, zone *time.Location, from time.Time, found []occurrence) (notes []string) {
+	if len(found) == 0 {
+		return nil
+	}
+	last := found[len(found)-1].Time
+	for _, change := from.In(zone).ZoneBounds(); !change.IsZero() && !change.After(last); _, change = change.ZoneBounds() {
+		_, before := change.Add(-1).Zone()
+		_, after := change.Zone()
+		span := time.Duration(after-before) * time.Second
+		old := change.In(time.FixedZone("", before)) // as clocks went on without the change
+		switch {
+		case span > 0:
+			if n, first := occurrencesIn(text, old, span); n > 0 {
+				notes = append(notes, fmt.Sprintf("clocks in %s skip %s, and with it %s, the first at %s",
+					zone, period(old, span), report.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
+			}
+		case span < 0:
+			start := old.Add(span)
+			if n, first := occurrencesIn(text, start, -span); n > 0 {
+				notes = append(notes, fmt.Sprintf("clocks in %s show %s twice, and with it %s, the first at %s",
+					zone, period(start, -span), report.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
+			}
+		}
+	}
+	return notes
+}
+
+func period(start time.Time, span time.Duration) string {
+	return start.Format("2006-01-02 15:04") + " to " + start.Add(span).Format("15:04")
+}
+
+// occurrencesIn counts the occurrences in a span of time, in the zone of its start, and returns the first.
+func occurrencesIn(text string, start time.Time, span time.Duration) (n int, first time.Time) {
+	s, err := scheduled.Cron(text, start.Location())
+	if err != nil {
+		return 0, first
+	}
+	times := s.From(start)
+	next, ok := times.Next(start.Add(-1))
+	for first = next; ok && next.Before(start.Add(span)); next, ok = times.Next(next) {
+		n++
+	}
+	return n, first.In(start.Location())
+}
