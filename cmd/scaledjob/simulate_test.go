@@ -101,7 +101,7 @@ func TestScenarioFile(t *testing.T) {
 	_, _, said = play("")
 	require.Contains(t, said, "empty; see scaledjob simulate --help-scenario")
 	_, _, said = play("queues: [")
-	require.Contains(t, said, file+":1: not YAML")
+	require.Contains(t, said, file+":1: invalid YAML")
 }
 
 // A scenario's errors come all at once, each at the line of its own value: of the wrong

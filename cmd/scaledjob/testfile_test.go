@@ -148,7 +148,7 @@ func TestTestWrong(t *testing.T) {
 	status, out, said := call(t, "test "+file(both+"scaledJob: both\n    queue: {rabbitmq: 1, cache: 0}\n    expect: {create: 1}"), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, out, "1 test, 0 failed")
-	require.Contains(t, said, "broken.yaml:4: not YAML")
+	require.Contains(t, said, "broken.yaml:4: invalid YAML")
 	status, _, said = call(t, "test "+t.TempDir(), "")
 	require.Equal(t, trouble, status)
 	require.Contains(t, said, "no file ends with .test.yaml")

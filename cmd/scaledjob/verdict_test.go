@@ -193,6 +193,16 @@ func TestPartitions(t *testing.T) {
 	require.Equal(t, success, status, out+said)
 }
 
+// A queue that is not worked off is not kept up with, and Jobs of the minimum are told from those for the queue.
+func TestFirstSentence(t *testing.T) {
+	manifest := written(t, "m.yaml", trigger("redis", `listName: mail, listLength: "1", address: "redis.a.svc:6379"`, "")+"  minReplicaCount: 1\n  maxReplicaCount: 2\n")
+	_, out, said := call(t, "simulate "+manifest+" --arrivals bursts:1000/1h --duration 10m --service 1m --loads=false", "")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "orders leaves 9", said)
+	require.NotContains(t, out, "keeps up")
+	_, out, said = call(t, "explain "+manifest+" --queue 5 --running 3 --release 2.14", "")
+	require.Contains(t, out, "KEDA 2.14.1 creates no Job: queue length 5 / 1 per Job = 5 Jobs, the maximum is 2, 3 Jobs run, 1 of them on top of those for the queue.", said)
+}
+
 // While pods warm up they are not pending, and their items wait: accurate creates as many again. An agent that
 // waits for an item holds a place of the maximum.
 func TestWarmUpAndWait(t *testing.T) {

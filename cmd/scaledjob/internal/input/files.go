@@ -400,6 +400,7 @@ func (s Source) Manifests() (found []*ScaledJob, others []string, problems error
 				broken++
 				continue
 			}
+			o.Err = errors.New("invalid YAML: " + strings.TrimPrefix(o.Err.Error(), "not YAML: "))
 			fallthrough
 		case o.Err != nil:
 			problems = errors.Join(problems, located(s.Name, locate, "", o.Err))

@@ -75,8 +75,12 @@ func (r *Findings) answer(best int) string {
 	growth := r.growth(best)
 	if len(r.Study.Samples) == 1 {
 		name = cmp.Or(r.Scenario.Name, name)
-		if growth != "" {
+		undone := r.Study.Estimate(best, study.Undone).Mean
+		switch {
+		case growth != "":
 			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
+		case undone > 0:
+			return fmt.Sprintf("%s leaves %s items undone: %s.", name, report.Count(undone), waits)
 		}
 		return fmt.Sprintf("%s keeps up: %s.", name, waits)
 	}
