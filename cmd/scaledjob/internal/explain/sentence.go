@@ -46,26 +46,16 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 			text += fmt.Sprintf(" (%d of them pending)", pending)
 		}
 		causes = append(causes, text)
-		if n := p.onTop(m); n > 0 && n <= running {
-			causes = append(causes, fmt.Sprintf("%d of them on top of those for the queue", n))
+		if profile := p.Release.Profile; profile != nil { // of the specification the steps have it
+			if n := profile.Replicas(m.KEDA).Min; 0 < n && n <= running {
+				causes = append(causes, fmt.Sprintf("%d of them on top of those for the queue", n))
+			}
 		}
 	}
 	if limit := m.Spec.Spec.MinReplicaCount; limit != nil && running < int64(*limit) {
 		causes = append(causes, fmt.Sprintf("and the minimum is %d", *limit))
 	}
 	return creates + ": " + strings.Join(causes, ", ") + "."
-}
-
-// onTop returns the Jobs of the minimum that a release keeps beside those for the queue.
-func (p *Poll) onTop(m *input.ScaledJob) int64 {
-	if p.Release.Profile == nil {
-		return 0 // the steps have it
-	}
-	replicas := p.Release.Profile.Replicas(m.KEDA)
-	if limit := m.Spec.Spec.MaxReplicaCount; limit == nil || replicas.QueueMax < int64(*limit) {
-		return 0
-	}
-	return replicas.Min
 }
 
 func jobsRun(n int64) string {
