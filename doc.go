@@ -8,7 +8,8 @@
 //
 // The others decide a single thing each:
 //
-//	strategy               how many Jobs a load asks for; strategytest checks any strategy
+//	strategy               how many Jobs a load asks for; strategytest checks any strategy,
+//	                       and scalingtest a whole decision
 //	history                which finished Jobs to delete
 //	rollout                which outdated Jobs to delete
 //	slots                  names to create, read and delete, so that nothing is made twice
@@ -21,17 +22,13 @@
 //	field                  invalid configuration values
 //
 // These packages are pure: they take the time as an argument, do no I/O and import the
-// standard library only, except strategytest, which also imports rapid. The packages
+// standard library only, except strategytest and scalingtest, which also import rapid. The packages
 // adapter/member and adapter/scheduledjob apply placement and schedule on Kubernetes.
 //
-// The smallest whole controller is examples/own-controller. The command is a module of
+// The smallest controller is that of adapter.List; examples has whole programs. The command is a module of
 // its own:
 //
 //	go install ./cmd/scaledjob    # in a clone
-//
-// # Tests
-//
-//	each package imports only the packages named for it   TestImports
 package scaledjob
 
 //go:generate go run ./internal/tools/generate

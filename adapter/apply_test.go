@@ -1,5 +1,26 @@
 package adapter
 
+// What the tests hold:
+//
+//	claim                                                         test
+//	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
+//	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
+//	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
+//	a request ends although its client has no timeout             TestDeadline
+//	creates in doubt do not stop the history                      TestHistoryBesideDoubts
+//	a running plan stops                                          TestOutdated
+//	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
+//	finished Jobs are deleted by their age                        TestTimeToLive
+//	counts are those of a recount                                 TestRecount
+//	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup
+//	objects in other namespaces change no decision                TestForger
+//	pending and stuck                                             TestPhase, TestPendingSince
+//	a drained Job that changes is kept                            TestDrainIsConditional
+//	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
+//	a changed pending Job costs a plan at most 1 ms               TestPlanAfterAChange
+//	an owner that moves                                           TestMovedOwner
+//	Changed after a prune in doubt                                TestChangedAfterPruneInDoubt
+
 import (
 	"context"
 	"errors"

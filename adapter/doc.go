@@ -1,14 +1,23 @@
 // Package adapter observes, creates and deletes the Jobs of any owner with client-go.
 // Packages scaling, history and rollout decide.
 //
-//	Target   everything about one owner: identity, prototype of its Jobs, policies
-//	Tracker  counts the Jobs from watch events; plans a poll; carries the plan out
-//	List     a tracker for a program that polls once
+//	jobs, err := adapter.List(ctx, client, target, adapter.Options{})
+//	plan := jobs.Plan(target.Owner.UID, metrics, time.Now()) // plan.Decision says why
+//	result, err := jobs.Apply(ctx, client, plan)
 //
-// A controller makes a [Tracker], calls [Tracker.Track] for each owner and again after
-// each edit, and for each poll [Tracker.Plan] and [Tracker.Apply]. Package
-// adapter/scaledjob makes a [Target] of KEDA's ScaledJob, adapter/loop makes the
-// clients, and adapter/member does the same on several clusters.
+// A [Target] is everything about one owner: identity, prototype of its Jobs, policies. Package
+// adapter/scaledjob makes it of KEDA's ScaledJob. There are three sizes; take the first that is enough:
+//
+//	List, Plan, Apply  in any Reconcile, as above: a poll lists the owner's Jobs, and nothing runs
+//	                   in the background ([List] has the program)
+//	Tracker            many owners: it counts Jobs from watch events, so that a poll requests
+//	                   nothing to observe them. Call [Tracker.Track] for each owner and after each
+//	                   edit, and [Tracker.Plan] and [Tracker.Apply] for each poll
+//	adapter/loop       many owners that must not wait for each other, with a lease and terms: polls,
+//	                   fair turns of requests, and the clients; adapter/member on several clusters
+//
+// The decision of a plan also says how many workers are desired and how many may be drained
+// (Surplus of package scaling).
 //
 // # Ownership
 //
@@ -54,25 +63,4 @@
 //
 // Jobs and pods in another namespace than the owner's change no decision, whatever UID they
 // name.
-//
-// # Tests
-//
-//	claim                                                         test
-//	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
-//	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
-//	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
-//	a request ends although its client has no timeout             TestDeadline
-//	creates in doubt do not stop the history                      TestHistoryBesideDoubts
-//	a running plan stops                                          TestOutdated
-//	a standby that becomes leader reads the Jobs anew             TestStandbyLeads, TestTermEnds
-//	finished Jobs are deleted by their age                        TestTimeToLive
-//	counts are those of a recount                                 TestRecount
-//	a wrong UID is not an empty set                               TestMistaken, TestNamesakeOfAnotherGroup
-//	objects in other namespaces change no decision                TestForger
-//	pending and stuck                                             TestPhase, TestPendingSince
-//	a drained Job that changes is kept                            TestDrainIsConditional
-//	a poll without work makes no request and allocates nothing    TestNoRequest, TestPlanAllocations
-//	a changed pending Job costs a plan at most 1 ms               TestPlanAfterAChange
-//	an owner that moves                                           TestMovedOwner
-//	Changed after a prune in doubt                                TestChangedAfterPruneInDoubt
 package adapter

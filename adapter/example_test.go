@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -62,18 +63,24 @@ func Example() {
 	// 40 items: the maximum creates 0 <nil>
 }
 
-// A program that polls once.
+// The smallest controller: a Reconcile that lists the Jobs of its owner, plans and applies.
 func ExampleList() {
 	ctx, client := context.Background(), fake.NewClientset()
-	jobs, err := adapter.List(ctx, client, target(), adapter.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	plan := jobs.Plan(queue.UID, []scaling.Metric{{Value: 3, Target: 1}}, time.Now())
-	result, err := jobs.Apply(ctx, client, plan)
+	result, err := reconcile(ctx, client, target(), 3)
 	fmt.Println(result.Created, err)
 	// Output: 3 <nil>
+}
+
+// reconcile creates the missing Jobs for a queue, and deletes finished and outdated ones.
+func reconcile(ctx context.Context, client adapter.Client, target adapter.Target, items float64) (adapter.Result, error) {
+	jobs, err := adapter.List(ctx, client, target, adapter.Options{})
+	if err != nil {
+		return adapter.Result{}, err
+	}
+	metrics := []scaling.Metric{{Name: "orders", Value: items, Target: 1}} // an item per Job
+	plan := jobs.Plan(target.Owner.UID, metrics, time.Now())
+	log.Print(plan.Decision) // why so many; plan.Decision.Surplus workers may be drained
+	return jobs.Apply(ctx, client, plan)
 }
 
 // What a poll would do, from Jobs that were read elsewhere. Nothing is requested.

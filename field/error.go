@@ -4,14 +4,6 @@
 // A Validate function adds each problem to an [Errors] and returns its Err, so
 // that a user sees all problems at once. A caller lists them with [All], or
 // finds the first with errors.As. A [Decoder] does the same for JSON that does not fit a type.
-//
-// # Tests
-//
-//	an error is found as itself, alone, joined, wrapped and below a prefix   TestErrorsAreFound
-//	no argument is modified                                                  TestJoinCopies
-//	a text that a user wrote is quoted                                       TestFound
-//	JSON is read strictly, with all problems at once                         TestDecode, TestDecodeProblems
-//	the hooks of a Decoder                                                   TestDecodeForm, TestDecodeQuotes, TestDecodeVisits
 package field
 
 import "errors"

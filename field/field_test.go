@@ -1,5 +1,13 @@
 package field_test
 
+// What the tests hold:
+//
+//	an error is found as itself, alone, joined, wrapped and below a prefix   TestErrorsAreFound
+//	no argument is modified                                                  TestJoinCopies
+//	a text that a user wrote is quoted                                       TestFound
+//	JSON is read strictly, with all problems at once                         TestDecode, TestDecodeProblems
+//	the hooks of a Decoder                                                   TestDecodeForm, TestDecodeQuotes, TestDecodeVisits
+
 import (
 	"encoding/json"
 	"errors"

@@ -36,12 +36,6 @@
 // Numbers are as on amd64, on every machine: a float64 that no int64 can hold
 // becomes the smallest int64. Queue lengths and targets are what float64 makes of
 // the quantities that scalers report.
-//
-// # Tests
-//
-// The tests of cmd/scaledjob/oracle run testdata/keda.json at each release that a case names. The
-// module conformance compares the model with KEDA's own code, release by release; its README
-// has the table. For 2.0 to 2.3 the model follows the source, which was not compiled.
 package keda
 
 import (

@@ -1,5 +1,15 @@
 package controllerruntime
 
+// What the tests hold:
+//
+//	an event of a Job reconciles its owner              TestSource
+//	a poll or a plan that waits holds no worker         TestReconciler
+//	an edit or a deletion during a poll drops its plan  TestReconcilerEdited
+//	the manager waits for plans at its end              TestEnd
+//	an edit stops a plan, a new status does not         TestEdits
+//	the time of the next reconcile                      TestNext
+//	the manager's election has the times of the lease   TestElect
+
 import (
 	"bytes"
 	"context"

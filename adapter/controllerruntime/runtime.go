@@ -33,16 +33,6 @@
 // one order of all Jobs of an owner. The second watch gets each event of the selected Jobs
 // once more, and keeps 0.55 KB for each Job. adapter.Options.Selector keeps it small: the
 // default selects the Jobs that trackers have created.
-//
-// # Tests
-//
-//	an event of a Job reconciles its owner              TestSource
-//	a poll or a plan that waits holds no worker         TestReconciler
-//	an edit or a deletion during a poll drops its plan  TestReconcilerEdited
-//	the manager waits for plans at its end              TestEnd
-//	an edit stops a plan, a new status does not         TestEdits
-//	the time of the next reconcile                      TestNext
-//	the manager's election has the times of the lease   TestElect
 package controllerruntime
 
 import (

@@ -10,13 +10,6 @@
 // credentials.
 //
 // KEDA reports NaN, infinite and negative values as 0. Such a queue therefore looks empty.
-//
-// # Tests
-//
-//	Claim                                         Test
-//	values, and everything that is unreadable     TestRead
-//	what answers mean                             TestReasons
-//	a server that hangs, many reads at once       TestHangingServer
 package externalmetrics
 
 import (

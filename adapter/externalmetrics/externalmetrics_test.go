@@ -1,5 +1,12 @@
 package externalmetrics_test
 
+// What the tests hold:
+//
+//	Claim                                         Test
+//	values, and everything that is unreadable     TestRead
+//	what answers mean                             TestReasons
+//	a server that hangs, many reads at once       TestHangingServer
+
 import (
 	"encoding/json"
 	"math"

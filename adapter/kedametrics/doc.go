@@ -40,19 +40,6 @@
 // A ScaledObject that has been terminating for ten minutes loses KEDA's finalizer, if no owner had a new reading and no probe
 // an answer in that time: without KEDA it would hold up its namespace for ever. A Reader that tracks nobody does this for
 // the ScaledObjects of others that have its label.
-//
-// # Tests
-//
-//	Claim                                              Test
-//	when to read, and which readings are new           TestPace, TestPaceProperty
-//	activity after the value, stale values, cron       TestActivity, TestStale, TestCron
-//	names, immutability, objects of others             TestObjects, TestEdits, TestNotBuilt, TestConflict
-//	a reading end to end, on a fake of the APIs        TestReading
-//	every fault of the APIs                            TestFaults, TestValues, TestProbe…, TestRecovery
-//	owners that are away delay no other                TestIsolation
-//	deletion with and without KEDA                     TestUntrack, TestFinalizer
-//	a restart                                          TestRestart
-//	no KEDA                                            TestConfigMap
 package kedametrics
 
 import (

@@ -1,5 +1,18 @@
 package kedametrics
 
+// What the tests hold:
+//
+//	Claim                                              Test
+//	when to read, and which readings are new           TestPace, TestPaceProperty
+//	activity after the value, stale values, cron       TestActivity, TestStale, TestCron
+//	names, immutability, objects of others             TestObjects, TestEdits, TestNotBuilt, TestConflict
+//	a reading end to end, on a fake of the APIs        TestReading
+//	every fault of the APIs                            TestFaults, TestValues, TestProbe…, TestRecovery
+//	owners that are away delay no other                TestIsolation
+//	deletion with and without KEDA                     TestUntrack, TestFinalizer
+//	a restart                                          TestRestart
+//	no KEDA                                            TestConfigMap
+
 import (
 	"context"
 	"errors"

@@ -50,20 +50,4 @@
 //     as long at random, but no later than without the error. After [adapter.ErrOutdated] it
 //     is polled again after 1 s.
 //  5. A poll that panics is logged, and its key polled again after a minute. No other key notices.
-//
-// # Tests
-//
-//	Claim                                       Test
-//	times, order, no overlap                    TestKeys
-//	a hanging read delays no other              TestHangingReads
-//	5,000 owners whose creates hang             TestManyHang
-//	the law of package requests                     TestLaw, TestLawOfMixtures
-//	an overloaded API server                    TestOverloadedServer
-//	owners that are edited, recreated, deleted  TestHandler
-//	backoff                                     TestBackoff
-//	a panic ends no other key's polls           TestPanics
-//	an end waits for the polls under way        TestEnd
-//	one process after another                   TestLeadOneAfterAnother, TestLeadWaiting
-//	a process that was stopped                  TestStoppedProcess, TestTakenAgain
-//	an elector of another library               TestLock
 package loop

@@ -1,5 +1,21 @@
 package loop_test
 
+// What the tests hold:
+//
+//	Claim                                       Test
+//	times, order, no overlap                    TestKeys
+//	a hanging read delays no other              TestHangingReads
+//	5,000 owners whose creates hang             TestManyHang
+//	the law of package requests                     TestLaw, TestLawOfMixtures
+//	an overloaded API server                    TestOverloadedServer
+//	owners that are edited, recreated, deleted  TestHandler
+//	backoff                                     TestBackoff
+//	a panic ends no other key's polls           TestPanics
+//	an end waits for the polls under way        TestEnd
+//	one process after another                   TestLeadOneAfterAnother, TestLeadWaiting
+//	a process that was stopped                  TestStoppedProcess, TestTakenAgain
+//	an elector of another library               TestLock
+
 import (
 	"bytes"
 	"context"

@@ -7,10 +7,4 @@
 //	Trigger.Metric     a queue length  -> a metric of package scaling
 //	ScaledJob.KEDA     a ScaledJob     -> the form that package keda reads
 //	Trigger.Scaler     a queue length  -> a scaler of package keda
-//
-// # Tests
-//
-//	every documented field is read             TestEveryDocumentedField
-//	all problems of a text are reported        TestUnreadable, TestProblems
-//	package keda gets every field it reads     TestKEDA
 package manifest

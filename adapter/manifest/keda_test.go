@@ -1,5 +1,11 @@
 package manifest_test
 
+// What the tests hold:
+//
+//	every documented field is read             TestEveryDocumentedField
+//	all problems of a text are reported        TestUnreadable, TestProblems
+//	package keda gets every field it reads     TestKEDA
+
 import (
 	"fmt"
 	"math"

@@ -1,5 +1,13 @@
 package scaledjob_test
 
+// What the tests hold:
+//
+//	every field reaches the Target and the Job               TestEveryFieldHasAnEffect
+//	the Jobs of KEDA count, a namesake's Jobs do not         TestJobsOfKEDACount, TestNamesake
+//	a state that lasts is reported once                      TestEventsOnce
+//	Jobs of an earlier call are not reported as created      TestCreatedOnce
+//	an outdated plan changes no condition                    TestOutdatedPlan
+
 import (
 	"fmt"
 	"sync/atomic"

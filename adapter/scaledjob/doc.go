@@ -18,12 +18,4 @@
 // A tracker with the selector [Selector] counts the Jobs that KEDA created for the
 // ScaledJob, and the Jobs that package adapter created. In both cases the controller
 // reference decides, and not the label.
-//
-// # Tests
-//
-//	every field reaches the Target and the Job               TestEveryFieldHasAnEffect
-//	the Jobs of KEDA count, a namesake's Jobs do not         TestJobsOfKEDACount, TestNamesake
-//	a state that lasts is reported once                      TestEventsOnce
-//	Jobs of an earlier call are not reported as created      TestCreatedOnce
-//	an outdated plan changes no condition                    TestOutdatedPlan
 package scaledjob

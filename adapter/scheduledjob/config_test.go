@@ -1,5 +1,17 @@
 package scheduledjob_test
 
+// What the tests hold:
+//
+//	claim                                            test
+//	defaults                                         TestDefaults
+//	other spellings are converted with a warning     TestSpellings
+//	every problem is reported at once, with its path TestProblems
+//	names and labels are valid, and differ by run    TestNames
+//	the fields of a CronJob                          TestCronJobFields
+//	the proposal's own text                          TestProposalsText
+//	each variable once; the template's stay          TestNewJob
+//	the exit code of a failed run                    TestExitCode
+
 import (
 	"encoding/json"
 	"strings"

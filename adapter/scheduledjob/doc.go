@@ -58,16 +58,4 @@
 //
 // Config reports the common reasons why the API server would reject a Job:
 // numbers, names, labels, images, volume mounts. The API server decides on the others.
-//
-// # Tests
-//
-//	claim                                            test
-//	defaults                                         TestDefaults
-//	other spellings are converted with a warning     TestSpellings
-//	every problem is reported at once, with its path TestProblems
-//	names and labels are valid, and differ by run    TestNames
-//	the fields of a CronJob                          TestCronJobFields
-//	the proposal's own text                          TestProposalsText
-//	each variable once; the template's stay          TestNewJob
-//	the exit code of a failed run                    TestExitCode
 package scheduledjob

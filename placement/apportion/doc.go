@@ -33,10 +33,4 @@
 // The cost depends on the parties and not on the seats (BenchmarkWebster).
 // All tickets down to a quotient are given at once. Bisection finds the quotient. The rest, about
 // two seats for each party, is given ticket by ticket from a heap.
-//
-// # Tests
-//
-//	I1, I2 and I9                                             TestI1
-//	I3 to I8                                                  TestI3 to TestI8
-//	the shares of the definition, taken ticket by ticket      TestOracle
 package apportion

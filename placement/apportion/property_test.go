@@ -1,5 +1,11 @@
 package apportion_test
 
+// What the tests hold:
+//
+//	I1, I2 and I9                                             TestI1
+//	I3 to I8                                                  TestI3 to TestI8
+//	the shares of the definition, taken ticket by ticket      TestOracle
+
 import (
 	"math"
 	"math/big"

@@ -1,5 +1,24 @@
 package jobs_test
 
+// What the tests hold:
+//
+//	an oracle finds the same places, replacements and maximum       TestPlaces
+//	Jobs created and unfinished for weights and loads               TestSharesOfLoads
+//	the table of duplicates                                         TestTableOfDuplicates
+//	duplicates are deleted by the rule, and never the last of a chain TestChains
+//	a replacement that finishes between two polls removes its source, and stays until then TestChains
+//	the order of members, clusters and Jobs does not matter         TestOrder
+//	nothing changes before NextCheck                                TestOrder
+//	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
+//	a member that is never reached delays the others for a while    TestNeverReached
+//	a single Job probes a cluster, with backoff                     TestProbe, TestStartsLate
+//	lost Jobs free their slots, and return                          TestLost
+//	nothing is replaced or lost while the hub may be cut off        TestCutOff
+//	an owner's failures are in no value of another owner            TestScope
+//	a late create holds its capacity                                TestLateCreates
+//	an unknown version of a Checkpoint is an error                  TestCheckpointVersion
+//	over hours with failures and restarts, everything is served     TestReplay
+
 import (
 	"cmp"
 	"fmt"

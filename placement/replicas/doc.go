@@ -45,15 +45,4 @@
 //
 // The cost grows with the members, sorted once, and not with the replicas
 // (BenchmarkNewPlan).
-//
-// # Tests
-//
-//	every replica has a place; order does not matter           TestShares
-//	no plan gives up a replica that does not exist elsewhere    TestMoves
-//	a member that fails costs the others nothing               TestFailover
-//	orders stay within the bound over polls                     TestBound
-//	orders that are carried out lead to the shares             TestArrive
-//	nothing changes before NextCheck, something at it          TestNextCheck
-//	hours with failures, restarts, edits and new clusters      TestReplay
-//	each rule above, poll by poll                              plan_test.go
 package replicas

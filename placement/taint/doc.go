@@ -19,14 +19,4 @@
 // A [Set] excludes workloads of a class and a size. If a Job of size 4 found no capacity, a
 // larger Job finds none either, and a smaller Job may. Merging sets is idempotent,
 // commutative and associative, so that sets of several owners can be merged repeatedly.
-//
-// # Tests
-//
-//	the state at each second after any failures               TestLadder
-//	nothing counts while the hub is cut off                   TestHubCutOff
-//	one cluster that is away is tainted, also after a restart TestOneIsAway
-//	silence counts from the answer of another cluster         TestOtherReturns, TestStandings
-//	merging is idempotent, commutative and associative        TestMerge
-//	larger sizes are excluded with smaller sizes              TestExcludes
-//	values are equal after they were stored as JSON           TestJSON
 package taint

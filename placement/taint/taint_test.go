@@ -1,5 +1,15 @@
 package taint_test
 
+// What the tests hold:
+//
+//	the state at each second after any failures               TestLadder
+//	nothing counts while the hub is cut off                   TestHubCutOff
+//	one cluster that is away is tainted, also after a restart TestOneIsAway
+//	silence counts from the answer of another cluster         TestOtherReturns, TestStandings
+//	merging is idempotent, commutative and associative        TestMerge
+//	larger sizes are excluded with smaller sizes              TestExcludes
+//	values are equal after they were stored as JSON           TestJSON
+
 import (
 	"encoding/json"
 	"fmt"

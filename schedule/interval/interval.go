@@ -62,16 +62,6 @@
 //
 // Finding the next occurrence, or counting occurrences, takes a bounded number of
 // steps and no memory, for ten occurrences as for ten billion.
-//
-// # Tests
-//
-//	the occurrences of each notation, also at clock changes   TestIntervals (testdata/intervals.json, written by a Python program)
-//	the message for each mistake                              TestIntervalErrors (testdata/interval-errors.json)
-//	what parses prints back to an equal interval              TestParse
-//	the functions agree with a search day by day              TestOneByOne
-//	a time of day keeps its local time in every zone          TestTimeOfDay
-//	spans add up                                              TestSpansAddUp
-//	no memory                                                 TestAllocations
 package interval
 
 import "strconv"

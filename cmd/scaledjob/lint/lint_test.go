@@ -1,5 +1,17 @@
 package lint_test
 
+// What the tests hold:
+//
+//	effects name the releases whose model behaves that way      TestReleases
+//	every value that a release rejects or lacks is found        TestWhatTheModelRefuses
+//	every value that adapter/scaledjob rejects is found         TestWhatAdapterRefuses
+//	a Job that Kubernetes refuses has a finding                 TestTemplates
+//	each rule has a bad example with a finding and a good one   TestExamples
+//	a field that a named release does not have is found         TestFieldsOfReleases
+//	a misplaced key goes to the nearest place that takes it     TestMoves
+//	the nearest object of a name counts                         TestNearestObject
+//	--fix changes no running ScaledJob                          TestFixed, TestFixedTwice
+
 import (
 	"bytes"
 	"flag"

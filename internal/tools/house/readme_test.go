@@ -45,7 +45,7 @@ func TestReadmeShowsFiles(t *testing.T) {
 	require.Len(t, code, 2)
 	example := regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(code[0], "\n"), "\t")
 	require.Contains(t, read(t, "scaling/scaling_test.go"), "func ExampleDecide() {\n"+example+"\n}\n")
-	require.Contains(t, read(t, "examples/own-controller/main.go"), code[1])
+	require.Contains(t, read(t, "adapter/example_test.go"), code[1])
 	manifests := blocks(readme, "yaml")
 	require.Len(t, manifests, 1)
 	require.Contains(t, read(t, "testdata/manifests/rabbitmq.yaml"), manifests[0])

@@ -14,11 +14,6 @@
 // family share their parameters and rules, and most types have fewer than ten lines of their own.
 //
 // KEDA checks further rules in code. [Rules] lists the known rules, with KEDA's messages.
-//
-// # Tests
-//
-// Package conformance compares the table with the JSON schema that KEDA ships, the
-// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
 package triggers
 
 import (

@@ -1,5 +1,10 @@
 package triggers
 
+// What the tests hold:
+//
+// Package conformance compares the table with the JSON schema that KEDA ships, the
+// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
+
 import (
 	"fmt"
 	"slices"
