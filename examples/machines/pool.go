@@ -39,13 +39,17 @@ func decide(p scaling.Policy, c scaling.Cooldown, o Observation, last scaling.Su
 	limit := p.Bounds.Max
 	p.Aggregation, p.Bounds.Mode = scaling.Sum, scaling.Floor
 	p.Bounds.Min, p.Bounds.Max = p.Bounds.Min+o.External, p.Bounds.Max+o.External
-	serving, marked := split(o.Machines)
-	d.Scaling = scaling.Decide(p, scaling.Observation{Metrics: o.Queues, Jobs: &scaling.JobCounts{Running: int64(len(serving)) + o.External}})
-
-	reactivated := min(d.Scaling.Create, int64(len(marked)))
-	d.Unmark, marked = names(marked[:reactivated]), marked[reactivated:]
+	serving, idle, busy := split(o.Machines)
+	d.Scaling = scaling.Decide(p, scaling.Observation{Metrics: o.Queues, Jobs: &scaling.JobCounts{
+		Running: int64(len(serving)+len(busy)) + o.External, // a marked machine still serves its item
+	}})
+	reactivated := min(d.Scaling.Create, int64(len(idle)))
+	d.Unmark, idle = names(idle[:reactivated]), idle[reactivated:]
+	if d.Scaling.Create > reactivated {
+		d.Unmark = append(d.Unmark, names(busy)...)
+	}
 	d.Create = min(d.Scaling.Create-reactivated, max(0, limit-int64(len(o.Machines))))
-	for _, m := range marked {
+	for _, m := range idle {
 		if m.Answered {
 			d.Delete = append(d.Delete, m.Name)
 		}
@@ -55,17 +59,20 @@ func decide(p scaling.Policy, c scaling.Cooldown, o Observation, last scaling.Su
 	return d
 }
 
-// split returns the machines that serve, idle ones first, and those that are marked, of which the
-// ones that have not answered are taken back first.
-func split(machines []Machine) (serving, marked []Machine) {
+// split returns the machines that serve, idle ones first, and the marked ones without and with an
+// item, of which those that have not answered are first.
+func split(machines []Machine) (serving, idle, busy []Machine) {
 	for _, m := range slices.SortedFunc(slices.Values(machines), compare) {
-		if m.Mark {
-			marked = append(marked, m)
-		} else {
+		switch {
+		case !m.Mark:
 			serving = append(serving, m)
+		case m.Busy:
+			busy = append(busy, m)
+		default:
+			idle = append(idle, m)
 		}
 	}
-	return serving, marked
+	return serving, idle, busy
 }
 
 func compare(a, b Machine) int {
