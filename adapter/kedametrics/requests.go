@@ -37,13 +37,16 @@ func usesCluster(t manifest.ScaleTrigger) bool {
 // ensure returns the owner's ScaledObject. If it is not there, it is created, and the reason says so.
 func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reason) {
 	var object *unstructured.Unstructured
-	for _, part := range []struct {
+	for i, part := range []struct {
 		resource schema.GroupVersionResource
 		build    func() (*unstructured.Unstructured, error)
 	}{{readingTargets, t.target}, {scaledObjects, t.scaledObject}} {
 		object = t.cached(part.resource, t.name)
 		switch {
+		case object == nil && time.Since(t.tried[i]) < nextTry:
+			return nil, Waiting // the watch is behind
 		case object == nil:
+			t.tried[i] = time.Now()
 			created, err := part.build()
 			if err != nil {
 				return nil, Refused

@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("takes minutes: make soak, or go test -run TestSoak -soak 1m")
 	}
-	s := &soakTest{T: t, cluster: cluster.Start(t, cluster.WithAutoscaler()), read: map[string]bool{}, jobs: map[types.UID]string{}, first: map[string]time.Time{}}
+	s := &soakTest{T: t, cluster: cluster.Start(t, cluster.WithControllers("horizontal-pod-autoscaler-controller")), read: map[string]bool{}, jobs: map[types.UID]string{}, first: map[string]time.Time{}}
 	s.pids = s.cluster.PIDs()
 	queues := httptest.NewServer(s)
 	defer queues.Close()
