@@ -17,5 +17,4 @@
 //
 //	a kubeconfig runs no program and reads no file   TestParseRefuses
 //	redirects                                        TestRedirectedMember
-//	repeated credentials                             TestRepeatedCredentials, TestRepeatedPassword
 package registry
