@@ -9,9 +9,7 @@
 // can send the controller anywhere, but not make it run a program or read its files:
 // a kubeconfig that names either is refused before that is looked at.
 //
-// A member's credentials stay at its host. A redirect to another host is not followed. An
-// answer that repeats a token or password of 16 bytes or more literally is an error
-// without the credential. So is an answer with the base64 form of user and password.
+// A member's credentials stay at its host. A redirect to another host is not followed.
 //
 // # Tests
 //
