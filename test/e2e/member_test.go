@@ -328,7 +328,7 @@ func (f *fleetwide) testAllDeleted(t *testing.T) {
 		left := 0
 		for _, c := range f.all.DeleteJobs(t.Context(), f.target.Owner, nil) {
 			require.NoError(t, c.Err)
-			left += c.Left
+			left += c.Found
 		}
 		return left == 0
 	})
