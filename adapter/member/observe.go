@@ -24,7 +24,7 @@ type Observation struct {
 	views map[string]view // by member
 }
 
-// A seen holds the Jobs of a member, as they were observed.
+// A view holds the Jobs of a member, as they were observed.
 type view struct {
 	cluster *Cluster
 	listed  bool

@@ -86,10 +86,10 @@ type kedaReader interface {
 	Probe()
 }
 
-// kedaAway returns why KEDA cannot be asked, or "". If again is set, KEDA is asked again.
-func (c *controller) kedaAway(again bool) kedametrics.Reason {
+// kedaAway returns why KEDA cannot be asked, or "". If probe is set, KEDA is asked again.
+func (c *controller) kedaAway(probe bool) kedametrics.Reason {
 	for _, reader := range c.readers {
-		if again {
+		if probe {
 			reader.Probe()
 		}
 		if reason := reader.Available(); reason != "" && reason != kedametrics.Starting {

@@ -113,13 +113,13 @@ func (t *term) entry(key cache.ObjectName) *entry {
 	return t.entries[key]
 }
 
-func (t *term) listEntries() (listEntries []*entry) {
+func (t *term) listEntries() (entries []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range t.entries {
-		listEntries = append(listEntries, e)
+		entries = append(entries, e)
 	}
-	return listEntries
+	return entries
 }
 
 // changed records a changed ScaledJob. An edit stops the plan that is being applied.

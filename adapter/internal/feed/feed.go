@@ -41,7 +41,7 @@ type Feed struct {
 	watch   func(context.Context)
 	listing time.Time // when the newest consistent read began
 	after   time.Time // older reads do not count
-	stop    func()    // reads anew; nil if that has begun
+	stop    func()    // ends the watch, so that it lists anew; nil if that has begun
 }
 
 // New returns a feed that has read nothing. The client makes the calls; client-go asks it

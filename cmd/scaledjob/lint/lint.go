@@ -83,7 +83,8 @@ func (k Checker) Check(files []File) Report {
 	})
 	// A problem that two triggers or ScaledJobs share is found twice. The worst is kept.
 	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
-		return [4]string{a.File, a.Rule, a.Path, a.Found} == [4]string{b.File, b.Rule, b.Path, b.Found} && a.Line == b.Line && a.Column == b.Column
+		samePlace := a.File == b.File && a.Line == b.Line && a.Column == b.Column
+		return samePlace && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})
 	report.Ignored = c.ignored
 	report.sources = map[string][]string{}

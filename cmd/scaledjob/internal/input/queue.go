@@ -248,7 +248,7 @@ func (f *JobFlags) Add(c *cobra.Command) {
 
 // Given reports whether any count was given.
 func (f *JobFlags) Set() bool {
-	return slices.ContainsFunc([]jobCount{f.running, f.pending, f.stuck, f.terminating}, func(c jobCount) bool { return c.set })
+	return f.running.set || f.pending.set || f.stuck.set || f.terminating.set
 }
 
 // Check returns all that cannot be.

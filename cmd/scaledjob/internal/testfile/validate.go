@@ -1,7 +1,6 @@
 package testfile
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/scaledjob/scaledjob/field"
@@ -47,7 +46,7 @@ func (e *expectation) poll() bool { return e.Create != nil || e.Rule != nil || e
 
 // run reports whether a simulated run is expected to keep to bounds.
 func (e *expectation) run() bool {
-	return e.MaxWaitP95 != nil || cmp.Or(e.MaxPeakJobs, e.MinPeakJobs, e.MaxUndone) != nil
+	return e.MaxWaitP95 != nil || e.MaxPeakJobs != nil || e.MinPeakJobs != nil || e.MaxUndone != nil
 }
 
 func (e *expectation) validate() error {

@@ -107,7 +107,7 @@ func (k *Keys) Child(n *yaml.Node, step any) (key, value *yaml.Node) {
 	if n == nil {
 		return nil, nil
 	}
-	if i, ok := step.(int); n.Kind == yaml.SequenceNode && ok && uint(i) < uint(len(n.Content)) {
+	if i, ok := step.(int); ok && n.Kind == yaml.SequenceNode && 0 <= i && i < len(n.Content) {
 		return nil, n.Content[i]
 	}
 	name, ok := step.(string)
