@@ -84,29 +84,29 @@
 // # Rules
 //
 // TestBrokenRules removes each rule that keeps the maximum, and finds the shortest history that then breaks
-// it. In the histories A is the process, A' the next one.
+// it: package slotstest lists their lengths. In the histories A is the process, A' the next one, the maximum 1 (rule 1: 2).
 //
 //  1. Use the lowest free number. One is taken if an object with it is shown, a create of it is in flight,
 //     or the server answered that it is occupied; after L that is asked again (TestReadsOfHiddenObjects).
 //     Reason: two processes choose the same names, and the server refuses one. Without: A's create 1 is delayed, its
-//     create 2 works; A' creates 3; create 1 arrives (9 steps).
+//     create 2 works; A' creates 3; create 1 arrives.
 //  2. An answered create is in flight until its UID is shown, or it is read after 4 L. Reason:
-//     observations are late. Without: create 1, answered; create 2 (7 steps).
+//     observations are late. Without: create 1 is answered and not shown; 1 again is refused, so 2.
 //  3. A create without an answer takes capacity until a read at L after its call. Reason: it may
-//     arrive. Without: create 1, no answer; 1 again, refused, so 2; the first arrives (9).
+//     arrive. Without: A's create 2 is not answered and delayed; A deletes the finished 1; A' creates 1; create 2 arrives.
 //  4. Delete finished objects last, only shown ones (TestDeletesWhatIsShown), not within L of the term's start,
-//     nor while a create has no answer. Reason: a free number lets a delayed create in. Without: A's create 1 is
-//     delayed, A' makes, ends and deletes 1 and makes it again after the delayed one (15 steps).
+//     nor while a create has no answer. Reason: a free number lets a delayed create in. Without: A's create 2 is
+//     delayed; A' deletes the finished 1; A” creates 1; create 2 arrives.
 //     Such creates wait in turn, if they keep the history up for L (TestHistoryIsPruned).
 //  5. While a deleted object is shown or its delete has no answer, create nothing. Reason: its number seems taken
-//     and is free. Without: delete 1; create 2; A' creates 1 (11 steps). After a delete without an answer
+//     and is free. Without: 1 is deleted and shown, so create 2, delayed; A' creates 1; create 2 arrives. After a delete without an answer
 //     none is sent for 20 L, doubling (TestDeletePause); one that is refused waits alone (TestRefusedDelete).
 //  6. A term lists the objects when it begins. Reason: a standby's cache is old. Without: A
-//     creates 1; A', which has not seen it, creates 2 (6 steps).
+//     deletes the finished 1; A', which still shows it, sends create 2, delayed; A” creates 1; create 2 arrives.
 //  7. A number that failed holds up the higher ones, unless the term is older than L, has listed since, and has
 //     marked the lease. A term with the mark does the same before it creates; an orderly end
 //     removes the mark once all is settled. Reason: else A' takes the number that A skipped. Without:
-//     A skips 1; create 2 is delayed; A' creates 1 (11 steps).
+//     A skips 1; create 2 is delayed; A' creates 1.
 //  8. A failed number is skipped if the next one then works: after one refusal, or three failed polls. Until then the
 //     lowest is tried first in each poll. A skipped one is tried again as the last of a poll, and another number before the next
 //     skipped one. Reason: one object must not stop the others, and an outage is no object's fault (TestLaw, TestOutage, TestAlive).

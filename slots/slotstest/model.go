@@ -21,7 +21,7 @@ type Config struct {
 	Writers int      // processes that act at once; 0 means 1
 	Budget  Budget   // events that may happen
 	Initial [][]Held // objects at the start, by number; none means a start without objects
-	Depth   int      // events
+	Depth   int      // events; 0 means 16, at which each fault of the package's table is found
 	Faults  []Fault  // that stay for ever
 	// Lifetime is the number of ticks for which a request may have an effect after it was sent. 0
 	// means Ticks, which is the premise of package slots.
@@ -78,7 +78,7 @@ func (r Report) String() string {
 func Explore(c Config, loop func(o slots.Options, maximum int64) Loop) Report {
 	s := newSearch(newModel(&c, loop))
 	r := Report{}
-	for ; r.Depth < c.Depth && len(s.level) > 0; r.Depth++ {
+	for depth := cmp.Or(c.Depth, 16); r.Depth < depth && len(s.level) > 0; r.Depth++ {
 		if broken := s.deepen(); broken != nil {
 			r.Steps, r.Broken = len(broken.events), broken.String()
 			break
