@@ -125,10 +125,18 @@ func JobName(owner, suffix string) string { return build.JobName(owner, suffix) 
 func (t Target) tracked(in hub.Place) *Target {
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
+	t.History = history.Policy{Succeeded: clone(t.History.Succeeded), Failed: clone(t.History.Failed), Age: clone(t.History.Age)}
 	t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash)
 	if t.Job.Spec.TTLSecondsAfterFinished != nil && t.History.Age == nil {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
 	t.jobs = build.Jobs{Owner: build.Owner(t.Owner), Place: in, Prototype: t.Job, Revision: t.Revision}
 	return &t
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
 }
