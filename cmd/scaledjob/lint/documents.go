@@ -141,6 +141,16 @@ func (d *document) foreign() bool {
 // keyFields are the fields with the keys of a Secret or ConfigMap.
 var keyFields = []string{"data", "stringData", "binaryData"}
 
+// keysOf returns the keys of a Secret or ConfigMap.
+func (d *document) keysOf() (names []string) {
+	for _, field := range keyFields {
+		for key := range tree.Entries(d.node(field)) {
+			names = append(names, key.Value)
+		}
+	}
+	return names
+}
+
 // holds reports whether a Secret or ConfigMap has a key, and whether its keys are known.
 func (d *document) holds(key string) (found, listed bool) {
 	for _, field := range keyFields {

@@ -17,8 +17,10 @@ type metadataProblem struct {
 	triggers.Problem
 	trigger   int
 	minors    map[string]bool
-	newest    bool // the newest release in question has the problem
-	elsewhere bool // an unknown key that another release has
+	newest    bool             // the newest release in question has the problem
+	elsewhere bool             // an unknown key that another release has
+	meant     *metadataProblem // the missing parameter that an unknown key misspells
+	typo      *metadataProblem // the unknown key that misspells a missing parameter
 }
 
 // minor cuts the patch: 2.21 of 2.21.0.
@@ -54,7 +56,16 @@ func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 			}
 		}
 	}
+	missing := map[any]*metadataProblem{}
 	for _, p := range problems {
+		if p.Kind == triggers.Missing {
+			missing[[2]any{p.trigger, "Write " + p.Key}] = p
+		}
+	}
+	for _, p := range problems {
+		if m := missing[[2]any{p.trigger, p.Fix}]; m != nil && p.Kind == triggers.UnknownKey && m.newest {
+			p.meant, m.typo = m, p
+		}
 		p.elsewhere = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
 	}
 	return problems
@@ -83,7 +94,7 @@ func (j *job) accepted(trigger int, key string) condition {
 func metadataRule(kind triggers.Kind) func(*job) {
 	return func(j *job) {
 		for _, p := range j.metadata() {
-			if p.Kind == kind && !p.elsewhere && !j.hasOwnRule(p) {
+			if p.Kind == kind && !p.elsewhere && p.meant == nil && !j.hasOwnRule(p) {
 				j.findMetadata(p)
 			}
 		}
@@ -100,6 +111,8 @@ func (j *job) hasOwnRule(p *metadataProblem) bool {
 func (j *job) findMetadata(p *metadataProblem) {
 	position := j.trigger(p.trigger, "metadata", p.Key)
 	switch {
+	case p.typo != nil: // one mistake is one finding
+		position, p.Fix = j.key("spec", "triggers", p.trigger, "metadata", p.typo.Key), p.typo.Fix
 	case p.Key == "":
 		position = j.trigger(p.trigger, "metadata")
 	case p.Warning:

@@ -167,8 +167,14 @@ func missingKey(j *job) {
 			found, listed := d.holds(r.key)
 			return found || !listed
 		}
-		j.check(r.key != "" && len(near) > 0 && !slices.ContainsFunc(near, provides), r.keyAt, fmt.Sprintf("Write a key of the %s %s", r.kind, r.name),
-			"the key does not exist: the value is empty, or pods do not start")
+		if r.key == "" || len(near) == 0 || slices.ContainsFunc(near, provides) {
+			continue
+		}
+		fix := fmt.Sprintf("Write a key of the %s %s", r.kind, r.name)
+		if meant := j.near(r.key, near[0].keysOf()); meant != "" {
+			fix = "Write " + meant
+		}
+		j.find(r.keyAt, fix, effect{text: "the key does not exist: the value is empty, or pods do not start"})
 	}
 }
 
@@ -212,10 +218,14 @@ func (j *job) findAuthentications() []authentication {
 
 func missingAuthentication(j *job) {
 	for _, a := range j.authentications() {
-		if a.document != nil || a.several || j.readsMetadata(a.trigger) {
+		needless := j.readsMetadata(a.trigger)
+		if a.document != nil || a.several || (needless && !j.resembles(a.lookup)) {
 			continue
 		}
-		kind, hint := a.lookup.kind, ""
+		kind, hint, result := a.lookup.kind, "", "KEDA continues without it, and the trigger fails"
+		if needless {
+			result = "KEDA continues without it"
+		}
 		add, position, fix := j.note, j.trigger(a.trigger, "authenticationRef", "name"), fmt.Sprintf("Create a %s of this name, or lint its manifest too", kind)
 		switch {
 		case a.otherKind != "":
@@ -224,8 +234,13 @@ func missingAuthentication(j *job) {
 		case a.others:
 			add, fix = j.find, j.objects.want(a.lookup)
 		}
-		add(position, fix, effect{text: fmt.Sprintf("no document has this %s%s: KEDA continues without it, and the trigger fails", kind, hint)})
+		add(position, fix, effect{text: fmt.Sprintf("no document has this %s%s: %s", kind, hint, result)})
 	}
+}
+
+// resembles reports whether another namespace has the object, or its own one of a similar name.
+func (j *job) resembles(l lookup) bool {
+	return len(j.objects.named[[2]string{l.kind, l.name}]) > 0 || j.near(l.name, j.objects.names[l.kind]) != ""
 }
 
 // readsMetadata reports whether the metadata has a credential and all that the trigger needs, so that a

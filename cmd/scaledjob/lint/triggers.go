@@ -153,7 +153,7 @@ const longWindow = 24 * time.Hour
 
 // cronWindowLong finds windows that last for days, or for ever: the ends are compared with the starts over a year.
 func cronWindowLong(j *job, i int, t *manifest.ScaleTrigger) {
-	if t.Type != "cron" {
+	if t.Type != "cron" || t.Metadata["start"] == t.Metadata["end"] { // which another rule finds
 		return
 	}
 	w, err := triggers.LongestWindow(t.Metadata["timezone"], t.Metadata["start"], t.Metadata["end"])
