@@ -47,7 +47,8 @@ func (s *Spread) Delay(initial bool) time.Duration {
 
 // Handle calls h with the informer's events until the context ends. handled reports whether h
 // got every object that was there already. remove is called after the end: it removes h, and returns
-// when no call of it is under way, so that what a call has started can be waited for.
+// when no call of it is under way, so that what a call has started can be waited for. A context that has
+// ended is no error, though its informer takes no handler any more.
 func Handle(ctx context.Context, informer cache.SharedInformer, h cache.ResourceEventHandlerDetailedFuncs) (handled func() bool, remove func() error, err error) {
 	handling := make(chan struct{}, 1)
 	unlessEnded := func(call func()) {
@@ -62,6 +63,9 @@ func Handle(ctx context.Context, informer cache.SharedInformer, h cache.Resource
 		UpdateFunc: func(old, object any) { unlessEnded(func() { h.OnUpdate(old, object) }) },
 		DeleteFunc: func(object any) { unlessEnded(func() { h.OnDelete(object) }) },
 	})
+	if ctx.Err() != nil && err != nil {
+		return func() bool { return false }, func() error { return nil }, nil
+	}
 	handled = func() bool { return err == nil && registration.HasSynced() }
 	return handled, func() error {
 		err := informer.RemoveEventHandler(registration)

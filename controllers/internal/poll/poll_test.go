@@ -127,3 +127,22 @@ func TestWarnings(t *testing.T) {
 	w.Warn("long", errors.New(strings.Repeat("x", 1<<20)))
 	require.Less(t, log.Len(), 2000)
 }
+
+// A program that is stopped as it starts ends without an error.
+func TestHandleAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := fakecache.NewFakeControllerSource()
+		defer source.Shutdown()
+		informer := cache.NewSharedInformer(source, &corev1.ConfigMap{}, 0)
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		informer.RunWithContext(ctx)
+		require.True(t, informer.IsStopped())
+		handled, remove, err := poll.Handle(ctx, informer, cache.ResourceEventHandlerDetailedFuncs{})
+		require.NoError(t, err)
+		require.False(t, handled())
+		require.NoError(t, remove())
+		_, _, err = poll.Handle(t.Context(), informer, cache.ResourceEventHandlerDetailedFuncs{})
+		require.Error(t, err, "an informer that ended by itself")
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
@@ -309,6 +310,8 @@ func TestDeletionWithoutKEDA(t *testing.T) {
 	q.has(1, isReady)
 	s.keda.Stop()
 	s.metrics.Stop()
+	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	require.NoError(t, q.dynamic.Resource(services).Delete(t.Context(), "v1beta1.external.metrics.k8s.io", metav1.DeleteOptions{}))
 	begin, namespaces := time.Now(), s.client.CoreV1().Namespaces()
 	require.NoError(t, namespaces.Delete(t.Context(), q.namespace, metav1.DeleteOptions{}))
 	gone := func() bool {
