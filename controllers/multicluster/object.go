@@ -118,7 +118,7 @@ func (o *object) poll(ctx context.Context) time.Time {
 	if o.current.GetDeletionTimestamp() != nil {
 		return o.giveBack(ctx)
 	}
-	begin := time.Now()
+	begin, before := time.Now(), o.status
 	out := objectOutcome{invalid: o.refusal(), unusable: o.unusable}
 	if out.planned() && o.config.Restore {
 		if err := o.finalize(ctx); err != nil {
@@ -133,7 +133,6 @@ func (o *object) poll(ctx context.Context) time.Time {
 		}
 	}
 	o.tell(&out)
-	before := o.status
 	o.status = o.after(&out, time.Now())
 	o.report(ctx, o.status, out.events(before, o.status))
 	if !out.planned() {
@@ -209,8 +208,9 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 	return nil
 }
 
-// describe returns the status of the members.
+// describe returns the status of the members, whose problems it notes.
 func (o *object) describe(out *objectOutcome, now time.Time) api.ObjectStatus {
+	out.degraded = nil
 	s := api.NewObjectStatus(o.current.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
 	ids := o.members.places()
 	for _, name := range slices.Sorted(maps.Keys(s.MemberClusterStatuses)) {

@@ -447,6 +447,22 @@ func testObjectRestores(t *testing.T, missing error) {
 	})
 }
 
+// A member that is excluded from the first poll on has one event, and its problem is one problem.
+func TestObjectFirstPoll(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.on["b"].away = apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, "web")
+		f.kind.members.unreadable = map[string]*api.MemberProblem{"a": {Reason: api.ProblemCredentials, Message: "unreadable"}}
+		f.after(t, time.Minute)
+		require.Len(t, f.events("MemberExcluded"), 1)
+
+		f.report(t, "Ready True ScaledObjectReady")
+		f.edit(t, map[string]any{}, "status")
+		f.restart(t)
+		f.poll(t.Context())
+		require.Regexp(t, "^Member a: ", meta.FindStatusCondition(f.status.Conditions, "Ready").Message)
+	})
+}
+
 // events returns the events of the reason that have not been returned.
 func (f *fixture) events(reason string) (all []string) {
 	for told := f.kind.recorder.(*events.FakeRecorder).Events; len(told) > 0; {
