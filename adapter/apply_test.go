@@ -84,7 +84,7 @@ func TestCreateFaults(t *testing.T) {
 			require.ErrorAs(t, err, &created)
 			require.Equal(t, CreateError{3, 10, test.err}, *created)
 			require.Equal(t, Result{Created: 3}, result)
-			require.Equal(t, 7, s.requests["create"], "the batches of 1, 2 and 4; no more after a failure")
+			require.Equal(t, 7, s.Requests("create", "jobs"), "the batches of 1, 2 and 4; no more after a failure")
 			counts, _ := w.Counts(ownerUID, noon)
 			want := int64(3)
 			if test.unknown {
@@ -171,7 +171,7 @@ func TestAllTaken(t *testing.T) {
 	})
 	_, err := w.poll(2)
 	require.ErrorContains(t, err, "the name belongs to a finished Job or to another owner")
-	require.Less(t, s.requests["create"], 2*maxOccupied)
+	require.Less(t, s.Requests("create", "jobs"), 2*maxOccupied)
 }
 
 // A request that failed had no effect if it was never sent, or if the API server rejected
@@ -365,7 +365,7 @@ func TestPruneConflicts(t *testing.T) {
 		_, err := w.poll(0)
 		require.ErrorContains(t, err, "it has changed, and could not be read: no answer")
 	}
-	require.Equal(t, 2, s.requests["delete"])
+	require.Equal(t, 2, s.Requests("delete", "jobs"))
 }
 
 // A plan of the program's own: extra labels, and each Job in flight described.
@@ -383,7 +383,7 @@ func TestOwnPlan(t *testing.T) {
 		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
 		Revision: rollout.Revision{Generation: 1}, labels: map[string]string{"replaces": "b"},
 	}, created[1])
-	require.Equal(t, types.UID("uid-1"), created[0].UID)
+	require.Equal(t, s.all(t)[0].UID, created[0].UID)
 	w.catchUp(t)
 	created, _ = w.Jobs(ownerUID)
 	require.Equal(t, "a", created[0].labels["replaces"])

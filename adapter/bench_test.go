@@ -4,20 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -47,78 +46,34 @@ func items(n float64) []scaling.Metric {
 	return []scaling.Metric{{Name: "orders", Value: n, Target: 1}}
 }
 
-// A server is an API server that serves Jobs: it gives UIDs and versions, checks
-// preconditions and counts requests. Its clock is its own.
+// A server is an API server whose requests for Jobs may fail. Its clock is its own.
 type server struct {
 	*fake.Clientset
+	*adaptertest.Server
 	clock  time.Time
 	before func(verb, name string) error // a request that fails has no effect
 	after  func(verb, name string) error // a request that fails has had its effect
-
-	mu       sync.Mutex
-	uids     int
-	requests map[string]int // by verb
 }
 
 func newServer() *server {
-	s := &server{Clientset: fake.NewClientset(), clock: noon, requests: map[string]int{}}
-	jobs := s.Tracker()
-	gvr := batchv1.SchemeGroupVersion.WithResource("jobs")
-	s.PrependReactor("*", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-		name := actionName(a)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests[a.GetVerb()]++
+	s := &server{Clientset: fake.NewClientset(), clock: noon}
+	s.Server = adaptertest.Serve(&s.Fake, s.Tracker(), func() time.Time { return s.clock })
+	s.Break(func(r adaptertest.Request, do func() error) error {
+		if r.Resource != "jobs" {
+			return do()
+		}
 		if s.before != nil {
-			if err := s.before(a.GetVerb(), name); err != nil {
-				return true, nil, err
+			if err := s.before(r.Verb, r.Name); err != nil {
+				return err
 			}
 		}
-		var answer runtime.Object
-		var err error
-		switch a := a.(type) {
-		case ktesting.CreateActionImpl:
-			j := a.GetObject().(*batchv1.Job).DeepCopy()
-			s.uids++
-			j.UID, j.ResourceVersion = types.UID(fmt.Sprint("uid-", s.uids)), strconv.Itoa(s.uids)
-			j.CreationTimestamp = metav1.NewTime(s.clock)
-			answer, err = j, jobs.Create(gvr, j, a.GetNamespace())
-		case ktesting.DeleteActionImpl:
-			err = s.delete(a)
-		default:
-			return false, nil, nil
-		}
+		err := do()
 		if err == nil && s.after != nil {
-			err = s.after(a.GetVerb(), name)
+			err = s.after(r.Verb, r.Name)
 		}
-		return true, answer, err
+		return err
 	})
 	return s
-}
-
-func actionName(a ktesting.Action) string {
-	switch a := a.(type) {
-	case ktesting.CreateActionImpl:
-		return a.GetObject().(*batchv1.Job).Name
-	case ktesting.DeleteActionImpl:
-		return a.Name
-	case ktesting.GetActionImpl:
-		return a.Name
-	}
-	return ""
-}
-
-func (s *server) delete(a ktesting.DeleteActionImpl) error {
-	gvr := batchv1.SchemeGroupVersion.WithResource("jobs")
-	object, err := s.Tracker().Get(gvr, a.GetNamespace(), a.Name)
-	if err != nil {
-		return err
-	}
-	j, p := object.(*batchv1.Job), a.DeleteOptions.Preconditions
-	if p != nil && (p.UID != nil && *p.UID != j.UID || p.ResourceVersion != nil && *p.ResourceVersion != j.ResourceVersion) {
-		return apierrors.NewConflict(gvr.GroupResource(), a.Name, fmt.Errorf("precondition"))
-	}
-	return s.Tracker().Delete(gvr, a.GetNamespace(), a.Name)
 }
 
 // all returns the Jobs of the API server.
@@ -132,8 +87,7 @@ func (s *server) all(t require.TestingT) []batchv1.Job {
 func (s *server) change(t require.TestingT, j *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
 	changed := j.DeepCopy()
 	change(changed)
-	s.uids++
-	changed.ResourceVersion = strconv.Itoa(s.uids)
+	changed.ResourceVersion = "" // whatever came before
 	changed, err := s.BatchV1().Jobs(j.Namespace).Update(context.Background(), changed, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	return changed

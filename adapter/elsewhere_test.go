@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -41,15 +42,11 @@ type labelling struct {
 func (l labelling) Hub() hub.Options            { return hub.Options{} }
 func (l labelling) Labels() []map[string]string { return l.labels }
 
-// cluster answers creates with UIDs.
+// cluster is an API server that gives UIDs.
 func cluster(t *testing.T) *fake.Clientset {
 	t.Helper()
-	c, n := fake.NewClientset(), 0
-	c.PrependReactor("create", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
-		n++
-		action.(ktesting.CreateAction).GetObject().(*batchv1.Job).UID = types.UID(fmt.Sprint("job-", n))
-		return false, nil, nil
-	})
+	c := fake.NewClientset()
+	adaptertest.Serve(&c.Fake, c.Tracker(), nil)
 	return c
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -14,13 +13,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	ktesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 )
@@ -38,13 +35,7 @@ func onBench(t *testing.T, test func(b bench)) {
 			Data:       map[string]string{"items": "3", "max": "3", "image": "example.com/settings:1"},
 		}
 		c := fake.NewClientset(settings)
-		created := 0
-		c.PrependReactor("create", "jobs", func(action ktesting.Action) (bool, runtime.Object, error) {
-			created++
-			job := action.(ktesting.CreateAction).GetObject().(*batchv1.Job)
-			job.UID = types.UID(fmt.Sprint("job-", created))
-			return false, nil, nil
-		})
+		adaptertest.Serve(&c.Fake, c.Tracker(), nil)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { run(ctx, loop.Clients{Requests: c, Watches: c}, requests.Alone()) })
@@ -61,13 +52,12 @@ func (b bench) create(data ...string) *corev1.ConfigMap {
 	require.NoError(b, err)
 	var queue corev1.ConfigMap
 	require.NoError(b, yaml.UnmarshalStrict(text, &queue))
-	queue.UID = "7d2b2f3c-6a55-4a4f-8f50-111111111111"
 	for i := 0; i < len(data); i += 2 {
 		queue.Data[data[i]] = data[i+1]
 	}
-	_, err = b.client.CoreV1().ConfigMaps(queue.Namespace).Create(b.Context(), queue.DeepCopy(), metav1.CreateOptions{})
+	created, err := b.client.CoreV1().ConfigMaps(queue.Namespace).Create(b.Context(), &queue, metav1.CreateOptions{})
 	require.NoError(b, err)
-	return &queue
+	return created
 }
 
 func (b bench) edit(queue *corev1.ConfigMap, key, value string) {
@@ -78,8 +68,9 @@ func (b bench) edit(queue *corev1.ConfigMap, key, value string) {
 
 func (b bench) update(queue *corev1.ConfigMap) {
 	b.Helper()
-	_, err := b.client.CoreV1().ConfigMaps(queue.Namespace).Update(b.Context(), queue.DeepCopy(), metav1.UpdateOptions{})
+	updated, err := b.client.CoreV1().ConfigMaps(queue.Namespace).Update(b.Context(), queue, metav1.UpdateOptions{})
 	require.NoError(b, err)
+	*queue = *updated
 }
 
 // jobs returns the Jobs as they are some polls later.

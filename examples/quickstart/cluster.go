@@ -2,43 +2,26 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	ktesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 )
 
-// A cluster is client-go's fake API server with as much of a job controller and a kubelet as
-// the quickstart needs.
+// A cluster is a fake API server with as much of a job controller and a kubelet as the
+// quickstart needs.
 type cluster struct {
-	client  *fake.Clientset
-	now     time.Time
-	created int
+	client *adaptertest.Cluster
+	now    time.Time
 }
 
 func newCluster() *cluster {
-	c := &cluster{client: fake.NewClientset(), now: time.Now()}
-	c.client.PrependReactor("create", "*", c.admit)
+	c := &cluster{client: adaptertest.NewCluster(), now: time.Now()}
+	c.client.SetClock(func() time.Time { return c.now })
 	return c
-}
-
-// admit sets the fields of an object that an API server sets.
-func (c *cluster) admit(a ktesting.Action) (bool, runtime.Object, error) {
-	object, err := meta.Accessor(a.(ktesting.CreateAction).GetObject())
-	if err != nil {
-		return true, nil, err
-	}
-	c.created++
-	object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.created)))
-	object.SetCreationTimestamp(metav1.NewTime(c.now))
-	return false, nil, nil
 }
 
 // advance lets the time between two polls pass.
