@@ -71,10 +71,10 @@ func Decide(policy Policy, observation Observation, checkpoint Checkpoint) Decis
 	if !d.JobsUnknown {
 		d.observe(d.jobs)
 	}
+	d.forgetDeleted()
 	d.takeUp()
 	d.block()
 	if !d.JobsUnknown {
-		d.cancel()
 		d.replace()
 	}
 	d.prune()

@@ -351,3 +351,27 @@ func TestOccurrenceInItsZone(t *testing.T) {
 	require.Contains(t, string(c.stored), `"dueAt":"2026-07-01T00:00:00+02:00","delay":"`)
 	require.True(t, c.state().Equal(d.Checkpoint))
 }
+
+// A cancelled run makes room for requests in the same decision, and so does the Job of a dropped run that is gone.
+func TestRoomForRequests(t *testing.T) {
+	f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1M", nil), seen: none}
+	f.policy.Concurrency, f.policy.SkipOutdated, f.policy.Suspended, f.policy.Jitter = schedule.Wait, false, true, schedule.Duration(15*time.Second)
+	for n := range 20 {
+		f.seen.Requests = append(f.seen.Requests, schedule.Request{ID: fmt.Sprint(n), RequestedAt: day(1)})
+	}
+	now := created.Add(999 * time.Minute)
+	f.decides(now)
+	waiting := len(f.checkpoint.Pending)
+	require.Less(t, waiting, 1020, "not all requests fit")
+	for _, r := range f.checkpoint.Pending[waiting-50:] {
+		f.seen.Cancelled = append(f.seen.Cancelled, r.Tag)
+	}
+	for n := range 50 {
+		f.checkpoint.PendingDeletion = append(f.checkpoint.PendingDeletion, fmt.Sprintf("20250101t0000%02d-00000000", n))
+	}
+	d := f.decides(now)
+	require.Greater(t, len(d.Checkpoint.Pending), waiting-50)
+	again := f.decides(now)
+	require.Equal(t, len(d.Checkpoint.Pending), len(again.Checkpoint.Pending))
+	require.True(t, d.Checkpoint.Equal(again.Checkpoint))
+}

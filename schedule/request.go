@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// takeUp is rule 4. Requests and completions are taken up as far as there is room; the others wait
+// takeUp is rules 4 and 5. Requests and completions are taken up as far as there is room; the others wait
 // where they are.
 func (d *decider) takeUp() {
 	unanswered := 0
@@ -14,10 +14,11 @@ func (d *decider) takeUp() {
 			unanswered++
 		}
 	}
-	for added := -1; added != 0; { // they take less room than is kept for them
+	for changed := true; changed; { // they take less room than is kept for them, and cancelled runs make room
 		before := len(d.Checkpoint.Pending)
 		d.takeUpSome(&unanswered)
-		added = len(d.Checkpoint.Pending) - before
+		changed = len(d.Checkpoint.Pending) > before
+		changed = d.cancel() || changed
 	}
 	slices.SortFunc(d.Checkpoint.Pending, byDue)
 }

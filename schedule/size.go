@@ -103,13 +103,20 @@ func (d *decider) prune() {
 	}
 	d.drop(func(r Run) bool { return outlived[r.Tag] && !d.unanswered(r.Tag) })
 	d.fit()
-	if !d.JobsUnknown {
-		c.PendingDeletion = slices.DeleteFunc(c.PendingDeletion, func(tag string) bool {
-			_, ok := d.jobs[tag]
-			d.changed = d.changed || !ok
-			return !ok
-		})
+	d.forgetDeleted()
+}
+
+// forgetDeleted forgets the dropped runs whose Jobs are gone.
+func (d *decider) forgetDeleted() {
+	if d.JobsUnknown {
+		return
 	}
+	c := &d.Checkpoint
+	c.PendingDeletion = slices.DeleteFunc(c.PendingDeletion, func(tag string) bool {
+		_, ok := d.jobs[tag]
+		d.changed = d.changed || !ok
+		return !ok
+	})
 }
 
 // unanswered reports whether a request waits for the answer that its run has completed.

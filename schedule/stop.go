@@ -6,9 +6,12 @@ import (
 )
 
 // cancel is rule 5. A run whose Job may have been created is cancelled when the Job has
-// been observed.
-func (d *decider) cancel() {
-	c := &d.Checkpoint
+// been observed. It reports whether a run waits no longer.
+func (d *decider) cancel() bool {
+	if d.JobsUnknown {
+		return false
+	}
+	c, before := &d.Checkpoint, len(d.Checkpoint.Pending)
 	isCancelled := func(r Run) bool { return slices.Contains(d.observation.Cancelled, r.Tag) }
 	c.Pending = slices.DeleteFunc(c.Pending, func(r Run) bool {
 		if !isCancelled(r) || r.tried() {
@@ -24,6 +27,7 @@ func (d *decider) cancel() {
 	})
 	slices.SortFunc(c.Completed, byCompletion)
 	d.stop(isCancelled, cancelled)
+	return len(c.Pending) < before
 }
 
 // replace stops the active scheduled run if another could start instead. While

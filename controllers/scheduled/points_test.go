@@ -37,15 +37,19 @@ func TestForeignJobs(t *testing.T) {
 		again.Name, again.UID, again.Status = fmt.Sprintf("again-%02d", i), types.UID(fmt.Sprint(i)), batchv1.JobStatus{}
 		require.NoError(t, w.client.Tracker().Add(again))
 	}
-	w.told()
+	told := map[string]bool{}
 	foreign := func() (events []string) {
 		w.sees()
 		w.lists("")
 		require.NotContains(t, strings.Join(w.reconciles(), " "), "delete jobs")
-		for _, e := range w.told() {
-			if strings.Contains(e, reasonForeignJob) {
-				events = append(events, e)
+		l, err := w.client.EventsV1().Events("n").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		for _, e := range l.Items {
+			require.Equal(t, "job", e.Regarding.Name)
+			if !told[e.Name] {
+				events = append(events, e.Type+" "+e.Reason+" "+e.Note)
 			}
+			told[e.Name] = true
 		}
 		return events
 	}
@@ -55,6 +59,8 @@ func TestForeignJobs(t *testing.T) {
 	require.Contains(t, strings.Join(first, "\n"), "Warning ForeignJob Job again-00 has the labels and the owner of run "+tag+
 		", whose Job has another name: it is not counted and not deleted. To run again, create a RunRequest with spec.job job and spec.tag "+tag)
 	require.Empty(t, foreign(), "each is told once")
+	w.restart()
+	require.Empty(t, foreign(), "also by the next process")
 	at = at.Add(time.Hour)
 	require.Len(t, foreign(), 5)
 	require.Empty(t, foreign())

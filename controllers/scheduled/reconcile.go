@@ -21,6 +21,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 	s := c.stored(key)
 	if s == nil {
 		c.failures.DeleteLabelValues(key.Namespace, key.Name)
+		c.setForeign(key, nil)
 		return -1, c.answerUnknown(ctx, key)
 	}
 	c.failures.WithLabelValues(key.Namespace, key.Name) // 0, so that the first failure is an increase
@@ -48,13 +49,13 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) (time.
 	err := c.tracker.Carry(ctx, scheduledjob.Order{Owner: s.Owner(), Config: config, Decision: d, Seen: observed, Store: func(ctx context.Context) (err error) {
 		if stored, err = c.store(ctx, s, s.status(d, ready)); err == nil {
 			c.tell(stored, d.Events)
-			c.tellForeign(stored, observed.Foreign)
 		}
 		return err
 	}})
 	if stored == nil {
 		return c.resync, errors.Join(problem, err)
 	}
+	c.tellForeign(ctx, stored, observed.Foreign)
 	return c.wait(d.NextCheck), errors.Join(problem, err, c.answer(ctx, stored, requests, invalid == nil))
 }
 

@@ -11,12 +11,17 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/reference"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -178,50 +183,80 @@ const foreignPerHour = 20
 // foreignJobs are the Jobs of which events have told that they are no runs, and when.
 type foreignJobs map[types.UID]time.Time
 
-// tellForeign tells once of each Job that the ScheduledJob controls and that is not the Job of a run.
-func (c *controller) tellForeign(s *scheduledJob, jobs []batchv1.Job) {
+// tellForeign tells once of each Job that the ScheduledJob controls and that is not the Job of a run. What it
+// could not tell, the next reconciliation tells.
+func (c *controller) tellForeign(ctx context.Context, s *scheduledJob, jobs []batchv1.Job) {
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	reported, present, recent := c.foreign[s.key()], foreignJobs{}, 0
+	reported := c.foreign[s.key()]
+	c.mutex.Unlock()
+	present, recent := foreignJobs{}, 0
 	for _, reportTime := range reported {
 		if c.now().Sub(reportTime) < time.Hour {
 			recent++
 		}
 	}
+	for _, j := range jobs {
+		if reportTime, isTold := reported[j.UID]; isTold {
+			present[j.UID] = reportTime
+		}
+	}
 	slices.SortFunc(jobs, func(a, b batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })
 	for _, j := range jobs {
-		reportTime, isTold := reported[j.UID]
-		if !isTold && recent >= foreignPerHour {
+		if _, isTold := present[j.UID]; isTold || recent >= foreignPerHour {
 			continue
 		}
-		if present[j.UID] = reportTime; isTold {
-			continue
+		if err := c.createForeignEvent(ctx, s, &j); err != nil {
+			c.log.Warn("will tell later of a Job that is no run", "scheduledJob", s.key().String(), "job", j.Name, "err", err)
+			break
 		}
-		recent++
 		present[j.UID] = c.now()
-		tag := j.Labels[scheduledjob.LabelTag]
-		message := fmt.Sprintf("Job %s has the labels and the owner of run %s, whose Job has another name: it is not counted and not deleted. "+
-			"To run again, create a RunRequest with spec.job %s and spec.tag %[2]s", j.Name, tag, s.Name)
-		c.recordAbout(s, corev1.EventTypeWarning, reasonForeignJob, message, j.Name)
+		recent++
 	}
-	c.foreign[s.key()] = present
+	c.setForeign(s.key(), present)
+}
+
+func (c *controller) setForeign(key cache.ObjectName, jobs foreignJobs) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.foreign[key] = jobs; len(jobs) == 0 {
+		delete(c.foreign, key)
+	}
+}
+
+// createForeignEvent creates the event of a Job that is no run. Its name has the Job's UID: another process
+// does not repeat it.
+func (c *controller) createForeignEvent(ctx context.Context, s *scheduledJob, j *batchv1.Job) error {
+	regarding, err := reference.GetReference(scheme.Scheme, s.ScheduledJob)
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf("Job %s has the labels and the owner of run %s, whose Job has another name: it is not counted and not deleted. "+
+		"To run again, create a RunRequest with spec.job %s and spec.tag %[2]s", j.Name, j.Labels[scheduledjob.LabelTag], s.Name)
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: j.Name + "." + string(j.UID)},
+		EventTime:  metav1.NowMicro(), ReportingController: name, ReportingInstance: name,
+		Type: corev1.EventTypeWarning, Reason: reasonForeignJob, Action: reasonForeignJob, Note: cluster.EventMessage(message),
+		Regarding: *regarding, Related: jobReference(s, j.Name),
+	}
+	_, err = c.client.EventsV1().Events(s.Namespace).Create(ctx, event, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reasonForeignJob)
+	return err
+}
+
+func jobReference(s *scheduledJob, job string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: job}
 }
 
 // record records an event in the cluster and in the log. Events of different runs have
 // different related objects, because client-go merges events that differ in the message
 // only.
 func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
-	job := ""
-	if tag != "" {
-		job = adapter.JobName(s.Name, tag)
-	}
-	c.recordAbout(s, kind, reason, message, job)
-}
-
-func (c *controller) recordAbout(s *scheduledJob, kind, reason, message, job string) {
 	var related runtime.Object
-	if job != "" {
-		related = &corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: s.Namespace, Name: job}
+	if tag != "" {
+		related = jobReference(s, adapter.JobName(s.Name, tag))
 	}
 	c.recorder.Eventf(s.ScheduledJob, related, kind, reason, reason, "%s", cluster.EventMessage(message))
 	c.log.Info(message, "scheduledJob", s.key().String(), "reason", reason)
