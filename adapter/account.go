@@ -17,7 +17,7 @@ type Result struct {
 	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
 	// Jobs that are deleted now, by the reason: HistoryLimit is pruned, and Other has all reasons
 	// of a program's own.
-	Outdated, Pruned, Other int
+	Outdated, Pruned, Stuck, Other int
 }
 
 // A CreateError reports that a create failed, so that fewer Jobs were created than planned.
@@ -146,6 +146,8 @@ func (a *account) countDelete(d *Deletion, r request.Reply) {
 		a.result.Outdated++
 	case d.Reason == HistoryLimit:
 		a.result.Pruned++
+	case d.Reason == Stuck:
+		a.result.Stuck++
 	default:
 		a.result.Other++
 	}

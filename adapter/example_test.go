@@ -100,12 +100,12 @@ func ExampleObserve() {
 	plan := tracker.Plan(queue.UID, []scaling.Metric{{Value: 3, Target: 1}}, time.Now())
 	fmt.Println("create", plan.Create)
 	for _, d := range plan.Delete {
-		fmt.Println("delete", d.Name, "for", d.Reason)
+		fmt.Printf("delete %s: %s\n", d.Name, d.Reason.Text())
 	}
 	// Output:
 	// running 1 pending 1 true
 	// create 2
-	// delete orders-c812e1ed-1 for history limit
+	// delete orders-c812e1ed-1: finished, and beyond the history limit
 }
 
 // A program with rules of its own makes the plan itself. The tracker chooses the names

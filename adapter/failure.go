@@ -167,7 +167,5 @@ func (o *owned) slowDown(p *Plan, metrics []scaling.Metric, now time.Time) {
 		p.Decision.Reason = scaling.ReasonWaiting
 	}
 	p.Decision.Create = p.Create
-	if next := o.failures.Until; next.After(now) && (p.NextCheck.IsZero() || next.Before(p.NextCheck)) {
-		p.NextCheck = next
-	}
+	p.check(o.failures.Until, now)
 }

@@ -95,7 +95,7 @@ func TestNamesInJSON(t *testing.T) {
 		Deletion
 	}{jobs[0], jobs[0].Delete(rollout.Orphan, HistoryLimit)})
 	require.NoError(t, err)
-	for _, want := range []string{`"Phase":"succeeded"`, `"Propagation":"orphan"`, `"Reason":"history limit"`} {
+	for _, want := range []string{`"Phase":"succeeded"`, `"Propagation":"orphan"`, `"Reason":"HistoryLimit"`} {
 		require.Contains(t, string(data), want)
 	}
 }
@@ -186,14 +186,14 @@ func TestCounts(t *testing.T) {
 		w.show(j)
 	}
 	o := w.owners[ownerUID]
-	require.Equal(t, scaling.JobCounts{Running: 9, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, false))
-	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 5}, o.counts(noon, true))
+	require.Equal(t, scaling.JobCounts{Running: 9, Pending: 6, Suspended: 1, Stuck: 3, Terminating: 1}, o.counts(noon, nil))
+	require.Equal(t, scaling.JobCounts{Running: 5, Pending: 4, Suspended: 1, Stuck: 2, Terminating: 5}, o.counts(noon, o.leaving(noon)))
 
 	w.show(jobOf(target, 13, age(time.Hour), func(j *batchv1.Job) { j.UID = "job-13" }))
-	require.Equal(t, int64(4), o.counts(noon, false).Stuck, "a Job more")
+	require.Equal(t, int64(4), o.counts(noon, nil).Stuck, "a Job more")
 	one := newWriter(t, newServer(), target, Options{})
 	one.show(jobOf(old, 1, age(time.Hour)))
-	require.Equal(t, scaling.JobCounts{Terminating: 1}, one.owners[ownerUID].counts(noon, true))
+	require.Equal(t, scaling.JobCounts{Terminating: 1}, one.owners[ownerUID].counts(noon, one.owners[ownerUID].leaving(noon)))
 }
 
 // A pod that meets the conditions has started its Job, also in phase Pending. From then on

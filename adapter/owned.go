@@ -201,27 +201,24 @@ func (t *Tracker) classify(j *job, before job) {
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.finished(), Deleting: j.Deleting}
-	j.outdated = target != nil && !j.stray && rollout.Decide(target.Rollout, rollout.Observation{
-		Job: r, Current: target.Revision, PodsUnknown: !t.options.Pods}).Delete
+	if j.outdated, j.unknown = false, false; target != nil && !j.stray {
+		d := rollout.Decide(target.Rollout, rollout.Observation{Job: r, Current: target.Revision, PodsUnknown: !t.options.Pods})
+		j.outdated, j.unknown = d.Delete, d.Reason == rollout.ReasonPodsUnknown
+	}
 }
 
-// counts returns the counts for the decision. If leave is set, outdated Jobs count as
-// terminating. A flight and the Job that it may stand for count once.
-func (o *owned) counts(now time.Time, leave bool) scaling.JobCounts {
+// counts returns the counts for the decision. Jobs that leave in it count as terminating. A
+// flight and the Job that it may stand for count once.
+func (o *owned) counts(now time.Time, leaving []*job) scaling.JobCounts {
 	phases, stuck, limit := o.phases, 0, now.Add(-o.target.StuckAfter)
 	if o.target.StuckAfter > 0 && phases[Pending] > 0 {
 		stuck = o.pendingBefore(limit)
 	}
-	if leave {
-		for _, j := range o.jobs {
-			if !j.outdated {
-				continue
-			}
-			phases[j.Phase]--
-			phases[Terminating]++
-			if j.Phase == Pending && stuck > 0 && !j.PendingSince.After(limit) {
-				stuck--
-			}
+	for _, j := range leaving {
+		phases[j.Phase]--
+		phases[Terminating]++
+		if j.Phase == Pending && stuck > 0 && !j.PendingSince.After(limit) {
+			stuck--
 		}
 	}
 	return scaling.JobCounts{

@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,13 +49,23 @@ type Deletion struct {
 	Reason          Reason
 }
 
-// Reason is why a Job is deleted, in words. A program that makes plans may have others.
+// A Reason says why a Job is deleted. A program that makes plans may have others.
 type Reason string
 
 const (
-	Outdated     Reason = "outdated"      // made from an older revision of the spec
-	HistoryLimit Reason = "history limit" // finished, and beyond the history limit
+	Outdated     Reason = "Outdated"
+	HistoryLimit Reason = "HistoryLimit"
+	Stuck        Reason = "Stuck"
 )
+
+var texts = map[Reason]string{
+	Outdated:     "made from an older revision of the spec",
+	HistoryLimit: "finished, and beyond the history limit",
+	Stuck:        "pending for too long",
+}
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // decide decides a poll. Unknown Jobs are neither created nor deleted.
 func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Plan {
@@ -63,14 +75,14 @@ func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Pla
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
 	}
-	leave := o.outdated > 0 && !t.Policy.Paused
-	counts := o.counts(now, leave)
-	if leave {
-		for _, j := range o.jobs {
-			if j.outdated {
-				plan.Delete = append(plan.Delete, j.Delete(t.Rollout.Propagation, Outdated))
-			}
+	leaving := o.leaving(now)
+	counts := o.counts(now, leaving)
+	for _, j := range leaving {
+		reason := Stuck
+		if j.outdated {
+			reason = Outdated
 		}
+		plan.Delete = append(plan.Delete, j.Delete(t.Rollout.Propagation, reason))
 	}
 	if o.target.History != (history.Policy{}) && (o.finishedChanged || (!o.expiry.IsZero() && !now.Before(o.expiry))) {
 		plan.Delete = append(plan.Delete, o.prune(now)...)
@@ -80,11 +92,17 @@ func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Pla
 	plan.Create = plan.Decision.Create
 	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
 	o.slowDown(&plan, metrics, now)
-	plan.hold(append(o.set.Holds(now), plan.Holds...))
-	if next := o.expiry; !next.IsZero() && (plan.NextCheck.IsZero() || next.Before(plan.NextCheck)) {
-		plan.NextCheck = next
-	}
+	plan.hold(slices.Concat(o.set.Holds(now), plan.Holds, o.leavingHolds(leaving)))
+	plan.check(o.expiry, now)
+	plan.check(o.nextStuck(now), now)
 	return plan
+}
+
+// check makes a future time that is not zero the next check, if it is earlier.
+func (p *Plan) check(next, now time.Time) {
+	if next.After(now) && (p.NextCheck.IsZero() || next.Before(p.NextCheck)) {
+		p.NextCheck = next
+	}
 }
 
 // hold takes over the reasons why fewer Jobs are created.

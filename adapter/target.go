@@ -57,6 +57,10 @@ type Target struct {
 	PendingPodConditions []string
 	// StuckAfter is the grace period of pending Jobs. At 0 no Job is stuck.
 	StuckAfter time.Duration
+	// DeleteStuckAfter deletes Jobs that have been pending for so long, so that others can take
+	// their place below the maximum. A Job that starts meanwhile stays. The time should exceed
+	// the delays between the retries of a Job's pods, up to 6 min. At 0 no Job is deleted for it.
+	DeleteStuckAfter time.Duration
 	// FailureBackoff slows down creates while every Job fails; the zero value does not.
 	FailureBackoff FailureBackoff
 
@@ -92,6 +96,7 @@ func (t *Target) Validate() error {
 	}
 	problems.Join("Policy", t.Policy.Validate())
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
+	problems.Check(t.DeleteStuckAfter >= 0, "DeleteStuckAfter", t.DeleteStuckAfter, "a duration of 0 or more")
 	t.FailureBackoff.validate(&problems)
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
 		"the owner's generation, without which no outdated Job is found, or Rollout.Strategy Gradual")

@@ -359,7 +359,7 @@ func (t *Tracker) Counts(owner types.UID, now time.Time) (counts scaling.JobCoun
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.listedOwner(owner); o != nil {
-		return o.counts(now, false), true
+		return o.counts(now, nil), true
 	}
 	return counts, false
 }

@@ -124,20 +124,20 @@ func (d *Decision) create() {
 	d.Create = max(0, n)
 }
 
-// Reason is the cause of Create in a decision.
+// A Reason says what determined Create.
 type Reason string
 
 const (
 	ReasonNone        Reason = "" // no decision
-	ReasonStrategy    Reason = "strategy"
-	ReasonQueueLength Reason = "queueLength" // the queue length is below the strategy's answer
-	ReasonMinimum     Reason = "min"         // Jobs of the minimum are missing; the queue is ignored
-	ReasonInactive    Reason = "inactive"    // no scaler is active: no Jobs
-	ReasonPaused      Reason = "paused"      // no Jobs
-	ReasonPanic       Reason = "panic"       // the operator panics: no Jobs
+	ReasonStrategy    Reason = "Strategy"
+	ReasonQueueLength Reason = "QueueLength" // the queue length is below the strategy's answer
+	ReasonMinimum     Reason = "Min"         // Jobs of the minimum are missing; the queue is ignored
+	ReasonInactive    Reason = "Inactive"    // no scaler is active: no Jobs
+	ReasonPaused      Reason = "Paused"      // no Jobs
+	ReasonPanic       Reason = "Panic"       // the operator panics: no Jobs
 )
 
-var reasons = map[Reason]string{
+var texts = map[Reason]string{
 	ReasonNone:        "nothing was decided",
 	ReasonStrategy:    "the strategy's answer",
 	ReasonQueueLength: "the queue length",
@@ -147,13 +147,13 @@ var reasons = map[Reason]string{
 	ReasonPanic:       "the operator panics",
 }
 
-// String describes the reason in words.
-func (r Reason) String() string { return cmp.Or(reasons[r], string(r)) }
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String returns the stages in aligned lines, without a newline at the end.
 func (d Decision) String() string {
 	if d.Reason == ReasonPaused || d.Reason == ReasonNone {
-		return fmt.Sprintf("release   %s\ncreate    %d: %s", d.Profile, d.Create, d.Reason)
+		return fmt.Sprintf("release   %s\ncreate    %d: %s", d.Profile, d.Create, d.Reason.Text())
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "release   %s\n", d.Profile)
@@ -168,7 +168,7 @@ func (d Decision) String() string {
 	if d.Fault != NoFault {
 		fmt.Fprintf(&b, "\nfault     %s", d.Fault)
 	}
-	fmt.Fprintf(&b, "\ncreate    %d: %s", d.Create, d.Reason)
+	fmt.Fprintf(&b, "\ncreate    %d: %s", d.Create, d.Reason.Text())
 	return b.String()
 }
 

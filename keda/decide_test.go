@@ -40,7 +40,7 @@ func TestReasons(t *testing.T) {
 	} {
 		d := keda.Newest().Decide(tt.j, tt.state)
 		require.Equal(t, tt.create, d.Create, "%s\n%s", tt.name, d)
-		require.Equal(t, tt.want, d.Reason.String(), "%s\n%s", tt.name, d)
+		require.Equal(t, tt.want, d.Reason.Text(), "%s\n%s", tt.name, d)
 	}
 }
 

@@ -104,7 +104,7 @@ func ExampleDecision() {
 	// Output:
 	// {
 	//   "create": 5,
-	//   "reason": "strategy",
+	//   "reason": "Strategy",
 	//   "profile": {
 	//     "release": "2.18.3"
 	//   },

@@ -55,7 +55,7 @@ func ExampleScaler() {
 		{QueueLength: 8, Target: 1, Activity: scaling.Inactive},
 	} {
 		d := keda.Newest().Decide(&keda.ScaledJob{}, keda.State{Scalers: []keda.Scaler{s}})
-		fmt.Println(d.Create, d.Reason)
+		fmt.Println(d.Create, d.Reason.Text())
 	}
 	// Output:
 	// 8 the strategy's answer

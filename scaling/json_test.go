@@ -98,16 +98,16 @@ func ExampleDecision() {
 	// Output:
 	// {
 	//   "create": 7,
-	//   "reason": "strategy",
+	//   "reason": "Strategy",
 	//   "desired": {
 	//     "jobs": 11,
 	//     "known": true,
-	//     "reason": "demand"
+	//     "reason": "Demand"
 	//   },
 	//   "surplus": {
 	//     "jobs": 0,
 	//     "known": true,
-	//     "reason": "creating"
+	//     "reason": "Creating"
 	//   },
 	//   "trace": {
 	//     "aggregation": "max",

@@ -36,29 +36,29 @@ func (t *Trace) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(dat
 // A Reason says what determined a number of a decision. Decide never returns ReasonWaiting, which
 // is for callers that may not create.
 //
-// If several apply to Create, the first of these is given: paused, jobsUnknown, max if it
-// reduces Create, unreadable, held, inactive, min, max if it limits the target, strategy.
+// If several apply to Create, the first of these is given: Paused, JobsUnknown, Max if it
+// reduces Create, Unreadable, Held, Inactive, Min, Max if it limits the target, Strategy.
 type Reason string
 
 const (
 	ReasonNone        Reason = "" // no decision
-	ReasonStrategy    Reason = "strategy"
-	ReasonMin         Reason = "min"         // the strategy asks for no more
-	ReasonMax         Reason = "max"         // it limits the target or the result
-	ReasonInactive    Reason = "inactive"    // only the minimum
-	ReasonUnreadable  Reason = "unreadable"  // only the minimum
-	ReasonHeld        Reason = "held"        // only the minimum, under HoldOnFailure
-	ReasonPaused      Reason = "paused"      // no Jobs
-	ReasonJobsUnknown Reason = "jobsUnknown" // no Jobs
-	ReasonWaiting     Reason = "waiting"     // no Jobs
+	ReasonStrategy    Reason = "Strategy"
+	ReasonMin         Reason = "Min"         // the strategy asks for no more
+	ReasonMax         Reason = "Max"         // it limits the target or the result
+	ReasonInactive    Reason = "Inactive"    // only the minimum
+	ReasonUnreadable  Reason = "Unreadable"  // only the minimum
+	ReasonHeld        Reason = "Held"        // only the minimum, under HoldOnFailure
+	ReasonPaused      Reason = "Paused"      // no Jobs
+	ReasonJobsUnknown Reason = "JobsUnknown" // no Jobs
+	ReasonWaiting     Reason = "Waiting"     // no Jobs
 
-	ReasonDemand        Reason = "demand"        // of Desired
-	ReasonAboveDesired  Reason = "aboveDesired"  // of Surplus, and the next two
-	ReasonCreating      Reason = "creating"      // there is none
-	ReasonNeeded        Reason = "needed"        // there is none
-	ReasonPartlyRead    Reason = "partlyRead"    // of both, which are not known, and the next two
-	ReasonWaitingOnly   Reason = "waitingOnly"   // see Metric.WaitingOnly
-	ReasonPartialTarget Reason = "partialTarget" // see strategy.TargetIsTotal
+	ReasonDemand        Reason = "Demand"        // of Desired
+	ReasonAboveDesired  Reason = "AboveDesired"  // of Surplus, and the next two
+	ReasonCreating      Reason = "Creating"      // there is none
+	ReasonNeeded        Reason = "Needed"        // there is none
+	ReasonPartlyRead    Reason = "PartlyRead"    // of both, which are not known, and the next two
+	ReasonWaitingOnly   Reason = "WaitingOnly"   // see Metric.WaitingOnly
+	ReasonPartialTarget Reason = "PartialTarget" // see strategy.TargetIsTotal
 )
 
 var texts = map[Reason]string{

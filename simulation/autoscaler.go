@@ -210,7 +210,7 @@ func (p KEDA) Decide(o Observation) Decision {
 		}
 	}
 	d := p.Profile.Decide(&j, state)
-	return Decision{Create: d.Create, Rule: d.Reason.String()}
+	return Decision{Create: d.Create, Rule: d.Reason.Text()}
 }
 
 func (p KEDA) check(r *report, _ []Cluster) { r.Join("policy", p.Validate()) }

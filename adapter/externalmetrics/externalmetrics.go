@@ -75,8 +75,8 @@ var texts = map[Reason]string{
 	ServerError:   "the metrics server could not read the metric",
 }
 
-// String returns the text of the reason.
-func (r Reason) String() string { return cmp.Or(texts[r], string(r)) }
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // Options configure a connection. The zero value has the defaults.
 type Options struct {

@@ -106,8 +106,8 @@ func TestReasons(t *testing.T) {
 		require.Equal(t, c.want, r.Reason, c.text)
 		require.True(t, r.Failed, c.text)
 		require.Equal(t, "orders", r.Name)
-		require.NotEqual(t, string(c.want), r.Reason.String(), "it has a text")
-		require.NotContains(t, r.Reason.String(), "rpc error")
+		require.NotEqual(t, string(c.want), r.Reason.Text(), "it has a text")
+		require.NotContains(t, r.Reason.Text(), "rpc error")
 	}
 	away, err := externalmetrics.Connect(&rest.Config{Host: "http://127.0.0.1:1"}, externalmetrics.Options{})
 	require.NoError(t, err)

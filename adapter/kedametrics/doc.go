@@ -113,9 +113,9 @@ type Problem struct {
 // String returns the problem in words. They are fixed: KEDA's own may hold credentials.
 func (p Problem) String() string {
 	if p.Trigger == "" {
-		return p.Reason.String()
+		return p.Reason.Text()
 	}
-	return fmt.Sprintf("trigger %.63q: %s", p.Trigger, p.Reason)
+	return fmt.Sprintf("trigger %.63q: %s", p.Trigger, p.Reason.Text())
 }
 
 // A Reason says why triggers could not be read.
@@ -161,5 +161,5 @@ var texts = map[Reason]string{
 	ConfigMapUnreadable:   "the number in the ConfigMap could not be read",
 }
 
-// String returns the reason in words.
-func (r Reason) String() string { return cmp.Or(texts[r], string(r)) }
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }

@@ -293,9 +293,9 @@ func TestProbe(t *testing.T) {
 			wait(time.Minute)
 			reading := c.reading("orders")
 			require.Equal(t, []Problem{{Reason: want}}, reading.Problems)
-			require.EqualError(t, reading.Err(), want.String(), "KEDA's events do not explain it")
+			require.EqualError(t, reading.Err(), want.Text(), "KEDA's events do not explain it")
 			require.Equal(t, want, c.reader.Available())
-			require.NotEqual(t, string(want), want.String())
+			require.NotEqual(t, string(want), want.Text())
 		})
 	}
 }

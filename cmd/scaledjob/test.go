@@ -38,7 +38,7 @@ The exit status is 1 if a test fails.
     - name: a burst
       queue: 40                  # or {redis: 40} for each trigger, or unread
       jobs: {running: 3, pending: 1}
-      expect: {create: 7, rule: strategy}
+      expect: {create: 7, rule: Strategy}
     - name: old Jobs are deleted
       queue: 0
       dump: [jobs.json]          # as kubectl get jobs,pods -o json prints them

@@ -68,7 +68,7 @@ tests:
   - name: one
     queue: 5
     jobs: {running: 1, pending: 1}
-    expect: {create: 4, rule: strategy}
+    expect: {create: 4, rule: Strategy}
   - name: two
     simulate: {arrivals: "poisson:1/s", service: 5s, duration: 10m, seeds: 2, metric: all}
     expect: {maxWaitP95: 2m, maxPeakJobs: 30}
@@ -90,7 +90,7 @@ tests:
 		"jobs:": {"job:"}, "jobs: {running: 1, pending: 1}": {"jobs:", "jobs: 1", "jobs: {running: 1}\n    dump: [jobs.json]", "dump: []", "dump: [-]", "dump: jobs.json"},
 		"running: 1": {"runing: 1", "running: 1.5", "running: many"}, "pending: 1": {"pending: -1"},
 		"create: 4": {"creat: 4", "Create: 4", "create: -1", "create:"}, "create: 4,": {"create: many,"}, "rule:": {"rules:"},
-		"{create: 4, rule: strategy}": {"{}", "{deleted: []}", "{maxUndone: 0}"},
+		"{create: 4, rule: Strategy}": {"{}", "{deleted: []}", "{maxUndone: 0}"},
 		"simulate:":                   {"simulated:", "queue: 5\n    simulate:", "jobs: {running: 1}\n    simulate:", "dump: [jobs.json]\n    simulate:"},
 		`arrivals: "poisson:1/s", `:   {"", "arrivals: , ", "arrivals: '', ", "arrivals: 5, ", "arrivals: [], ", "arrivals: {}, ", "arrivals: {redis: 5}, ", "arrivals: {redis: ''}, "},
 		"service:":                    {"servce:"}, "duration: 10m": {"duration: 600", `duration: "600"`, "duration: 0s", "duration: -10m"},
@@ -112,7 +112,7 @@ tests:
 	}
 	for from, to := range map[string]string{
 		"queue: 5": "queue: {redis: 5}", "10m": ".5h", "maxWaitP95: 2m": "maxWaitP95: 0s", "jobs: {running: 1, pending: 1}": "target: {redis: 2}", "seeds: 2": "seed: 0, seeds: 1",
-		"name: one\n    queue: 5\n    jobs: {running: 1, pending: 1}\n    expect: {create: 4, rule: strategy}": "name: one\n    dump: [testdata/jobs.json]\n    expect: {deleted: []}",
+		"name: one\n    queue: 5\n    jobs: {running: 1, pending: 1}\n    expect: {create: 4, rule: Strategy}": "name: one\n    dump: [testdata/jobs.json]\n    expect: {deleted: []}",
 	} {
 		text := strings.Replace(good, from, to, 1)
 		require.NotEqual(t, good, text, from)

@@ -161,7 +161,7 @@ func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport
 	active := reported[string(autoscalingv2.ScalingActive)]
 	failing := active.Status == metav1.ConditionStatus(corev1.ConditionFalse) && active.Reason != "ScalingDisabled" // at 0 replicas
 	if reason := o.kedaAway(failing); reason != "" && reason != kedametrics.DefinitionMissing {
-		return r.fail(unknown(string(reason), "The number stays: "+reason.String()))
+		return r.fail(unknown(string(reason), "The number stays: "+reason.Text()))
 	}
 	if failing {
 		return r.fail(unknown(active.Reason, "The HorizontalPodAutoscaler cannot decide, and explains it in events: kubectl describe hpa "+name))

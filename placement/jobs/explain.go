@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-var descriptions = map[Reason]string{
+var texts = map[Reason]string{
 	"":                    "Cluster is healthy",
 	ReasonNotRegistered:   "Cluster is not registered",
 	ReasonNotListed:       "Cluster is no member, but has Jobs",
@@ -24,11 +25,19 @@ var descriptions = map[Reason]string{
 	ReasonRejected:        "Cluster has rejected a Job",
 	ReasonNoWeight:        "Cluster has no weight",
 	ReasonFull:            "Cluster has the most Jobs, or pods, that it may have",
+	ReasonHeldByStuck:     "Stuck Jobs take up the maximum, so that none can be replaced",
+	ReasonNoMembers:       "No member is registered and has weight",
+	ReasonAllExcluded:     "All members are excluded",
+	ReasonNoOtherMember:   "Every other member has a Job of the same chain, or is full",
+	ReasonCutOff:          "No member answers: the hub may be cut off",
 }
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String describes the member in a sentence, without its numbers.
 func (m MemberDecision) String() string {
-	text := descriptions[m.Excluded]
+	text := m.Excluded.Text()
 	switch {
 	case m.Excluded == "" && m.Taint.Level == taint.Soft:
 		text += "; a failure counts until " + clock(m.Taint.Until)
@@ -73,7 +82,7 @@ func (d Decision) String() string {
 		fmt.Fprintf(&b, "\n%d unplaced", d.Unplaced)
 	}
 	if d.Reason != "" {
-		fmt.Fprintf(&b, "\n%s", d.Reason)
+		fmt.Fprintf(&b, "\n%s", d.Reason.Text())
 	}
 	placed := d.Create
 	for i := range d.Members {

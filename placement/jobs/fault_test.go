@@ -294,7 +294,7 @@ func TestDecisionString(t *testing.T) {
 	f.demand(9)
 	require.Equal(t, `create 5 (the maximum): target 9, 3 running, 1 pending, 1 stuck, 1 terminating
 3 unplaced
-MaxJobsReached
+Cluster has the most Jobs, or pods, that it may have
 a: 1 running, 0 pending, 0 stuck (Cluster is healthy)
   create 1
   replace stuck on c

@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ const (
 	ReasonAtMax             Reason = "AtMax" // replicas do not move, because members have Max and MaxSurge
 )
 
-var descriptions = map[Reason]string{
+var texts = map[Reason]string{
 	"":                    "Cluster is healthy",
 	ReasonUnreachable:     "Cluster is unreachable",
 	ReasonWriteFailed:     "Cluster failed the last write",
@@ -44,7 +45,17 @@ var descriptions = map[Reason]string{
 	ReasonNotRegistered:   "Cluster is not registered",
 	ReasonNotListed:       "Cluster is no longer a member",
 	ReasonNoWeight:        "Cluster has no weight",
+
+	ReasonMetricsUnknown:    "the metrics are not known",
+	ReasonNoMaximum:         "the policy has no maximum",
+	ReasonCheckpointVersion: "the checkpoint is of another version",
+	ReasonNoMembers:         "no member is registered and has weight and the workload",
+	ReasonAllExcluded:       "all members are excluded",
+	ReasonAtMax:             "replicas do not move, because members have the maximum and the surge",
 }
+
+// Text returns the reason in words.
+func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // Description describes the member in words, with the cause of replicas that do not work.
 func (s *Share) Description() string {
@@ -55,7 +66,7 @@ func (s *Share) Description() string {
 }
 
 func (s *Share) state() string {
-	text := descriptions[s.Reason]
+	text := s.Reason.Text()
 	switch until := clock(s.Until); {
 	case s.Reason == "":
 		return text
@@ -84,7 +95,7 @@ func (p Decision) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d replicas", p.Total)
 	if p.Reason != "" {
-		fmt.Fprintf(&b, ", %s", p.Reason)
+		fmt.Fprintf(&b, ", %s", p.Reason.Text())
 	}
 	if p.Requested != p.Total {
 		fmt.Fprintf(&b, ", %d asked for", p.Requested)

@@ -121,7 +121,7 @@ func TestWorkloadMissing(t *testing.T) {
 		{30, 10, "a:5 b!missing", "a:10>10, b:0 WorkloadMissing", ""},
 	})
 	plan := play(t, replicas.NewPolicy(100), []line{{0, 10, "a!missing b!missing", "a:0 WorkloadMissing, b:0 WorkloadMissing", replicas.ReasonNoMembers}})
-	require.Equal(t, "10 replicas, NoMembers, 10 unplaced", strings.Split(plan.String(), "\n")[0])
+	require.Equal(t, "10 replicas, no member is registered and has weight and the workload, 10 unplaced", strings.Split(plan.String(), "\n")[0])
 }
 
 // A member whose writes fail, on and off, costs no capacity. Its own number is written

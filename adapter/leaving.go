@@ -1,0 +1,75 @@
+package adapter
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scaledjob/scaledjob/rollout"
+	"github.com/scaledjob/scaledjob/slots"
+)
+
+// Reasons of Plan.Holds about Jobs that are deleted, or are not. They hold no creates up.
+const (
+	StuckJobs   slots.Reason = "StuckJobs"   // Jobs are deleted by Target.DeleteStuckAfter
+	PodsUnknown slots.Reason = "PodsUnknown" // outdated Jobs stay: rollout.Drain needs Options.Pods
+)
+
+// leaving returns the unfinished Jobs that the poll deletes: outdated ones, and those that have
+// been pending for too long.
+func (o *owned) leaving(now time.Time) (leaving []*job) {
+	limit := o.target.DeleteStuckAfter
+	if o.target.Policy.Paused || (o.outdated == 0 && (limit <= 0 || o.phases[Pending] == 0)) {
+		return nil
+	}
+	for _, j := range o.jobs {
+		isStuck := limit > 0 && j.isPending() && !now.Before(j.PendingSince.Add(limit))
+		if j.outdated || isStuck {
+			leaving = append(leaving, j)
+		}
+	}
+	return leaving
+}
+
+func (j *job) isPending() bool { return j.Phase == Pending && !j.stray }
+
+// nextStuck returns when the next Job will have been pending for too long, or the zero time.
+func (o *owned) nextStuck(now time.Time) (next time.Time) {
+	limit := o.target.DeleteStuckAfter
+	if limit <= 0 || o.target.Policy.Paused || o.phases[Pending] == 0 {
+		return next
+	}
+	for _, j := range o.jobs {
+		end := j.PendingSince.Add(limit)
+		isEarlier := next.IsZero() || end.Before(next)
+		if j.isPending() && end.After(now) && isEarlier {
+			next = end
+		}
+	}
+	return next
+}
+
+// leavingHolds returns the holds about the Jobs that leave, and about those that drain cannot judge.
+func (o *owned) leavingHolds(leaving []*job) (holds []slots.Hold) {
+	stuck, unknown := 0, 0
+	for _, j := range leaving {
+		if !j.outdated {
+			stuck++
+		}
+	}
+	if stuck > 0 {
+		text := fmt.Sprintf("%d Jobs have been pending for %s or longer and are deleted", stuck, o.target.DeleteStuckAfter)
+		holds = append(holds, slots.Hold{Reason: StuckJobs, Text: text, Count: stuck})
+	}
+	if o.target.Rollout.Strategy != rollout.Drain {
+		return holds
+	}
+	for _, j := range o.jobs {
+		if j.unknown {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		holds = append(holds, slots.Hold{Reason: PodsUnknown, Text: rollout.ReasonPodsUnknown.Text(), Count: unknown})
+	}
+	return holds
+}
