@@ -57,7 +57,6 @@ func newNext() *cobra.Command {
 	n := &nextCommand{}
 	c := &cobra.Command{
 		Use:     "next SCHEDULE | next [-f] FILE | next NAME",
-		Hidden:  true, // of the first page of the help
 		Short:   "Print the next occurrences of a schedule or a ScheduledJob",
 		Long:    nextLong,
 		Example: nextExample,

@@ -15,7 +15,7 @@ import (
 )
 
 // Three of 20 ScaledJobs fail, each in another way. Who reads only metrics, log and conditions
-// names them and the causes, as operations.md describes.
+// names them and the causes, as docs/controllers.md describes.
 func TestCulprit(t *testing.T) {
 	if !*law {
 		t.Skip("takes a minute: make law")

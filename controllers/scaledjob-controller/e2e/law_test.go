@@ -29,7 +29,7 @@ var law = flag.Bool("law", false, "run TestLawOnCluster and TestCulprit")
 // API server itself refuses.
 type fault struct {
 	name   string
-	says   string // in the log, as operations.md has it
+	says   string // in the log, as docs/controllers.md has it
 	method string
 	answer http.HandlerFunc
 }

@@ -1,6 +1,7 @@
-// Generate writes what files of the repository repeat from Go constants: a line whose comment is
-// "generated: strategies" gets the names of the strategies, and so on. go generate ./... in the root
-// runs it, and CI checks that nothing changes.
+// Generate writes what files of the repository repeat from Go: a line whose comment is
+// "generated: strategies" gets the names of the strategies, and so on, and docs/keda-releases.md
+// gets the rules of package keda. go generate ./... in the root runs it, and CI checks that
+// nothing changes.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -26,16 +28,45 @@ var patterns = []string{"controllers/*/manifests/crds/*.yaml"}
 var generated = regexp.MustCompile(`(?m)^(.*enum: \["", (?:basic, )?)[^\]]*(\].* # generated: (\w+))$`)
 
 func main() {
+	if err := generate(); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func generate() error {
 	for _, pattern := range patterns {
 		files, err := filepath.Glob(pattern)
-		if err == nil {
-			err = rewrite(files)
-		}
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "generate:", err)
-			os.Exit(1)
+			return err
+		}
+		if err := rewrite(files); err != nil {
+			return err
 		}
 	}
+	return os.WriteFile("docs/keda-releases.md", []byte(releases(keda.Rules())), 0o644)
+}
+
+// releases returns the page with the rules.
+func releases(rules []keda.Rule) string {
+	var page strings.Builder
+	page.WriteString(`# KEDA releases: what changed when
+
+What does an upgrade of KEDA change for my manifests? The command compares them:
+
+    scaledjob diff deploy/ --from 2.18 --to 2.21
+
+This is the whole list of what decides about a ScaledJob. A rule holds from its release on, until the next rule of the same
+behavior. The page is written from package [keda](../keda) by ` + "`go generate ./...`" + `; [conformance](../test/conformance) compares each
+rule with KEDA's own code.
+
+| behavior | since | rule |
+|---|---|---|
+`)
+	for _, rule := range rules {
+		fmt.Fprintf(&page, "| %s | %s | %s |\n", rule.Behavior, rule.Since, strings.ReplaceAll(rule.Text, "|", `\|`))
+	}
+	return page.String()
 }
 
 func rewrite(files []string) error {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // A list replaces the values of its line; other lines and unknown lists stay.
@@ -17,4 +19,10 @@ enum: ["", basic, x] # generated: strategies
 enum: ["", a] # generated: other
 enum: ["", a]
 `))
+}
+
+// A cell of the page holds the whole text of its rule.
+func TestReleases(t *testing.T) {
+	page := releases([]keda.Rule{{Behavior: "eager", Since: "2.15", Text: "a|b"}})
+	require.Contains(t, page, "| eager | 2.15 | a\\|b |\n")
 }

@@ -5,7 +5,7 @@
 // # Tests
 //
 //	each module's tests and imports stay inside it            TestBoundaries
-//	the README shows files and outputs that are tested        TestReadmeShowsFiles, TestReadmeCommands, TestReadmeOutputs
+//	pages show code, commands and outputs that are tested      TestPagesShowCode, TestReadmeCommands, TestPagesShowOutputs
 //	pages link to files, and name tests that exist            TestLinks, TestNamedTestsExist
 //	each fuzz target has seeds                                TestFuzzTargetsHaveSeeds
 //	no large file is committed, and archives stay small       TestSizes

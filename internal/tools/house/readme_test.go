@@ -37,20 +37,6 @@ func blocks(text, language string) (all []string) {
 	return all
 }
 
-// The README shows pieces of files that are tested: an Example with its output, a function
-// of a program, and a manifest.
-func TestReadmeShowsFiles(t *testing.T) {
-	readme := read(t, "README.md")
-	code := blocks(readme, "go")
-	require.Len(t, code, 2)
-	example := regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(code[0], "\n"), "\t")
-	require.Contains(t, read(t, "scaling/scaling_test.go"), "func ExampleDecide() {\n"+example+"\n}\n")
-	require.Contains(t, read(t, "adapter/example_test.go"), code[1])
-	manifests := blocks(readme, "yaml")
-	require.Len(t, manifests, 1)
-	require.Contains(t, read(t, "testdata/manifests/rabbitmq.yaml"), manifests[0])
-}
-
 // The commands of the README: make release-check installs and gets a release. The test
 // command comes first in CI.
 func TestReadmeCommands(t *testing.T) {
@@ -65,8 +51,9 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"go run ./examples/quickstart",
 		"go install ./cmd/scaledjob",
+		"go run ./examples/quickstart",
+		"scaledjob conform -- ./yours",
 		"go test ./...",
 	}, commands)
 	out, err := command(t, "go", "run", "./examples/quickstart")
@@ -75,37 +62,68 @@ func TestReadmeCommands(t *testing.T) {
 	require.Contains(t, read(t, ".ci/run"), "\ngo test ./...\n")
 }
 
-// Each line "$ scaledjob ..." of the README, with the whole output below it. UPDATE=1 writes
+// pages are those of users: the README and docs.
+func pages(t *testing.T) []string {
+	found, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	return append(found, "README.md")
+}
+
+// Each line "$ scaledjob ..." of a page, with the whole output below it. UPDATE=1 writes
 // the outputs anew.
-func TestReadmeOutputs(t *testing.T) {
+func TestPagesShowOutputs(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "scaledjob")
 	_, err := command(t, "go", "build", "-o", bin, "./cmd/scaledjob")
 	require.NoError(t, err)
-	readme := read(t, "README.md")
-	blocks := strings.Split(readme, "```")
 	run := 0
-	for i := 1; i < len(blocks); i += 2 {
-		var b strings.Builder
-		for line := range strings.Lines(blocks[i]) {
-			args, ok := strings.CutPrefix(line, "$ scaledjob ")
-			if !ok {
-				continue
+	for _, name := range pages(t) {
+		page := read(t, name)
+		blocks := strings.Split(page, "```")
+		for i := 1; i < len(blocks); i += 2 {
+			var b strings.Builder
+			for line := range strings.Lines(blocks[i]) {
+				args, ok := strings.CutPrefix(line, "$ scaledjob ")
+				if !ok {
+					continue
+				}
+				run++
+				out, _ := command(t, bin, strings.Fields(args)...) // findings are an exit status
+				b.WriteString(line + out)
 			}
-			run++
-			out, _ := command(t, bin, strings.Fields(args)...) // findings are an exit status
-			b.WriteString(line + out)
+			if b.Len() > 0 {
+				blocks[i] = "\n" + b.String()
+			}
 		}
-		if b.Len() > 0 {
-			blocks[i] = "\n" + b.String()
+		got := strings.Join(blocks, "```")
+		if os.Getenv("UPDATE") != "" {
+			require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
+		} else {
+			require.Equal(t, got, page, name)
 		}
 	}
-	require.Equal(t, 2, run)
-	got := strings.Join(blocks, "```")
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile("README.md", []byte(got), 0o644))
-		return
+	require.GreaterOrEqual(t, run, 3)
+}
+
+// Each block of Go on a page is a piece of a file that is compiled and tested.
+func TestPagesShowCode(t *testing.T) {
+	var sources strings.Builder
+	for _, name := range files(t, ".go") {
+		for line := range strings.Lines(read(t, name)) {
+			sources.WriteString(strings.TrimSpace(line) + "\n")
+		}
 	}
-	require.Equal(t, got, readme)
+	shown := 0
+	for _, name := range pages(t) {
+		for _, block := range blocks(read(t, name), "go") {
+			var code strings.Builder
+			for line := range strings.Lines(block) {
+				code.WriteString(strings.TrimSpace(line) + "\n")
+			}
+			shown++
+			assert.Contains(t, sources.String(), code.String(), name)
+		}
+	}
+	require.NotZero(t, shown)
 }
 
 var links = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
@@ -130,7 +148,7 @@ func TestAlertsAreExplained(t *testing.T) {
 	alerts := regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, "controllers/scaledjob-controller/manifests/monitoring/alerts.yaml"), -1)
 	require.Greater(t, len(alerts), 10)
 	for _, alert := range alerts {
-		assert.Contains(t, read(t, "docs/operations.md"), "\n## "+alert[1]+"\n")
+		assert.Contains(t, read(t, "docs/controllers.md"), "\n### "+alert[1]+"\n")
 	}
 }
 
