@@ -62,7 +62,7 @@ type round struct {
 // do reads what is due. decide reports whether there is a reading to decide on, and next is the time of
 // the next round.
 func (p *pace) do(r round) (decide bool, next time.Time) {
-	due := p.decided.IsZero() || r.hurry || r.now.Sub(p.decided) >= p.interval-nextTry/2
+	due := p.decided.IsZero() || r.now.Sub(p.decided) >= p.interval-nextTry/2
 	for _, s := range p.all {
 		if s.fresh && r.now.Sub(s.changed) >= p.interval {
 			s.fresh = false // KEDA has polled again meanwhile
@@ -71,7 +71,7 @@ func (p *pace) do(r round) (decide bool, next time.Time) {
 			p.ask(s, &r)
 		}
 	}
-	if fresh, pending := p.count(); pending == 0 && (fresh > 0 || due) {
+	if fresh, pending := p.count(); pending == 0 && (fresh > 0 || due || r.hurry) {
 		for _, s := range p.all { // those that fail are read once in a poll, far from KEDA's next
 			if s.cron || s.reason != "" {
 				p.ask(s, &r)
@@ -87,6 +87,8 @@ func (p *pace) do(r round) (decide bool, next time.Time) {
 	case p.activated(active):
 		p.active = active
 		return true, p.retry(&r)
+	case pending == 0: // nothing can be read
+		return false, p.decided.Add(p.interval)
 	}
 	return false, p.retry(&r)
 }

@@ -54,6 +54,31 @@ func TestReading(t *testing.T) {
 	})
 }
 
+// KEDA's first verdict may be that nothing is active, and the true one follow with the same value. There are two decisions
+// then, and no third.
+func TestFirstVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		require.NoError(t, c.reader.Track(owner("orders")))
+		wait(time.Second)
+		c.poll("12")
+		for _, active := range []bool{false, true} {
+			c.buildAll(active)
+			wait(2 * time.Second)
+			metric := c.reading("orders").Metrics[0]
+			require.Equal(t, 12., metric.Value)
+			require.Equal(t, map[bool]scaling.Activity{false: scaling.Inactive, true: scaling.Active}[active], metric.Activity)
+		}
+		for _, active := range []bool{true, false, true} {
+			c.buildAll(active)
+			wait(2 * time.Second)
+		}
+		require.Len(t, c.decided, 2)
+	})
+}
+
 // What the objects say, for a trigger of each form.
 func TestObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
