@@ -39,6 +39,7 @@ import (
 var (
 	soak       = flag.Duration("soak", 0, "how long TestSoak measures the controller at rest; at 0 it is skipped")
 	scaledJobs = flag.Int("scaledjobs", 500, "ScaledJobs of TestSoak, with ten Jobs each")
+	settle     = flag.Duration("settle", 20*time.Minute, "how long TestSoak waits at most for the pods of all Jobs")
 	soakKEDA   = flag.Bool("operator", false, "TestSoak measures KEDA's operator")
 	controller = flag.String("controller", "", "a controller that TestSoak measures, instead of controllers/scaledjob-controller")
 )
@@ -267,11 +268,10 @@ func (s *soakTest) jumps() {
 	}
 }
 
-// settles waits until the job controller has created all pods, or for some minutes, and
-// until statuses and events are written.
+// settles waits until the job controller has created all pods, or for -settle, and until statuses and events are written.
 func (s *soakTest) settles() {
 	pods, client := 0, s.cluster.Client(s)
-	for end := time.Now().Add(20 * time.Minute); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
+	for end := time.Now().Add(*settle); pods < jobsEach**scaledJobs && time.Now().Before(end); time.Sleep(10 * time.Second) {
 		list, err := client.CoreV1().Pods("").List(s.Context(), metav1.ListOptions{Limit: 1})
 		require.NoError(s, err)
 		if pods = len(list.Items); list.RemainingItemCount != nil {
