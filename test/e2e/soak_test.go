@@ -76,6 +76,7 @@ func TestSoak(t *testing.T) {
 	defer queues.Close()
 	if !*soakKEDA {
 		t.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
+		t.Setenv("KEDA_SCALEDOBJECT_CTRL_MAX_RECONCILES", "20")   // else new ScaledObjects wait for minutes
 	}
 	keda := operator.Start(t, s.cluster, "--zap-log-level=info", "--kube-api-qps=200", "--kube-api-burst=400")
 	s.pids["keda-operator"], s.pids["keda-metrics-apiserver"] = keda.Process.Pid, keda.ServeMetrics(t).Process.Pid
@@ -85,7 +86,7 @@ func TestSoak(t *testing.T) {
 		s.controller()
 	}
 	started := time.Now()
-	s.await("every queue was read", 5*time.Minute, func() bool { return len(s.read) == *scaledJobs })
+	s.await("every queue was read", 8*time.Minute, func() bool { return len(s.read) == *scaledJobs })
 	s.Logf("every queue was read after %s", time.Since(started).Round(time.Second))
 	s.rests("at rest, no Jobs")
 	s.jumps()
