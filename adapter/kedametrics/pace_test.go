@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -107,6 +110,24 @@ func TestPace(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(c.gets["a"]), 45)
 	require.Zero(t, c.pace.slow())
+}
+
+// A metric that KEDA polls late holds up the reading, which then has the newest value of the other.
+func TestLateMetric(t *testing.T) {
+	c := newClock(t, 30*time.Second, "a", "b")
+	c.poll(map[string]float64{"a": 3, "b": 4})
+	c.pass(30 * time.Second)
+	c.poll(map[string]float64{"a": 5})
+	c.pass(31 * time.Second)
+	c.poll(map[string]float64{"a": 7})
+	c.pass(4 * time.Second)
+	require.Len(t, c.decided, 1)
+	c.poll(map[string]float64{"b": 6})
+	c.pass(25 * time.Second)
+	c.poll(map[string]float64{"a": 8})
+	c.pass(3 * time.Second)
+	require.Len(t, c.decided, 2)
+	require.Equal(t, []float64{8, 6}, c.values())
 }
 
 // A metric whose read fails is unreadable in this poll, is read once an interval, and delays no other.
@@ -215,6 +236,22 @@ func TestSlow(t *testing.T) {
 	require.Zero(t, c.pace.slow())
 }
 
+// Five reads in a row without an answer of KEDA are suspicious. A trigger that fails is an answer.
+func TestSuspicion(t *testing.T) {
+	h, now := health{}, time.Unix(1000, 0)
+	for _, answer := range []Reason{TriggerFailed, Stale, ""} {
+		for range suspicious - 1 {
+			require.False(t, h.note(now, KEDAUnavailable))
+		}
+		require.False(t, h.note(now, answer))
+	}
+	for i := range suspicious {
+		require.Equal(t, i == suspicious-1, h.note(now, KEDAUnavailable))
+	}
+	h.result(now, KEDAUnavailable)
+	require.Zero(t, h.failures)
+}
+
 // Whatever KEDA does, each of its polls is decided on at most once, and in time.
 func TestPaceProperty(t *testing.T) {
 	complete := 0
@@ -243,4 +280,22 @@ func TestPaceProperty(t *testing.T) {
 		require.GreaterOrEqual(t, 2*len(c.decided), polls)
 	})
 	require.Greater(t, complete, 50)
+}
+
+// A metric has the name of its trigger, and KEDA's own if the trigger has several or its position is unknown.
+func TestSeries(t *testing.T) {
+	owner := &tracked{owner: owner("orders", manifest.ScaleTrigger{Type: "redis", Name: "jobs"}, manifest.ScaleTrigger{Type: "cron"})}
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	for _, name := range []string{"s0-redis", "s0-redis-dead", "s1-cron", "s2-other", "cpu"} {
+		target := autoscalingv2.MetricTarget{AverageValue: resource.NewQuantity(5, resource.DecimalSI)}
+		metric := autoscalingv2.MetricIdentifier{Name: name}
+		hpa.Spec.Metrics = append(hpa.Spec.Metrics, autoscalingv2.MetricSpec{External: &autoscalingv2.ExternalMetricSource{Metric: metric, Target: target}})
+	}
+	hpa.Spec.Metrics = append(hpa.Spec.Metrics, autoscalingv2.MetricSpec{}, autoscalingv2.MetricSpec{External: &autoscalingv2.ExternalMetricSource{}})
+	var names []string
+	for _, s := range owner.seriesOf(hpa) {
+		names = append(names, s.trigger)
+		require.Equal(t, s.name == "s1-cron", s.cron)
+	}
+	require.Equal(t, []string{"jobs", "s0-redis-dead", "cron", "s2-other", "cpu"}, names)
 }

@@ -236,17 +236,20 @@ func TestConflict(t *testing.T) {
 }
 
 func failing(code int, text string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Message: text, Reason: metav1.StatusReason(map[int]string{403: "Forbidden", 404: "NotFound", 422: "Invalid", 503: "ServiceUnavailable", 500: "InternalError", 409: "Conflict"}[code])}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Message: text, Reason: metav1.StatusReason(map[int]string{403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 422: "Invalid", 503: "ServiceUnavailable", 500: "InternalError", 409: "Conflict"}[code])}}
 }
 
 // Each fault of the API server's answers to creates has its reason, and passes.
 func TestFaults(t *testing.T) {
+	terminating := failing(403, "namespace is being terminated").(*apierrors.StatusError)
+	terminating.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}}
 	for _, f := range []struct {
 		err  error
 		want Reason
 	}{
 		{failing(403, "no"), Forbidden}, {failing(403, `admission webhook "vscaledobject.kb.io" denied the request`), Refused}, {failing(422, "no"), Refused},
 		{failing(500, "no"), Unanswered}, {failing(503, "no"), Unanswered}, {errors.New("timeout"), Unanswered}, {failing(409, "no"), Unanswered}, {failing(404, "namespace"), Waiting},
+		{terminating, Waiting}, {failing(405, "the CRD is being deleted"), Refused},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)

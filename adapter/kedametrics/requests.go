@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,13 +89,13 @@ func (t *tracked) created(ctx context.Context, resource schema.GroupVersionResou
 			return Conflict
 		}
 		return ""
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "admission webhook"):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), strings.Contains(err.Error(), "admission webhook"):
 		return Refused
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return Forbidden
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause): // the owner goes, or the kind has gone
 		wake(t.reader.probing)
 		return Waiting
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return Forbidden
 	}
 	return Unanswered
 }
