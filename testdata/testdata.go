@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 )
 
-// Files holds the JSON files, the specification and the directory manifests.
+// Files holds the JSON files, the specification, and the directories manifests and python.
 //
-//go:embed *.json SPECIFICATION.md manifests
+//go:embed *.json SPECIFICATION.md manifests python/*.py
 var Files embed.FS
 
 // Multicluster returns one kind of the vectors of multicluster.json. A field that T lacks is an

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func main() {
 // Exit statuses.
 const (
 	success     = 0
-	found       = 1   // lint, diff, oracle or test found a problem or a difference
+	found       = 1   // lint, diff, oracle, conform or test found a problem or a difference
 	trouble     = 2   // wrong usage, or an input that cannot be read
 	interrupted = 130 // Ctrl-C
 	terminated  = 143 // SIGTERM
@@ -85,6 +86,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return status
 		}
 	case <-ctx.Done():
+		select { // a command that has started a program stops it
+		case <-done:
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	if context.Cause(ctx) == errTerminated {
 		_, _ = io.WriteString(stderr, "scaledjob: terminated\n")
@@ -223,7 +228,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(input.FlagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newSimulate(), newTest(), newNext(), newWhy(), newVersion(), newMan())
+	root.AddCommand(newExplain(), newDiff(), newLint(), newOracle(), newConform(), newSimulate(), newTest(), newNext(), newWhy(), newVersion(), newMan())
 	for _, c := range root.Commands() { // examples that can be copied
 		c.Example = called.ReplaceAllString(c.Example, "${1}"+root.CommandPath()+" ")
 	}

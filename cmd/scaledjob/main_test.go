@@ -74,6 +74,7 @@ func TestGolden(t *testing.T) {
 		"test-json":         {"test testdata/tests/fails.test.yaml -o json", "", found},
 		"help":              {"--help", "", success},
 		"help-explain":      {"help explain", "", success},
+		"help-oracle":       {"help oracle", "", success},
 		"unsupported":       {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.5", "", success},
 		"rejected":          {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.20", "", success},
 		"oracle":            {"oracle", "oracle/testdata/questions.jsonl", found},
@@ -296,7 +297,7 @@ func TestArticle(t *testing.T) {
 func TestPlugin(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	os.Args = []string{"/usr/local/bin/kubectl-scaledjob"}
-	for _, command := range []string{"explain", "diff", "lint", "simulate", "test", "next", "why", "oracle"} {
+	for _, command := range []string{"explain", "diff", "lint", "simulate", "test", "next", "why", "oracle", "conform"} {
 		_, out, _ := call(t, "help "+command, "")
 		require.Regexp(t, `(?m)^  (kubectl|echo) `, out)
 		require.NotRegexp(t, `(?m)^ *scaledjob |\| scaledjob `, out)

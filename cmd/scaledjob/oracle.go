@@ -12,9 +12,8 @@ import (
 
 func newOracle() *cobra.Command {
 	return &cobra.Command{
-		Use:    "oracle",
-		Hidden: true, // of the first page of the help
-		Short:  "Answer JSON lines, to test another implementation against",
+		Use:   "oracle",
+		Short: "Answer JSON lines, to test another implementation against",
 		Long: `Compute the decisions of the ScaledJob specification or of a release of KEDA, as JSON lines from
 standard input to standard output.
 

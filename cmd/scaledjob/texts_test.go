@@ -31,7 +31,7 @@ func TestTexts(t *testing.T) {
 		"next testdata":                        {"", "byte 0", "scaledjob: testdata: a directory; use a file with ScheduledJobs\nSee 'scaledjob next --help'.\n"},
 		"explian -f x":                         {"", "unknown shorthand flag: 'f' in -f", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
 		"explian":                              {"", "", "scaledjob: unknown command \"explian\"; use explain\nSee 'scaledjob --help'.\n"},
-		"help foo":                             {"", "Unknown help topic", "scaledjob: unknown command \"foo\"; use completion, diff, explain, help, lint, man, next, oracle, simulate, test, version, why\nSee 'scaledjob help --help'.\n"},
+		"help foo":                             {"", "Unknown help topic", "scaledjob: unknown command \"foo\"; use completion, conform, diff, explain, help, lint, man, next, oracle, simulate, test, version, why\nSee 'scaledjob help --help'.\n"},
 		"help explain foo":                     {"", "", "scaledjob: unexpected argument \"foo\"\nSee 'scaledjob help --help'.\n"},
 		"help completion zhs":                  {"", "", "scaledjob: unknown command \"zhs\"; use zsh\nSee 'scaledjob help --help'.\n"},
 		"completion foo":                       {"", "", "scaledjob: unknown command \"foo\"; use bash, fish, powershell, zsh\nSee 'scaledjob completion --help'.\n"},

@@ -60,8 +60,8 @@ def round_up(quotient):
     """Rule 13."""
     if quotient >= 2**63:
         return NO_LIMIT
-    up = math.ceil(quotient)
-    return up - 1 if 0 < quotient - (up - 1) <= (up - 1) * 1e-9 else up
+    whole = math.floor(quotient)
+    return whole if quotient - whole <= whole * 1e-9 else whole + 1
 
 
 def demand(scalers, calculation):

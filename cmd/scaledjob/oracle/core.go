@@ -148,16 +148,40 @@ func (l *line) coreDecide() (any, error) {
 }
 
 func (l *line) decision() (scaling.Decision, error) {
-	policy, err := l.policy()
-	metrics, problem := l.metrics()
-	if err := errors.Join(err, problem); err != nil {
+	policy, state, err := l.poll()
+	if err != nil {
 		return scaling.Decision{}, err
 	}
+	return scaling.Decide(policy, state), nil
+}
+
+func (l *line) poll() (scaling.Policy, scaling.Observation, error) {
+	policy, err := l.policy()
+	metrics, problem := l.metrics()
 	state := scaling.Observation{Metrics: metrics}
 	if !l.JobsUnknown {
 		state.Jobs = l.counts()
 	}
-	return scaling.Decide(policy, state), nil
+	return policy, state, errors.Join(err, problem)
+}
+
+// Poll returns what a line of the specification asks to decide on.
+func Poll(data []byte) (scaling.Policy, scaling.Observation, error) {
+	l, err := read(data)
+	if err != nil {
+		return scaling.Policy{}, scaling.Observation{}, err
+	}
+	return l.poll()
+}
+
+// Load returns the strategy of a line of kind "strategy" and its load.
+func Load(data []byte) (strategy.Strategy, strategy.Load, error) {
+	l, err := read(data)
+	if err != nil {
+		return nil, strategy.Load{}, err
+	}
+	s, err := l.strategy()
+	return s, l.limitedLoad(), err
 }
 
 func (l *line) coreAggregate() (any, error) {
@@ -178,13 +202,17 @@ func (l *line) corePropose() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.Observation{Jobs: l.counts()}).Trace.Jobs
-	load.Running, load.Pending, load.Stuck = jobs.Running, jobs.Pending, jobs.Stuck
-	load = load.Normalize()
 	return struct {
 		ID                json.RawMessage `json:"id"`
 		EffectiveMaxScale int64           `json:"effectiveMaxScale"`
-	}{l.ID, s.Propose(load)}, nil
+	}{l.ID, s.Propose(l.limitedLoad())}, nil
+}
+
+// limitedLoad returns the load with the counts of Jobs as a decision limits them.
+func (l *line) limitedLoad() strategy.Load {
+	load, jobs := l.load(), scaling.Decide(scaling.Policy{}, scaling.Observation{Jobs: l.counts()}).Trace.Jobs
+	load.Running, load.Pending, load.Stuck = jobs.Running, jobs.Pending, jobs.Stuck
+	return load.Normalize()
 }
 
 func (l *line) coreSelect() (any, error) {
@@ -287,13 +315,19 @@ func (l *line) coreHistory() (any, error) {
 	if n := l.FailedJobsHistoryLimit; n != nil {
 		t.History.Failed = history.Keep(int64(*n))
 	}
+	if l.Age != nil {
+		if l.Now.IsZero() {
+			return nil, &field.Error{Path: "now", Found: "nothing, beside an age", Fix: "the time of the question"}
+		}
+		t.History.Age = (*time.Duration)(l.Age)
+	}
 	names, err := l.plan(t)
 	return deleted{ID: l.ID, Deleted: names}, err
 }
 
 func (l *line) coreRollOut() (any, error) {
 	var problems field.Errors
-	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
+	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
 	for _, other := range []string{requested.Strategy, l.Strategy} {
 		if written != "" && other != "" && written != other {
 			problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", written, other), Fix: "only rollout.strategy"})
@@ -311,7 +345,7 @@ func (l *line) coreRollOut() (any, error) {
 	}
 	t := l.target()
 	if l.Generation > 0 { // else no Job is known to be outdated
-		t.Rollout, t.Revision.Generation = policy, l.Generation
+		t.Rollout, t.Revision = policy, rollout.Revision{Generation: l.Generation, TemplateHash: l.TemplateHash}
 	}
 	names, err := l.plan(t)
 	return deleted{l.ID, names, policy.Propagation.String()}, err
@@ -324,7 +358,7 @@ func (l *line) plan(t adapter.Target) ([]string, error) {
 		return nil, err
 	}
 	names := []string{}
-	for _, d := range observed.Plan(t.Owner.UID, nil, time.Time{}).Delete {
+	for _, d := range observed.Plan(t.Owner.UID, nil, l.Now).Delete {
 		names = append(names, d.Name)
 	}
 	return names, nil

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
@@ -40,15 +42,19 @@ type line struct {
 	Hold        bool   `json:"hold"`
 	Accurate    string `json:"accurate"`
 
-	Jobs                       []job    `json:"jobs"`
-	SuccessfulJobsHistoryLimit *int32   `json:"successfulJobsHistoryLimit"`
-	FailedJobsHistoryLimit     *int32   `json:"failedJobsHistoryLimit"`
-	PendingPodConditions       []string `json:"pendingPodConditions"`
-	Pods                       []pod    `json:"pods"`
-	JobFinished                bool     `json:"jobFinished"`
-	RolloutStrategy            string   `json:"rolloutStrategy"`
-	FlatStrategy               string   `json:"rollout.strategy"`
-	FlatPropagation            string   `json:"rollout.propagationPolicy"`
+	Jobs                       []job     `json:"jobs"`
+	SuccessfulJobsHistoryLimit *int32    `json:"successfulJobsHistoryLimit"`
+	FailedJobsHistoryLimit     *int32    `json:"failedJobsHistoryLimit"`
+	Age                        *duration `json:"age"`
+	Now                        time.Time `json:"now"`
+	TemplateHash               string    `json:"templateHash"`
+	EveryEdit                  *bool     `json:"everyEdit"`
+	PendingPodConditions       []string  `json:"pendingPodConditions"`
+	Pods                       []pod     `json:"pods"`
+	JobFinished                bool      `json:"jobFinished"`
+	RolloutStrategy            string    `json:"rolloutStrategy"`
+	FlatStrategy               string    `json:"rollout.strategy"`
+	FlatPropagation            string    `json:"rollout.propagationPolicy"`
 	Rollout                    struct {
 		Strategy          string `json:"strategy"`
 		PropagationPolicy string `json:"propagationPolicy"`
@@ -121,6 +127,7 @@ type job struct {
 	Finished                  bool              `json:"finished"`
 	Condition                 string            `json:"condition"`
 	GenerationAnnotation      *string           `json:"generationAnnotation"`
+	TemplateHash              string            `json:"templateHash"`
 	FailedConditionTransition time.Time         `json:"failedConditionTransition"`
 }
 
@@ -141,13 +148,14 @@ func (j *job) conditions() []condition {
 }
 
 func (j *job) annotations() map[string]string {
-	if j.GenerationAnnotation == nil {
-		return j.Annotations
+	pairs := map[string]string{}
+	if j.GenerationAnnotation != nil {
+		pairs[generationAnnotation] = *j.GenerationAnnotation
 	}
-	pairs := map[string]string{generationAnnotation: *j.GenerationAnnotation}
-	for k, v := range j.Annotations {
-		pairs[k] = v
+	if j.TemplateHash != "" {
+		pairs[adapter.AnnotationTemplateHash] = j.TemplateHash
 	}
+	maps.Copy(pairs, j.Annotations)
 	return pairs
 }
 
@@ -205,6 +213,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(float64(n))
 }
+
+// A duration is a text such as "1h30m".
+type duration time.Duration
 
 // A decimal is a text or a number.
 type decimal string

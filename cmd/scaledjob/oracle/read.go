@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/scaledjob/scaledjob/field"
 )
@@ -90,6 +91,16 @@ func (f *failure) UnmarshalJSON(data []byte) error {
 
 // Wanted describes the values for an error.
 func (*failure) Wanted() string { return "true, false, or a text" }
+
+// UnmarshalText reads a duration.
+func (d *duration) UnmarshalText(text []byte) error {
+	age, err := time.ParseDuration(string(text))
+	*d = duration(age)
+	return err
+}
+
+// Wanted describes the values for an error.
+func (*duration) Wanted() string { return `a duration, such as "1h30m"` }
 
 // UnmarshalText reads the type of a condition that is true.
 func (c *condition) UnmarshalText(text []byte) error {

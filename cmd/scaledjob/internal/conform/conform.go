@@ -1,0 +1,255 @@
+// Package conform asks a program the questions of package oracle, and compares its answers with the
+// right ones: first the test vectors, then random questions, then properties of several answers.
+package conform
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what is asked.
+type Options struct {
+	Levels    []string      // see [Levels]; or a release of KEDA
+	Questions int           // random ones of each level
+	Seed      uint64        // of the random questions
+	Timeout   time.Duration // of each answer
+}
+
+// Levels are those of the specification.
+func Levels() []string { return []string{"strategy", "decision", "history", "rollout"} }
+
+// A Tally counts answers.
+type Tally struct {
+	Right       int `json:"right"`
+	Wrong       int `json:"wrong"`
+	Unsupported int `json:"unsupported"`
+}
+
+// A Level is what a program showed at a level.
+type Level struct {
+	Name        string       `json:"level"`
+	Verdict     string       `json:"verdict"` // conforms, differs or unsupported
+	Vectors     Tally        `json:"vectors"`
+	Random      Tally        `json:"random"`
+	Properties  Tally        `json:"properties"` // a property is wrong if any of its questions shows it
+	Differences []Difference `json:"differences,omitempty"`
+}
+
+// A Difference is a question with a wrong answer, as small as it was found.
+type Difference struct {
+	Name     string          `json:"name"` // of the vector or the property
+	Question json.RawMessage `json:"question"`
+	Answer   string          `json:"answer"`
+	Right    string          `json:"right,omitempty"`
+	Rules    []rule          `json:"rules,omitempty"` // the likeliest one first
+	Trace    string          `json:"trace,omitempty"` // of the right answer
+}
+
+// A Report is the result. Failure is set if the program did not reach the end.
+type Report struct {
+	Program []string `json:"program"`
+	Seed    uint64   `json:"seed"`
+	Levels  []Level  `json:"levels"`
+	Failure string   `json:"failure,omitempty"`
+}
+
+// Conforms reports whether every level conforms.
+func (r *Report) Conforms() bool {
+	return r.Failure == "" && !slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Verdict != "conforms" })
+}
+
+const (
+	shown      = 3    // differences of a level that are made small and shown
+	batch      = 200  // questions that are asked before the first answer is read
+	smallSteps = 1000 // questions to make one small
+	checked    = 150  // questions for each property
+)
+
+// Run starts a program and asks it. The error is a [*Failure] if the program fails; the report
+// has what it showed before.
+func Run(ctx context.Context, arguments []string, options Options) (*Report, error) {
+	report := &Report{Program: arguments, Seed: options.Seed}
+	program, err := start(ctx, arguments, options.Timeout)
+	if err == nil {
+		for _, name := range options.Levels {
+			r := &run{ctx: ctx, program: program, options: options, level: Level{Name: name}, rules: rules()}
+			err = r.ask()
+			report.Levels = append(report.Levels, r.level)
+			if err != nil {
+				break
+			}
+		}
+		if problem := program.close(); err == nil {
+			err = problem
+		}
+	}
+	if err != nil {
+		report.Failure = err.Error()
+	}
+	return report, err
+}
+
+// A run asks the questions of one level.
+type run struct {
+	ctx     context.Context
+	program *program
+	options Options
+	level   Level
+	rules   []rule
+}
+
+func (r *run) ask() error {
+	known, err := vectors(r.level.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { r.level.Verdict = r.level.verdict() }()
+	if err := r.compare(known, &r.level.Vectors); err != nil {
+		return err
+	}
+	random := make([]vector, r.options.Questions)
+	for i := range random {
+		random[i] = vector{name: "a random question", question: r.random(uint64(i))}
+	}
+	if err := r.compare(random, &r.level.Random); err != nil {
+		return err
+	}
+	for _, p := range properties(r.level.Name) {
+		if err := r.try(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdict says that a level is unsupported if the program answers less than half of the vectors.
+func (l *Level) verdict() string {
+	switch answered := l.Vectors.Right + l.Vectors.Wrong; {
+	case l.Vectors.Wrong+l.Random.Wrong+l.Properties.Wrong > 0:
+		return "differs"
+	case answered == 0 || answered < l.Vectors.Unsupported:
+		return "unsupported"
+	}
+	return "conforms"
+}
+
+// random returns a question of the level. Equal seeds give equal questions.
+func (r *run) random(n uint64) question {
+	g := generator{rand.New(rand.NewPCG(r.options.Seed, n))}
+	kinds := map[string][]string{"strategy": {"strategy"}, "decision": {"create"}, "history": {"history"}, "rollout": {"rollout"}}[r.level.Name]
+	if kinds != nil {
+		return g.question(kinds[0])
+	}
+	return g.question(pick(g, "create", "create", "create", "strategy", "history", "rollout")).with("release", r.level.Name)
+}
+
+// compare asks the questions that have a right answer.
+func (r *run) compare(asked []vector, tally *Tally) error {
+	for part := range slices.Chunk(asked, batch) {
+		var questions []question
+		var fair []vector
+		var right []answer
+		for _, v := range part {
+			if answer, _, ok := v.question.right(); ok {
+				questions, fair, right = append(questions, v.question), append(fair, v), append(right, answer)
+			}
+		}
+		if len(questions) == 0 {
+			continue
+		}
+		answers, err := r.program.ask(r.ctx, questions...)
+		if err != nil {
+			return err
+		}
+		for i, a := range answers {
+			switch {
+			case a.unsupported:
+				tally.Unsupported++
+			case a == right[i]:
+				tally.Right++
+			default:
+				tally.Wrong++
+				if err := r.differ(fair[i], a); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// differ adds a difference, as small as possible. Differences that become the same question count once.
+func (r *run) differ(v vector, given answer) error {
+	if len(r.level.Differences) >= shown {
+		return nil
+	}
+	q, err := shrink(v.question, smallSteps, func(q question) (bool, error) {
+		right, _, ok := q.right()
+		if !ok {
+			return false, nil
+		}
+		answers, err := r.program.ask(r.ctx, q)
+		wrong := err == nil && !answers[0].unsupported && answers[0] != right
+		if wrong {
+			given = answers[0]
+		}
+		return wrong, err
+	})
+	right, trace, _ := q.right()
+	r.add(Difference{Name: v.name, Question: json.RawMessage(q.String()), Answer: given.value, Right: right.value, Trace: trace}, v.rule, q)
+	return err
+}
+
+// add adds a difference unless its question is there.
+func (r *run) add(d Difference, cited int, q question) {
+	if slices.ContainsFunc(r.level.Differences, func(o Difference) bool { return string(o.Question) == string(d.Question) }) {
+		return
+	}
+	numbers := []int{cited}
+	if cited == 0 {
+		numbers = q.rules()
+	}
+	for _, n := range numbers {
+		if n > 0 && n < len(r.rules) && r.level.isSpecification() {
+			d.Rules = append(d.Rules, r.rules[n])
+		}
+	}
+	r.level.Differences = append(r.level.Differences, d)
+}
+
+func (l *Level) isSpecification() bool { return slices.Contains(Levels(), l.Name) }
+
+// try checks a property with random questions, up to the first that breaks it.
+func (r *run) try(p property) error {
+	tried := false
+	for i := range uint64(checked) {
+		q := r.random(1<<32 + i)
+		problem, compared, err := r.check(p, q)
+		if err != nil {
+			return err
+		}
+		if tried = tried || compared; problem == "" {
+			continue
+		}
+		q, err = shrink(q, smallSteps, func(q question) (bool, error) {
+			again, _, err := r.check(p, q)
+			problem = cmp.Or(again, problem)
+			return again != "", err
+		})
+		r.level.Properties.Wrong++
+		first, trace, _ := strings.Cut(problem, "; package scaling decides\n")
+		r.add(Difference{Name: p.name + ": " + p.meaning, Question: json.RawMessage(q.String()), Answer: first, Trace: trace}, 0, q)
+		return err
+	}
+	if tried {
+		r.level.Properties.Right++
+	} else {
+		r.level.Properties.Unsupported++
+	}
+	return nil
+}

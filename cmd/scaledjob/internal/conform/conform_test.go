@@ -1,0 +1,390 @@
+package conform
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
+	"github.com/scaledjob/scaledjob/testdata"
+)
+
+// TestMain is also the programs that are tested: with an argument such as "program:hangs" it answers questions.
+func TestMain(m *testing.M) {
+	if fault, ok := strings.CutPrefix(os.Args[len(os.Args)-1], "program:"); ok {
+		serve(fault)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// faults change the right answer to the question with this number. A nil answer is none.
+var faults = map[string]func(n int, answer map[string]any) any{
+	"is right":        func(_ int, a map[string]any) any { return a },
+	"has more fields": func(_ int, a map[string]any) any { a["more"] = []int{1}; return a },
+	"has fractions":   func(_ int, a map[string]any) any { return change(a, func(x float64) any { return x - 0.5 }) },
+	"writes 3 as 3.0": func(_ int, a map[string]any) any {
+		return change(a, func(x float64) any { return json.RawMessage(fmt.Sprintf("%.1f", x)) })
+	},
+	"writes texts":     func(_ int, a map[string]any) any { return change(a, func(x float64) any { return fmt.Sprint(x) }) },
+	"writes null":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return nil }) },
+	"writes true":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return true }) },
+	"writes a list":    func(_ int, a map[string]any) any { return change(a, func(x float64) any { return []float64{x} }) },
+	"has no answer":    func(_ int, a map[string]any) any { return map[string]any{"id": a["id"]} },
+	"has no id":        func(_ int, a map[string]any) any { delete(a, "id"); return a },
+	"has texts as ids": func(_ int, a map[string]any) any { a["id"] = fmt.Sprint(a["id"]); return a },
+	"supports nothing": func(_ int, a map[string]any) any { return map[string]any{"id": a["id"], "unsupported": "no"} },
+	"supports a quarter": func(n int, a map[string]any) any {
+		if n%4 > 0 {
+			return map[string]any{"id": a["id"], "unsupported": true}
+		}
+		return a
+	},
+	"supports most": func(n int, a map[string]any) any {
+		if n%4 == 0 {
+			return map[string]any{"id": a["id"], "unsupported": true}
+		}
+		return a
+	},
+	"only has errors": func(_ int, a map[string]any) any { return map[string]any{"id": a["id"], "error": "what?"} },
+	"hangs":           func(int, map[string]any) any { select {} },
+	"hangs later": func(n int, a map[string]any) any {
+		if n == 30 {
+			select {}
+		}
+		return a
+	},
+	"is slow": func(n int, a map[string]any) any { time.Sleep(100 * time.Microsecond); return a },
+	"ends":    func(int, map[string]any) any { os.Exit(0); return nil },
+	"dies later": func(n int, a map[string]any) any {
+		if n == 30 {
+			fmt.Fprintln(os.Stderr, "out of\x1b memory")
+			os.Exit(7)
+		}
+		return a
+	},
+	"answers to nothing": func(int, map[string]any) any { return nil },
+	"skips one": func(n int, a map[string]any) any {
+		if n == 9 {
+			return nil
+		}
+		return a
+	},
+	"answers twice": func(_ int, a map[string]any) any {
+		line, _ := json.Marshal(a)
+		return json.RawMessage(string(line) + "\n" + string(line))
+	},
+	"adds a line": func(n int, a map[string]any) any {
+		if n == 20 {
+			line, _ := json.Marshal(a)
+			return json.RawMessage(string(line) + "\ndone")
+		}
+		return a
+	},
+	"says hello": func(n int, a map[string]any) any {
+		line, _ := json.Marshal(a)
+		return json.RawMessage("hello\n" + string(line))
+	},
+	"prints megabytes": func(int, map[string]any) any { return json.RawMessage(strings.Repeat("x", 3<<20)) },
+	"prints lines": func(int, map[string]any) any {
+		for {
+			fmt.Println("{}")
+		}
+	},
+	"prints empty lines": func(int, map[string]any) any {
+		for {
+			fmt.Println()
+		}
+	},
+	"writes NaN": func(_ int, a map[string]any) any {
+		return json.RawMessage(fmt.Sprintf(`{"id":%v,"effectiveMaxScale":NaN}`, a["id"]))
+	},
+	"writes half": func(int, map[string]any) any { return json.RawMessage(`{"id":1,`) },
+	"complains":   func(_ int, a map[string]any) any { fmt.Fprint(os.Stderr, strings.Repeat("x", 10_000)); return a },
+	"changes later": func(n int, a map[string]any) any {
+		if n > 300 {
+			return change(a, func(x float64) any { return x + 1 })
+		}
+		return a
+	},
+	"is moody": func(n int, a map[string]any) any {
+		if n%7 == 0 {
+			return change(a, func(x float64) any { return x + 1 })
+		}
+		return a
+	},
+	"closes its input": func(n int, a map[string]any) any {
+		if n == 5 {
+			os.Stdin.Close()
+		}
+		return a
+	},
+	"ignores signals": func(_ int, a map[string]any) any {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
+		return a
+	},
+	"stays":          func(_ int, a map[string]any) any { return a },
+	"leaves a child": func(_ int, a map[string]any) any { return a },
+}
+
+// change changes the numbers of an answer but for its id.
+func change(a map[string]any, number func(float64) any) any {
+	for name, value := range a {
+		if x, ok := value.(float64); ok && name != "id" {
+			a[name] = number(x)
+		}
+	}
+	return a
+}
+
+// serve answers with a fault.
+func serve(fault string) {
+	out := bufio.NewWriter(os.Stdout)
+	lines, end := bufio.NewReader(os.Stdin), "\n"
+	if fault == "leaves a child" {
+		child := exec.Command("sleep", "30")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		_ = child.Start()
+	}
+	var waiting []any
+	for n := 0; ; n++ {
+		question, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		given, _ := oracle.Answer(question)
+		data, _ := json.Marshal(given)
+		var answer any
+		switch changed := faults[fault]; fault {
+		case "swaps":
+			var first any
+			_ = json.Unmarshal(data, &first)
+			if waiting = append(waiting, first); len(waiting) < 2 {
+				continue
+			}
+			_ = json.NewEncoder(out).Encode(waiting[1])
+			answer, waiting = waiting[0], nil
+		case "ends lines with CRLF", "starts with a mark", "buffers":
+			answer = json.RawMessage(data)
+		default:
+			var fields map[string]any
+			_ = json.Unmarshal(data, &fields)
+			answer = changed(n, fields)
+		}
+		if fault == "ends lines with CRLF" {
+			end = "\r\n"
+		}
+		if fault == "starts with a mark" && n == 0 {
+			_, _ = out.WriteString("\ufeff")
+		}
+		if text, ok := answer.(json.RawMessage); ok {
+			_, _ = out.WriteString(string(text) + end)
+		} else if answer != nil {
+			_ = json.NewEncoder(out).Encode(answer)
+		}
+		if fault != "buffers" {
+			_ = out.Flush()
+		}
+	}
+	_ = out.Flush()
+	if fault == "stays" || fault == "ignores signals" {
+		time.Sleep(time.Minute)
+	}
+}
+
+func runFault(ctx context.Context, fault string, options Options) (*Report, error) {
+	return Run(ctx, []string{os.Args[0], "program:" + fault}, options)
+}
+
+// Each program that cannot be compared is told what to do, at once.
+func TestFailures(t *testing.T) {
+	for fault, problem := range map[string]string{
+		"hangs": "no answer within 1s", "hangs later": "no answer within 1s", "ends": "without an answer: exit status 0", "dies later": "without an answer: exit status 7",
+		"answers to nothing": "no answer within 1s", "skips one": `with id 11 in the place of the answer with id 10`, "answers twice": "with id 1 in the place of the answer with id 2",
+		"adds a line": "not a JSON object: done", "says hello": "not a JSON object: hello", "prints megabytes": "longer than 1048576 bytes", "prints lines": "without the id of its question: {}",
+		"prints empty lines": "no answer within 1s", "writes NaN": "not a JSON object", "writes half": "not a JSON object", "writes texts": `"effectiveMaxScale" is no number`, "writes null": `"effectiveMaxScale" is no number`,
+		"writes true": `"effectiveMaxScale" is no number`, "writes a list": `"effectiveMaxScale" is no number`, "has no answer": `an answer without "effectiveMaxScale"`, "has no id": "an answer without the id",
+		"has texts as ids": `with id "1" in the place of the answer with id 1`, "swaps": "with id 2 in the place of the answer with id 1", "buffers": "flush the output after each line", "closes its input": "it closed its output without an answer: exit status 0",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			report, err := runFault(t.Context(), fault, Options{Levels: []string{"strategy"}, Questions: 50, Timeout: time.Second})
+			var failure *Failure
+			require.ErrorAs(t, err, &failure)
+			require.Contains(t, failure.Problem, problem)
+			require.Equal(t, err.Error(), report.Failure)
+			require.False(t, report.Conforms())
+			if fault == "dies later" {
+				require.Contains(t, err.Error(), "ends with: out of")
+				require.NotContains(t, err.Error(), "\x1b")
+			}
+		})
+	}
+}
+
+// Programs that answer are judged by their answers alone.
+func TestVerdicts(t *testing.T) {
+	for fault, verdict := range map[string]string{
+		"is right": "conforms", "has more fields": "conforms", "writes 3 as 3.0": "conforms", "ends lines with CRLF": "conforms", "starts with a mark": "conforms", "complains": "conforms", "is slow": "conforms",
+		"ignores signals": "conforms", "stays": "conforms", "leaves a child": "conforms", "supports most": "conforms",
+		"has fractions": "differs", "only has errors": "differs", "changes later": "differs", "is moody": "differs", "supports nothing": "unsupported", "supports a quarter": "unsupported",
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			report, err := runFault(t.Context(), fault, Options{Levels: []string{"strategy"}, Questions: 200, Timeout: 10 * time.Second})
+			require.NoError(t, err)
+			require.Equal(t, verdict, report.Levels[0].Verdict, "%+v", report)
+			require.Equal(t, verdict == "conforms", report.Conforms())
+			require.Less(t, time.Since(began), 25*time.Second, "a program that stays is stopped")
+		})
+	}
+}
+
+// An interrupt ends the program too.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := runFault(ctx, "hangs", Options{Levels: Levels(), Timeout: time.Minute})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), 20*time.Second)
+}
+
+// Every vector is a question that the oracle answers as the vector says, so that the right answers of
+// each level are those of the vectors.
+func TestVectorsAreAsked(t *testing.T) {
+	for _, level := range Levels() {
+		list, err := vectors(level)
+		require.NoError(t, err)
+		require.NotEmpty(t, list)
+		for _, v := range list {
+			_, _, ok := v.question.right()
+			require.True(t, ok, "%s: %s", v.name, v.question)
+			require.Positive(t, v.rule, v.name)
+		}
+	}
+	var decisions, history, rollout struct {
+		Cases []struct{ Create, Delete any }
+	}
+	for name, file := range map[string]*struct {
+		Cases []struct{ Create, Delete any }
+	}{"decisions.json": &decisions, "history.json": &history, "rollout.json": &rollout} {
+		require.NoError(t, decode(name, file))
+	}
+	for i, c := range asked(t, "decision") {
+		require.Equal(t, fmt.Sprint(decisions.Cases[i].Create), c)
+	}
+	for i, c := range asked(t, "history") {
+		want, err := json.Marshal(history.Cases[i].Delete)
+		require.NoError(t, err)
+		require.Equal(t, string(want), c)
+	}
+	for i, c := range asked(t, "rollout") {
+		require.Equal(t, rollout.Cases[i].Delete == true, c == `["a"]`, c)
+	}
+	var strategies struct {
+		Cases []struct{ Want map[string]any }
+	}
+	require.NoError(t, decode("strategies.json", &strategies))
+	list, err := vectors("strategy")
+	require.NoError(t, err)
+	for i, c := range asked(t, "strategy") {
+		var load int
+		_, err := fmt.Sscanf(list[i].name, "load %d,", &load)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(strategies.Cases[load-1].Want[list[i].question["strategy"].(string)]), c, list[i].question)
+	}
+}
+
+func asked(t *testing.T, level string) (answers []string) {
+	list, err := vectors(level)
+	require.NoError(t, err)
+	for _, v := range list {
+		right, _, _ := v.question.right()
+		answers = append(answers, right.value)
+	}
+	return answers
+}
+
+// Every random question is valid, and each kind of answer is common.
+func TestRandomQuestions(t *testing.T) {
+	for _, level := range append(Levels(), "2.8", "2.21") {
+		r := &run{level: Level{Name: level}}
+		fair, something := 0, 0
+		for n := range uint64(2000) {
+			right, _, ok := r.random(n).right()
+			if ok {
+				fair++
+			}
+			if ok && right.value != "0" && right.value != "[]" {
+				something++
+			}
+		}
+		if len(level) > 5 {
+			require.Equal(t, 2000, fair, level)
+		}
+		require.Greater(t, fair, 1000, level)
+		require.Greater(t, something, 300, level)
+	}
+}
+
+// A wrong answer leads to its smallest question and to its rule.
+func TestShrinks(t *testing.T) {
+	q := question{"kind": "create", "running": 3, "hold": true, "maxReplicaCount": 2_000_000_000, "min": "floor", "strategy": "eager",
+		"scalers": []any{map[string]any{"queueLength": 30, "target": 3}, map[string]any{"queueLength": 9, "target": 2, "activationTarget": 5}}}
+	small, err := shrink(q, smallSteps, func(q question) (bool, error) {
+		_, _, ok := q.right()
+		return ok && q["min"] == "floor" && len(q.scalers()) > 0, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, `{"kind":"create","min":"floor","scalers":[{"queueLength":0,"target":0}]}`, small.String())
+	require.Contains(t, small.rules(), 20)
+}
+
+// The port in Python conforms, and a fault of it is found with its rule.
+func TestPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, testdata.Files))
+	program := []string{python, "-B", filepath.Join(folder, "python", "serve.py")}
+	options := Options{Levels: Levels(), Questions: 1000, Timeout: time.Minute}
+	report, err := Run(t.Context(), program, options)
+	require.NoError(t, err)
+	require.True(t, report.Conforms(), "%+v", report)
+
+	port := filepath.Join(folder, "python", "scaledjob.py")
+	text, err := os.ReadFile(port)
+	require.NoError(t, err)
+	const rule = "pair[1]))"
+	require.Contains(t, string(text), rule)
+	require.NoError(t, os.WriteFile(port, []byte(strings.ReplaceAll(string(text), rule, "-pair[1]))")), 0o600)) // a tie goes to the higher target
+	report, err = Run(t.Context(), program, options)
+	require.NoError(t, err)
+	require.Equal(t, []string{"conforms", "differs", "conforms", "conforms"}, verdicts(report))
+	difference := report.Levels[1].Differences[0]
+	require.Equal(t, 11, difference.Rules[0].Number, "%+v", difference)
+	require.Contains(t, difference.String(), "Of equal queues the lower target counts")
+	require.Contains(t, difference.String(), "  trace     metrics")
+}
+
+func verdicts(r *Report) (list []string) {
+	for _, l := range r.Levels {
+		list = append(list, l.Verdict)
+	}
+	return list
+}

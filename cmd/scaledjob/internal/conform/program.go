@@ -1,0 +1,260 @@
+package conform
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+)
+
+const (
+	maxAnswer = 1 << 20 // bytes of a line
+	maxStderr = 2 << 10 // bytes of standard error that a failure shows
+	grace     = time.Second
+)
+
+// A Failure is an error of the program itself: it has no answer that can be compared.
+type Failure struct {
+	Problem  string // in words
+	Question string // the line that it was asked; "" if none
+	Stderr   string // the end of its standard error
+}
+
+// Error returns the problem, the question and the end of standard error.
+func (f *Failure) Error() string {
+	text := "the program failed: " + f.Problem
+	if f.Question != "" {
+		text += "\nquestion  " + f.Question
+	}
+	if f.Stderr != "" {
+		text += "\nstandard error of the program ends with: " + f.Stderr
+	}
+	return text
+}
+
+// A program is asked on its standard input, and answers on its standard output.
+type program struct {
+	command *exec.Cmd
+	stop    context.CancelFunc
+	input   io.WriteCloser
+	lines   chan line
+	closed  chan struct{} // no line is read any more
+	errors  *tail
+	timeout time.Duration
+	asked   int
+}
+
+type line struct {
+	data []byte
+	err  error
+}
+
+func start(ctx context.Context, arguments []string, timeout time.Duration) (*program, error) {
+	ctx, stop := context.WithCancel(ctx)
+	c := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
+	p := &program{command: c, stop: stop, lines: make(chan line), closed: make(chan struct{}), errors: &tail{}, timeout: timeout}
+	c.Stderr, c.WaitDelay = p.errors, grace
+	killGroup(c)
+	input, err := c.StdinPipe()
+	output, problem := c.StdoutPipe()
+	if err = errors.Join(err, problem); err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		stop()
+		return nil, &Failure{Problem: "it does not start: " + err.Error()}
+	}
+	p.input = input
+	go p.read(output)
+	return p, nil
+}
+
+// read passes on one line at a time, so that a program that prints without end waits.
+func (p *program) read(output io.Reader) {
+	scanner := bufio.NewScanner(output)
+	scanner.Buffer(nil, maxAnswer)
+	for {
+		var l line
+		if scanner.Scan() {
+			if l.data = bytes.TrimSpace(bytes.TrimPrefix(scanner.Bytes(), []byte("\ufeff"))); len(l.data) == 0 {
+				continue
+			}
+			l.data = bytes.Clone(l.data)
+		} else if l.err = io.EOF; scanner.Err() != nil {
+			l.err = scanner.Err()
+		}
+		select {
+		case p.lines <- l:
+		case <-p.closed:
+			return
+		}
+		if l.err != nil {
+			return
+		}
+	}
+}
+
+// ask returns the answers to questions, which it numbers. The program may read them all
+// before it answers the first.
+func (p *program) ask(ctx context.Context, questions ...question) ([]answer, error) {
+	texts, first := make([]string, len(questions)), p.asked
+	for i, q := range questions {
+		p.asked++
+		texts[i] = q.with("id", p.asked).String()
+	}
+	go func() { _, _ = io.WriteString(p.input, strings.Join(texts, "\n")+"\n") }() // no answer comes if it fails
+	answers := make([]answer, len(questions))
+	for i, q := range questions {
+		data, problem := p.next(ctx)
+		if problem == "" {
+			answers[i], problem = read(data, first+i+1, q)
+		}
+		if problem != "" {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, p.failed(problem, texts[i])
+		}
+	}
+	return answers, nil
+}
+
+// next returns the next line of the program, or the problem.
+func (p *program) next(ctx context.Context) (data []byte, problem string) {
+	timer := time.NewTimer(p.timeout)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, "interrupted"
+	case l := <-p.lines:
+		switch {
+		case errors.Is(l.err, bufio.ErrTooLong):
+			return nil, fmt.Sprintf("a line of its output is longer than %d bytes", maxAnswer)
+		case l.err != nil:
+			return nil, "it closed its output without an answer: " + p.end()
+		}
+		return l.data, ""
+	case <-timer.C:
+	}
+	problem = fmt.Sprintf("no answer within %v", p.timeout)
+	_ = p.input.Close()
+	select {
+	case l := <-p.lines:
+		if l.err == nil {
+			return nil, problem + ", but one when its input was closed; write each answer at once: flush the output after each line"
+		}
+		return nil, problem + "; when its input was closed it ended: " + p.end()
+	case <-time.After(grace):
+	}
+	return nil, problem
+}
+
+// end waits for the program for a short time, and says how it ended.
+func (p *program) end() string {
+	_ = p.input.Close()
+	ended := make(chan struct{})
+	go func() {
+		_ = p.command.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		p.stop()
+		<-ended
+		return "it was still running, and was stopped"
+	}
+	return p.command.ProcessState.String()
+}
+
+func (p *program) failed(problem, question string) *Failure {
+	return &Failure{Problem: problem, Question: question, Stderr: p.errors.String()}
+}
+
+// close ends the program. It returns a Failure if the program has printed more than its answers.
+func (p *program) close() error {
+	_ = p.input.Close()
+	var failure error
+	select {
+	case l := <-p.lines:
+		if l.err == nil {
+			failure = p.failed("it printed more lines than it was asked: "+quote(l.data), "")
+		}
+	case <-time.After(grace):
+	}
+	close(p.closed)
+	p.stop()
+	if p.command.ProcessState == nil {
+		_ = p.command.Wait()
+	}
+	return failure
+}
+
+// quote returns the beginning of a line, safe to print.
+func quote(data []byte) string {
+	return report.Cut(report.Clean(string(data[:min(len(data), 500)])), 120)
+}
+
+// An answer is what the program said to a question.
+type answer struct {
+	value       string // as JSON, in one form for equal values
+	unsupported bool
+}
+
+// read reads the answer to a question with this number. It may have other fields too.
+func read(data []byte, id int, q question) (a answer, problem string) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
+		return a, "a line that is not a JSON object: " + quote(data)
+	}
+	field := q.field()
+	switch value, found := fields[field]; {
+	case fields["id"] == nil:
+		return a, "an answer without the id of its question: " + quote(data)
+	case number(string(fields["id"])) != strconv.Itoa(id):
+		return a, fmt.Sprintf("the answer with id %s in the place of the answer with id %d; answer once, in the order of the questions", quote(fields["id"]), id)
+	case fields["unsupported"] != nil && string(fields["unsupported"]) != "false":
+		return answer{unsupported: true}, ""
+	case fields["error"] != nil && !found:
+		return answer{value: "error: " + quote(fields["error"])}, ""
+	case !found:
+		return a, fmt.Sprintf("an answer without %q: %s", field, quote(data))
+	default:
+		if a.value = q.canonical(value); a.value == "" {
+			return a, fmt.Sprintf("%q is no %s: %s", field, q.form(), quote(data))
+		}
+		return a, ""
+	}
+}
+
+// A tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+// Write keeps the last bytes.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p[max(0, len(p)-maxStderr):]...)
+	t.data = t.data[max(0, len(t.data)-maxStderr):]
+	return len(p), nil
+}
+
+// String returns the end of the text, safe to print.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return report.Clean(strings.TrimSpace(string(t.data)))
+}
