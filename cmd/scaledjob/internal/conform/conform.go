@@ -33,7 +33,7 @@ type Tally struct {
 // A Level is what a program showed at a level.
 type Level struct {
 	Name        string       `json:"level"`
-	Verdict     string       `json:"verdict"` // conforms, differs or unsupported
+	Verdict     string       `json:"verdict"` // conforms, differs, unsupported or failed
 	Vectors     Tally        `json:"vectors"`
 	Random      Tally        `json:"random"`
 	Properties  Tally        `json:"properties"` // a property is wrong if any of its questions shows it
@@ -78,7 +78,9 @@ func Run(ctx context.Context, arguments []string, options Options) (*Report, err
 	if err == nil {
 		for _, name := range options.Levels {
 			r := &run{ctx: ctx, program: program, options: options, level: Level{Name: name}, rules: rules()}
-			err = r.ask()
+			if err = r.ask(); err != nil {
+				r.level.Verdict = "failed"
+			}
 			report.Levels = append(report.Levels, r.level)
 			if err != nil {
 				break

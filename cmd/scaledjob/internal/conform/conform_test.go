@@ -225,6 +225,7 @@ func TestFailures(t *testing.T) {
 			require.Contains(t, failure.Problem, problem)
 			require.Equal(t, err.Error(), report.Failure)
 			require.False(t, report.Conforms())
+			require.Equal(t, "failed", report.Levels[0].Verdict)
 			if fault == "dies later" {
 				require.Contains(t, err.Error(), "ends with: out of")
 				require.NotContains(t, err.Error(), "\x1b")

@@ -34,10 +34,10 @@ type Failure struct {
 func (f *Failure) Error() string {
 	text := "the program failed: " + f.Problem
 	if f.Question != "" {
-		text += "\nquestion  " + f.Question
+		text += "; it was asked " + f.Question
 	}
 	if f.Stderr != "" {
-		text += "\nstandard error of the program ends with: " + f.Stderr
+		text += "; its standard error ends with: " + f.Stderr
 	}
 	return text
 }
