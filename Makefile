@@ -30,7 +30,7 @@ RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conforma
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
 .PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
-	release release-check compare licenses vulnerabilities peers snapshot archives image-check
+	release release-check compare licenses vulnerabilities peers snapshot archives images image-check
 
 # What .ci/run runs. What takes longer is in weekly.
 ci: test check modules conformance e2e image-check
@@ -95,7 +95,7 @@ newest:
 	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # The tests on a real control plane that CI has time for. make e2e-all runs all of them, each week.
-QUICK = TestAdapter|TestDistributedScaledObject|TestExplainCluster|TestExternalMetrics|TestFaults|TestMember.*|TestOwnController|TestQueues
+QUICK = TestAdapter|TestInstall|TestDistributedScaledObject|TestExplainCluster|TestExternalMetrics|TestFaults|TestMember.*|TestOwnController|TestQueues
 e2e:
 	$(MAKE) e2e-all RUN='^($(QUICK))$$$$'
 
@@ -191,6 +191,16 @@ archives:
 	$(GORELEASER) release --clean --skip=publish
 	cd cmd/scaledjob && GOWORK=off $(CYCLONEDX) app -json -licenses -output $(CURDIR)/dist/scaledjob_sbom.cdx.json .
 	cd dist && sha256sum scaledjob_sbom.cdx.json >>checksums.txt # what is in it is attested
+
+# An image of each controller as a file, and its install manifest.
+images:
+	mkdir -p dist/images
+	@set -e; for c in scaledjob-controller multicluster scheduled redis-operator; do \
+	i=$$(sed -n 's/^# docker build -t \([^: ]*\).*/\1/p' controllers/$$c/Dockerfile); \
+	docker build -t ghcr.io/scaledjob/$$i:$(VERSION) -f controllers/$$c/Dockerfile . ; \
+	docker save -o dist/images/$$i.tar ghcr.io/scaledjob/$$i:$(VERSION); done
+	go run ./controllers/internal/install $(VERSION) dist
+	cd dist && sha256sum scaledjob-controller.yaml multicluster.yaml scheduled.yaml redis-operator.yaml >>checksums.txt
 
 # The steps of the Dockerfile without a container engine.
 image-check:

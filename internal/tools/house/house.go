@@ -8,6 +8,7 @@
 //	pages show code, commands and outputs that are tested      TestPagesShowCode, TestReadmeCommands, TestPagesShowOutputs
 //	pages link to files, and name tests that exist            TestLinks, TestNamedTestsExist
 //	each fuzz target has seeds                                TestFuzzTargetsHaveSeeds
+//	no room grows above its limit                             TestBudgets
 //	no large file is committed, and archives stay small       TestSizes
 //	built programs are ignored, and nothing else              TestProgramsAreIgnored
 package house

@@ -1,0 +1,76 @@
+package house
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A room is some directories of the root. Each has a goal for its lines of code and of tests, and a
+// limit while it is above the goal. A commit that raises a limit says why beside it.
+type room struct {
+	directories string
+	goal, limit size
+}
+
+type size struct{ code, tests int }
+
+var rooms = []room{
+	{"scaling strategy history rollout", size{2000, 2700}, size{2600, 2900}},
+	{"field", size{500, 400}, size{510, 400}},
+	{"keda", size{1900, 1400}, size{2000, 1450}},
+	{"horizontal", size{1850, 1400}, size{1900, 1400}},
+	{"slots", size{2300, 1200}, size{2700, 1400}},
+	{"placement", size{2900, 4300}, size{3300, 5700}},
+	{"schedule", size{3000, 3800}, size{3700, 5300}},
+	{"simulation", size{3600, 2400}, size{4500, 2900}},
+	{"adapter", size{10500, 10300}, size{12800, 13900}},
+	{"cmd", size{19000, 8000}, size{25500, 8700}},
+	{"controllers examples", size{8500, 12000}, size{11200, 17500}},
+	{"test", size{3700, 6300}, size{4200, 8700}},
+	{"internal", size{1300, 800}, size{1300, 1000}},
+}
+
+// TestBudgets fails if a room has more lines than its limit, or if a limit is far above what the room
+// has: whoever makes a room smaller lowers its limit.
+func TestBudgets(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.go").Output()
+	require.NoError(t, err)
+	lines := map[string]*size{}
+	for _, name := range strings.Fields(string(out)) {
+		top, _, nested := strings.Cut(name, "/")
+		if !nested || strings.Contains(name, "/testdata/") {
+			continue
+		}
+		if lines[top] == nil {
+			lines[top] = &size{}
+		}
+		if n := strings.Count(read(t, name), "\n"); strings.HasSuffix(name, "_test.go") {
+			lines[top].tests += n
+		} else {
+			lines[top].code += n
+		}
+	}
+	for _, r := range rooms {
+		var has size
+		for directory := range strings.FieldsSeq(r.directories) {
+			require.NotNil(t, lines[directory], directory)
+			has.code, has.tests = has.code+lines[directory].code, has.tests+lines[directory].tests
+			delete(lines, directory)
+		}
+		t.Logf("%-34s %6d lines of code (goal %d), %6d of tests (goal %d)", r.directories, has.code, r.goal.code, has.tests, r.goal.tests)
+		within(t, r.directories+": lines of code", has.code, r.goal.code, r.limit.code)
+		within(t, r.directories+": lines of tests", has.tests, r.goal.tests, r.limit.tests)
+	}
+	delete(lines, "testdata")
+	require.Empty(t, lines, "directories without a budget")
+}
+
+func within(t *testing.T, what string, n, goal, limit int) {
+	t.Helper()
+	assert.LessOrEqual(t, n, limit, what)
+	assert.True(t, limit <= goal || limit <= n+n/20+100, "%s: lower the limit of %d, there are %d", what, limit, n)
+}
