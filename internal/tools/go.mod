@@ -8,6 +8,7 @@ require (
 	github.com/google/licensecheck v0.3.1
 	github.com/scaledjob/scaledjob v0.0.0
 	github.com/stretchr/testify v1.12.1
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e
 	golang.org/x/mod v0.42.0
 	golang.org/x/tools v0.52.0

@@ -6,7 +6,8 @@
 //
 //	each module's tests and imports stay inside it            TestBoundaries
 //	pages show code, commands and outputs that are tested      TestPagesShowCode, TestReadmeCommands, TestPagesShowOutputs
-//	pages link to files, and name tests that exist            TestLinks, TestNamedTestsExist
+//	pages link to files and headings, and name commands and
+//	tests that exist                                          TestLinks, TestPageCommands, TestNamedTestsExist
 //	each fuzz target has seeds                                TestFuzzTargetsHaveSeeds
 //	no room grows above its limit                             TestBudgets
 //	no large file is committed, and archives stay small       TestSizes

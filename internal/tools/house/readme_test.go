@@ -126,23 +126,6 @@ func TestPagesShowCode(t *testing.T) {
 	require.NotZero(t, shown)
 }
 
-var links = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-
-// Each relative link of a page leads to a file or a directory.
-func TestLinks(t *testing.T) {
-	checked := 0
-	for _, page := range files(t, ".md") {
-		for _, m := range links.FindAllStringSubmatch(read(t, page), -1) {
-			if !strings.Contains(m[1], "://") {
-				checked++
-				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
-				assert.NoError(t, err, page)
-			}
-		}
-	}
-	require.Greater(t, checked, 30)
-}
-
 // Each alert has a section that says what to do.
 func TestAlertsAreExplained(t *testing.T) {
 	alerts := regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(read(t, "controllers/scaledjob-controller/manifests/monitoring/alerts.yaml"), -1)
