@@ -93,7 +93,8 @@ func (m *Metric) IsActive() bool {
 type Aggregation uint8
 
 const (
-	// Max takes the active metric with the longest queue.
+	// Max takes the active metric with the longest queue, which need not ask for the most Jobs: 40
+	// items at 10 per Job come before 30 items at 1 per Job. Sum asks for the Jobs of both.
 	Max Aggregation = iota
 	// Min takes the active metric with the shortest queue, which may be 0.
 	Min

@@ -80,7 +80,7 @@ func (r *run) readMetrics() []scaling.Metric {
 	r.metrics = r.metrics[:0]
 	for i := range r.queues {
 		q := &r.queues[i]
-		m := scaling.Metric{Name: q.Name, Target: q.target(), ActivationThreshold: q.ActivationThreshold}
+		m := scaling.Metric{Name: q.Name, Target: q.target(), ActivationThreshold: q.ActivationThreshold, WaitingOnly: q.metric == waitingItems}
 		m.Failed = slices.ContainsFunc(q.Outages, func(o Outage) bool { return o.From <= r.now && r.now < o.Until })
 		if !m.Failed {
 			m.Value = r.read(q)

@@ -225,3 +225,24 @@ func TestNotes(t *testing.T) {
 	run(t.Context(), []string{"explain", "--queue", "5", forged}, nil, io.Discard, &stderr)
 	require.Contains(t, stderr.String(), `\nnote: forged.yaml:5: spec.maxReplicaCont`)
 }
+
+// A trigger that leaves out the items in progress, under a strategy that subtracts the running
+// Jobs, is a note, and its surplus is not known.
+func TestExplainWaitingOnly(t *testing.T) {
+	file := func(strategy string) string {
+		return written(t, "m.yaml", `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: m}
+spec:
+  jobTargetRef: {template: {spec: {containers: [{name: c, image: i}]}}}
+  triggers: [{type: rabbitmq, metadata: {mode: QueueLength, value: "2"}}, {type: temporal, metadata: {targetQueueSize: "2"}}]
+  scalingStrategy: {strategy: `+strategy+`}
+`)
+	}
+	for strategy, want := range map[string]bool{"default": true, "accurate": false} {
+		_, out, _ := call(t, "explain "+file(strategy)+" --queue 8,9 --release spec -o json", "")
+		require.Equal(t, want, strings.Contains(out, "spec.triggers[1]: found temporal; use a metric that counts items in progress, or the strategy accurate"), out)
+		require.Equal(t, want, strings.Contains(out, `"reason":"WaitingOnly"`), out)
+		require.NotContains(t, out, "spec.triggers[0]: found")
+	}
+}

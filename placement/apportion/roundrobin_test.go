@@ -33,50 +33,6 @@ func play(r apportion.RoundRobin, n int) (given []int) {
 	return given
 }
 
-// One seat at a time: the seats given follow the weights, which Webster does not see.
-func TestTrickleExamples(t *testing.T) {
-	for _, c := range []struct {
-		weights []int32
-		n       int
-		want    []int
-	}{
-		{[]int32{2, 3}, 100, []int{40, 60}},
-		{[]int32{1, 1}, 100, []int{50, 50}},
-		{[]int32{5, 3, 2}, 200, []int{100, 60, 40}},
-		{[]int32{1, 100}, 101, []int{1, 100}},
-		{[]int32{49, 51}, 100, []int{49, 51}},
-		{[]int32{0, 1}, 7, []int{0, 7}},
-	} {
-		require.Equal(t, c.want, play(robin(c.weights...), c.n), c.weights)
-	}
-}
-
-// Seats that stay held: the published examples, which Webster gives too.
-func TestHeldExamples(t *testing.T) {
-	for _, c := range []struct {
-		weights, held []int32
-		n             int
-		want          []int32
-	}{
-		{[]int32{2, 3}, []int32{0, 0}, 5, []int32{2, 3}},
-		{[]int32{2, 3}, []int32{0, 0}, 10, []int32{4, 6}},
-		{[]int32{2, 3}, []int32{3, 5}, 2, []int32{4, 6}},
-		{[]int32{1, 1}, []int32{7, 0}, 6, []int32{7, 6}},
-	} {
-		r := robin(c.weights...)
-		for i := range r {
-			r[i].Held = c.held[i]
-		}
-		for range c.n {
-			_, ok := r.Next(nil)
-			require.True(t, ok)
-		}
-		for i, want := range c.want {
-			require.Equal(t, want, r[i].Held, "%v, held %v", c.weights, c.held)
-		}
-	}
-}
-
 // Many owners with a seat each: the first seats follow the weights.
 func TestStart(t *testing.T) {
 	for _, weights := range [][]int32{{2, 1}, {1, 1}, {5, 3, 2}, {1, 100}, {1_000_000, 3_000_000}, {math.MaxInt32, math.MaxInt32}} {

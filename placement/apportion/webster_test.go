@@ -87,15 +87,6 @@ func first(parties []apportion.Party, shares []int32) int {
 	return best
 }
 
-// Among equals the lower rank comes first, and the lower place where ranks are the same.
-func TestRanks(t *testing.T) {
-	parties := []apportion.Party{{Weight: 1, Rank: 3}, {Weight: 1, Rank: 1}, {Weight: 1, Rank: 2}, {Weight: 1, Rank: 1}}
-	for seats, want := range [][]int32{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 1, 0, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 1, 1}} {
-		got, _ := apportion.Webster(int32(seats), parties)
-		require.Equal(t, want, got)
-	}
-}
-
 // Weights and seats at which rounding is off by as much as it can be, either way.
 func TestFarFromTheLine(t *testing.T) {
 	for _, n := range []int{10, 99, 100, 1000} {

@@ -15,6 +15,9 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -34,6 +37,15 @@ func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) err
 	var inputs []scaling.Metric
 	if s.lengths != nil {
 		inputs = input.Metrics(s.triggers, s.lengths)
+		for i := range inputs {
+			trigger := &m.Spec.Spec.Triggers[i]
+			how, _ := triggers.Counts(trigger.Type, keda.Newest().Release(), triggers.Input{Metadata: trigger.Metadata})
+			inputs[i].WaitingOnly = how == triggers.LeavesOut
+			for _, w := range field.All(config.Target.Policy.Warnings(inputs[i])) {
+				note := field.Error{Path: fmt.Sprintf("spec.triggers[%d]", i), Found: trigger.Type, Fix: w.Fix}
+				p.Notes = append(p.Notes, note.Error())
+			}
+		}
 	}
 	if o == nil {
 		p.decided(scaling.Decide(config.Target.Policy, scaling.Observation{Metrics: inputs, Jobs: s.counts}), s)
