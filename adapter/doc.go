@@ -41,17 +41,10 @@
 //
 // Package slots decides which Jobs are created, read and deleted; its page has the rules, the
 // promise and the limits. A Job's name depends on its owner's name and UID and on a number
-// from 1, or on the key of an item if Target.Keyed is set. L is twice Options.Timeout, which
+// from 1. L is twice Options.Timeout, which
 // must be the timeout of the client that Apply gets.
 //
 // [Plan].Holds names each reason why fewer Jobs are created than the decision says.
-//
-// # Keyed work
-//
-// A source lists items with unique keys, such as CI jobs. Each item is worked on by one Job.
-// For each poll call [Tracker.PlanItems], which asks the source, and [Tracker.Apply], or use Items
-// of package adapter/loop. The Job's annotations hold the whole key. A Job of the owner that exists already, under any name, is
-// adopted if it has [AnnotationKey]: its item gets no other Job.
 //
 // # Limits of the promise
 //

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -32,12 +34,12 @@ func NewFailureBackoff(interval time.Duration) FailureBackoff {
 // A FailureCheckpoint is what a FailureBackoff remembers of an owner. Store it, such as in the
 // owner's status. The zero value knows of no Job.
 type FailureCheckpoint struct {
-	Failures int32         `json:"failures,omitempty"` // polls with failed Jobs since a Job succeeded
-	Counted  time.Time     `json:"counted,omitzero"`   // when the last Job finished that counts
-	Until    time.Time     `json:"until,omitzero"`     // no Job is created before
-	Longest  time.Duration `json:"longest,omitempty"`  // that a failed Job lasted, since a Job succeeded
-	Length   float64       `json:"length,omitempty"`   // sum of the metrics when a Job was last created
-	Revision string        `json:"revision,omitempty"` // of the spec
+	Failures int32           `json:"failures,omitempty"` // polls with failed Jobs since a Job succeeded
+	Counted  time.Time       `json:"counted,omitzero"`   // when the last Job finished that counts
+	Until    time.Time       `json:"until,omitzero"`     // no Job is created before
+	Longest  metav1.Duration `json:"longest,omitzero"`   // that a failed Job lasted, since a Job succeeded
+	Length   float64         `json:"length,omitempty"`   // sum of the metrics when a Job was last created
+	Revision string          `json:"revision,omitempty"` // of the spec
 }
 
 // FailingJobs is the reason of Plan.Holds while a FailureBackoff is in force.
@@ -64,13 +66,13 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	}
 	c = b.count(c, o)
 	if readable && length < c.Length {
-		c.Failures, c.Longest, c.Until = 0, 0, time.Time{}
+		c.Failures, c.Longest, c.Until = 0, metav1.Duration{}, time.Time{}
 	}
 	unfinished := o.InFlight
 	for i := range o.Jobs {
 		if j := &o.Jobs[i]; !j.finished() {
 			unfinished++
-			if j.Phase == Running && o.Now.Sub(j.Created) > c.Longest+max(b.Initial, b.Interval) {
+			if j.Phase == Running && o.Now.Sub(j.Created) > c.Longest.Duration+max(b.Initial, b.Interval) {
 				c.Failures, c.Until = 0, time.Time{}
 			}
 		}
@@ -105,12 +107,12 @@ func (b FailureBackoff) count(c FailureCheckpoint, o FailureObservation) Failure
 	var failed time.Time
 	for i := range o.Jobs {
 		if j := &o.Jobs[i]; j.Phase == Succeeded && j.Finished.After(c.Counted) {
-			c.Failures, c.Longest, c.Until, c.Counted = 0, 0, time.Time{}, j.Finished.UTC()
+			c.Failures, c.Longest, c.Until, c.Counted = 0, metav1.Duration{}, time.Time{}, j.Finished.UTC()
 		}
 	}
 	for i := range o.Jobs {
 		if j := &o.Jobs[i]; j.Phase == Failed && j.Revision == o.Revision && j.Finished.After(c.Counted) {
-			c.Longest, failed = max(c.Longest, j.Finished.Sub(j.Created)), later(failed, j.Finished)
+			c.Longest.Duration, failed = max(c.Longest.Duration, j.Finished.Sub(j.Created)), later(failed, j.Finished)
 		}
 	}
 	if !failed.IsZero() {

@@ -44,13 +44,13 @@ type Config struct {
 }
 
 const (
-	// MaxHistory is the greatest limit of the history, for each outcome, and the greatest maxCatchUp. The status holds the completed runs, and
+	// maxHistory is the greatest limit of the history, for each outcome, and the greatest maxCatchUp. The status holds the completed runs, and
 	// the API server limits the size of an object.
-	MaxHistory = 1000
+	maxHistory = 1000
 	// MaxPodCount is the greatest podCount, which the API server limits.
 	MaxPodCount = 100_000
-	// MaxAfter is the greatest number of dependencies, which the status holds.
-	MaxAfter = 100
+	// maxAfter is the greatest number of dependencies, which the status holds.
+	maxAfter = 100
 )
 
 // Inputs holds values that a ScheduledJob refers to. The zero value has none.
@@ -121,7 +121,7 @@ func (r *reader) schedule(p *schedule.Policy) {
 		_, ok := p.Next(p.Created, p.Created.Add(-1))
 		r.warnings.Check(ok, name, text, "a schedule with a time after the creation, of a day that exists; no run will be due")
 	}
-	p.MaxCatchUp = int64(optional(r, path+"maxCatchUp", spec.MaxCatchUp, 1, MaxHistory))
+	p.MaxCatchUp = int64(optional(r, path+"maxCatchUp", spec.MaxCatchUp, 1, maxHistory))
 	set(&p.SkipOutdated, spec.SkipOutdated)
 	set(&p.BlockOnFailure, spec.BlockOnFailure)
 	p.Suspended = value(r.spec.Suspend)
@@ -245,8 +245,8 @@ func (r *reader) zone(path, name string) *time.Location {
 }
 
 func (r *reader) after(name string, p *schedule.Policy) {
-	if n := len(r.spec.After); n > MaxAfter {
-		r.problems.Check(false, "spec.after", n, fmt.Sprintf("at most %d dependencies", MaxAfter))
+	if n := len(r.spec.After); n > maxAfter {
+		r.problems.Check(false, "spec.after", n, fmt.Sprintf("at most %d dependencies", maxAfter))
 		return
 	}
 	for i, d := range r.spec.After {
@@ -279,7 +279,7 @@ func (r *reader) numbers(c *Config) {
 		{"spec.successfulJobsHistoryLimit", r.spec.SuccessfulJobsHistoryLimit, []**int64{&c.Policy.History.Succeeded}},
 		{"spec.failedJobsHistoryLimit", r.spec.FailedJobsHistoryLimit, []**int64{&c.Policy.History.Failed}},
 	} {
-		n := optional(r, limit.path, limit.n, 0, MaxHistory)
+		n := optional(r, limit.path, limit.n, 0, maxHistory)
 		for _, l := range limit.limits {
 			if limit.n != nil {
 				*l = history.Keep(int64(n))

@@ -23,13 +23,13 @@ const (
 )
 
 // AnnotationTTL is the time to live of a Job in seconds. NewJob leaves ttlSecondsAfterFinished
-// unset, so that Kubernetes cannot delete a Job before its outcome has been stored. [TTLPatch]
+// unset, so that Kubernetes cannot delete a Job before its outcome has been stored. [ttlPatch]
 // sets it then.
 const AnnotationTTL = "scaledjob.github.io/ttl-seconds-after-finished"
 
-// TTLPatch returns the merge patch that lets the time to live of a Job begin, and nil if the Job
+// ttlPatch returns the merge patch that lets the time to live of a Job begin, and nil if the Job
 // has none or it has begun.
-func TTLPatch(j *batchv1.Job) []byte {
+func ttlPatch(j *batchv1.Job) []byte {
 	ttl, err := strconv.ParseInt(j.Annotations[AnnotationTTL], 10, 32)
 	if err != nil || ttl < 0 || j.Spec.TTLSecondsAfterFinished != nil {
 		return nil

@@ -75,7 +75,7 @@ func (o *Observation) divide(s *ScheduledJob, jobs []batchv1.Job) {
 		switch {
 		case s.Owns(&j):
 			o.Cached = append(o.Cached, j)
-		case s.Controls(&j):
+		case s.controls(&j):
 			o.Foreign = append(o.Foreign, j)
 		}
 	}

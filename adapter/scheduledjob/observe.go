@@ -54,7 +54,7 @@ func finished(p *corev1.Pod) bool {
 func observe(job *batchv1.Job, failed []*corev1.Pod) schedule.Job {
 	j := adapter.JobOf(job)
 	observed := schedule.Job{Tag: job.Labels[LabelTag], Created: j.Created, Finished: j.Finished, Deleting: j.Deleting,
-		Foreground: slices.Contains(job.Finalizers, metav1.FinalizerDeleteDependents), Keeps: TTLPatch(job) != nil,
+		Foreground: slices.Contains(job.Finalizers, metav1.FinalizerDeleteDependents), Keeps: ttlPatch(job) != nil,
 		Pods: schedule.Pods{Active: job.Status.Active, Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
 			Restarts: restarts(job, j.Phase)}}
 	switch j.Phase {
@@ -92,9 +92,9 @@ func indexes(text string) (n int) {
 	return n
 }
 
-// Controls reports whether the Job has a tag and the ScheduledJob as its controller, as a copy of the Job
+// controls reports whether the Job has a tag and the ScheduledJob as its controller, as a copy of the Job
 // of a run has, too.
-func (s *ScheduledJob) Controls(j *batchv1.Job) bool {
+func (s *ScheduledJob) controls(j *batchv1.Job) bool {
 	c := metav1.GetControllerOfNoCopy(j)
 	isController := s.UID != "" && c != nil && c.UID == s.UID
 	return isController && j.Namespace == s.Namespace && j.Labels[LabelTag] != "" // in other namespaces, anybody may name s
@@ -103,7 +103,7 @@ func (s *ScheduledJob) Controls(j *batchv1.Job) bool {
 // Owns reports whether the Job is that of a run: the ScheduledJob controls it, and it has the name that
 // NewJob gives to its tag.
 func (s *ScheduledJob) Owns(j *batchv1.Job) bool {
-	return s.Controls(j) && j.Name == adapter.JobName(s.Name, j.Labels[LabelTag])
+	return s.controls(j) && j.Name == adapter.JobName(s.Name, j.Labels[LabelTag])
 }
 
 // ownsPod reports whether a pod was made for the Job of a run. A pod that was orphaned has no controller.

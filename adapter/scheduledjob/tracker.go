@@ -259,7 +259,7 @@ func (s sender) delete(ctx context.Context, j *batchv1.Job, propagation metav1.D
 
 // expire lets the time to live of a finished Job begin.
 func (s sender) expire(ctx context.Context, j *batchv1.Job) error {
-	patch := TTLPatch(j)
+	patch := ttlPatch(j)
 	if patch == nil {
 		return nil
 	}

@@ -129,7 +129,7 @@ func TestCarry(t *testing.T) {
 	done, err := st.client.BatchV1().Jobs("n").Get(t.Context(), st.job("done").Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, *done.Spec.TTLSecondsAfterFinished)
-	require.Nil(t, TTLPatch(done), "it has begun")
+	require.Nil(t, ttlPatch(done), "it has begun")
 	l, err := st.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, l.Items, 3)

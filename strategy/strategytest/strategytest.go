@@ -144,14 +144,14 @@ var smallLoads = sync.OnceValue(func() []strategy.Load {
 
 // Loads generates normalized loads with T at most M: small, realistic and extreme.
 func Loads() *rapid.Generator[strategy.Load] {
-	return rapid.OneOf(Small(), Realistic(), Extreme())
+	return rapid.OneOf(Small(), realistic(), Extreme())
 }
 
 // Small generates loads with numbers up to 8.
 func Small() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, small)) }
 
-// Realistic generates loads with numbers up to 10,000.
-func Realistic() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, 10_000)) }
+// realistic generates loads with numbers up to 10,000.
+func realistic() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, 10_000)) }
 
 // Extreme generates loads with numbers up to MaxInt64, many of them close to it.
 func Extreme() *rapid.Generator[strategy.Load] {

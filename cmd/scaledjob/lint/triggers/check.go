@@ -119,7 +119,7 @@ func (c *checker) wrongPlace(key string) bool {
 		}
 		c.add(Problem{Kind: WrongPlace, Key: key, Warning: true,
 			Text: fmt.Sprintf("KEDA does not read %s of %s from %s, and ignores the key", strings.TrimSuffix(key, "FromEnv"), c.name, medium),
-			Fix:  "Give " + Ways(p)})
+			Fix:  "Give " + ways(p)})
 		return true
 	}
 	return false
@@ -144,8 +144,8 @@ func (c *checker) instead(key string, keys []string, letters *int) string {
 	return fmt.Sprintf("Delete the key, or write one that %s has: %s", c.name, strings.Join(keys, ", "))
 }
 
-// Ways lists all ways to give a parameter in a manifest.
-func Ways(p Parameter) string {
+// ways lists all ways to give a parameter in a manifest.
+func ways(p Parameter) string {
 	var ways []string
 	for _, place := range p.From {
 		switch name := p.Names[0]; place {
@@ -182,7 +182,7 @@ func (c *checker) parameter(p Parameter) {
 	switch {
 	case v.State == Absent && p.Required:
 		c.add(Problem{Kind: Missing, Key: p.Names[0], Text: fmt.Sprintf("%s needs %s, and KEDA never polls without it", c.name, p.Names[0]),
-			Fix: "Give " + Ways(p)})
+			Fix: "Give " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
 		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: "Delete the key. " + sentence(p.Deprecated)})

@@ -107,7 +107,7 @@ func (c *checker) ways(names ...string) string {
 		for _, p := range c.d.Parameters {
 			if slices.Contains(p.Names, name) {
 				p.Names = []string{name}
-				lines = append(lines, Ways(p))
+				lines = append(lines, ways(p))
 				break
 			}
 		}

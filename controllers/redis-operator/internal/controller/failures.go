@@ -22,7 +22,7 @@ func remembered(f *v1.FailureStatus) (c adapter.FailureCheckpoint) {
 	}
 	return adapter.FailureCheckpoint{
 		Failures: f.Count, Counted: stored(f.LastFinished), Until: stored(f.NextJob),
-		Longest: f.Longest.Duration, Length: float64(f.QueueDepth), Revision: f.Revision,
+		Longest: f.Longest, Length: float64(f.QueueDepth), Revision: f.Revision,
 	}
 }
 
@@ -47,6 +47,6 @@ func (o *outcome) remember(plan adapter.Plan) {
 	}
 	*o.failures = v1.FailureStatus{
 		Count: c.Failures, LastFinished: optional(c.Counted), NextJob: optional(c.Until),
-		Longest: metav1.Duration{Duration: c.Longest}, QueueDepth: int64(c.Length), Revision: c.Revision,
+		Longest: c.Longest, QueueDepth: int64(c.Length), Revision: c.Revision,
 	}
 }

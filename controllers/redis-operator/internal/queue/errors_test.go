@@ -17,7 +17,7 @@ import (
 
 // What a real Redis refuses has a cause and a remedy, and not its own words.
 func TestErrorsOfRedis(t *testing.T) {
-	plain := redistest.Start(t)
+	plain, secured := redistest.Start(t), redistest.Start(t, "--requirepass", "s3cret")
 	plain.Push("bull:mail:wait", 3, redis.Options{DB: 2})
 	sentinel := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(sentinel, nil, 0o600))
@@ -41,6 +41,7 @@ func TestErrorsOfRedis(t *testing.T) {
 	}{
 		"a password for a server without one":   {plain.Address, Server{Password: "s3cret"}, "has no password, and a password was sent; remove redisAuth", "configuration is correct"},
 		"a user for a server without one":       {plain.Address, Server{Username: "us3r", Password: "s3cret"}, "refuses the user name or the password", "username-password pair"},
+		"a user for a server with a password":   {secured.Address, Server{Username: "us3r", Password: "s3cret"}, "refuses the user name or the password", "pair"},
 		"a database that is not there":          {plain.Address, Server{Database: 99}, "does not have the database; correct redisDatabase", "out of range"},
 		"too many clients":                      {full.Address, Server{}, "has too many clients; raise maxclients", "reached"},
 		"a script":                              {busy.Address, Server{}, "runs a script that does not end; end it with SCRIPT KILL", "NOSAVE"},
@@ -63,11 +64,17 @@ func TestErrorsOfRedis(t *testing.T) {
 		})
 	}
 	// A list of another database is empty here, as is one with another name.
-	for database, want := range map[int32]int64{0: 0, 2: 3} {
-		depth, err := (&Redis{}).Depth(t.Context(), Server{Address: plain.Address, Database: database}, "bull:mail:wait")
+	for _, list := range []struct {
+		database int32
+		name     string
+		want     int64
+	}{{0, "bull:mail:wait", 0}, {2, "bull:mail:wait", 3}, {2, "mail", 0}} {
+		depth, err := (&Redis{}).Depth(t.Context(), Server{Address: plain.Address, Database: list.database}, list.name)
 		require.NoError(t, err)
-		require.Equal(t, want, depth)
+		require.Equal(t, list.want, depth, "%+q", list)
 	}
+	_, err = (&Redis{}).Depth(t.Context(), Server{Address: plain.Address}, "celery\x06\x163") // Celery's key of a priority
+	require.ErrorContains(t, err, "control character in the name")
 }
 
 // Answers of servers that a test cannot easily have.
