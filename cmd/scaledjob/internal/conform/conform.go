@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -68,6 +69,8 @@ const (
 	batch      = 200  // questions that are asked before the first answer is read
 	smallSteps = 1000 // questions to make one small
 	checked    = 150  // questions for each property
+
+	maxRestarts = 10 // of a program that fails at smaller questions, for each level
 )
 
 // Run starts a program and asks it. The error is a [*Failure] if the program fails; the report
@@ -77,11 +80,11 @@ func Run(ctx context.Context, arguments []string, options Options) (*Report, err
 	program, err := start(ctx, arguments, options.Timeout)
 	if err == nil {
 		for _, name := range options.Levels {
-			r := &run{ctx: ctx, program: program, options: options, level: Level{Name: name}, rules: rules()}
+			r := &run{ctx: ctx, arguments: arguments, program: program, options: options, level: Level{Name: name}, rules: rules()}
 			if err = r.ask(); err != nil {
 				r.level.Verdict = "failed"
 			}
-			report.Levels = append(report.Levels, r.level)
+			report.Levels, program = append(report.Levels, r.level), r.program
 			if err != nil {
 				break
 			}
@@ -98,11 +101,13 @@ func Run(ctx context.Context, arguments []string, options Options) (*Report, err
 
 // A run asks the questions of one level.
 type run struct {
-	ctx     context.Context
-	program *program
-	options Options
-	level   Level
-	rules   []rule
+	ctx       context.Context
+	arguments []string
+	program   *program
+	options   Options
+	level     Level
+	rules     []rule
+	restarts  int
 }
 
 func (r *run) ask() error {
@@ -195,16 +200,46 @@ func (r *run) differ(v vector, given answer) error {
 		if !ok {
 			return false, nil
 		}
-		answers, err := r.program.ask(r.ctx, q)
-		wrong := err == nil && !answers[0].unsupported && answers[0] != right
+		found, err := r.again(q)
+		wrong := err == nil && !found.unsupported && found != right
 		if wrong {
-			given = answers[0]
+			given = found
 		}
 		return wrong, err
 	})
 	right, trace, _ := q.right()
 	r.add(Difference{Name: v.name, Question: json.RawMessage(q.String()), Answer: given.value, Right: right.value, Trace: trace}, v.rule, q)
 	return err
+}
+
+// once asks one question.
+func (r *run) once(q question) (answer, error) {
+	answers, err := r.program.ask(r.ctx, q)
+	if err != nil {
+		return answer{}, err
+	}
+	return answers[0], nil
+}
+
+// again asks a smaller question after a wrong answer. A program that fails at it says nothing about that
+// answer: it is started again, and after a few times it is asked no smaller questions.
+func (r *run) again(q question) (answer, error) {
+	if r.restarts == maxRestarts {
+		return answer{unsupported: true}, nil
+	}
+	given, err := r.once(q)
+	failure, failed := errors.AsType[*Failure](err)
+	if !failed {
+		return given, err
+	}
+	r.restarts++
+	_ = r.program.close() // has failed
+	program, err := start(r.ctx, r.arguments, r.options.Timeout)
+	if err != nil {
+		return answer{}, failure
+	}
+	r.program = program
+	return answer{unsupported: true}, nil
 }
 
 // add adds a difference unless its question is there.
@@ -231,7 +266,7 @@ func (r *run) try(p property) error {
 	tried := false
 	for i := range uint64(checked) {
 		q := r.random(1<<32 + i)
-		problem, compared, err := r.check(p, q)
+		problem, compared, err := r.check(p, q, r.once)
 		if err != nil {
 			return err
 		}
@@ -239,7 +274,7 @@ func (r *run) try(p property) error {
 			continue
 		}
 		q, err = shrink(q, smallSteps, func(q question) (bool, error) {
-			again, _, err := r.check(p, q)
+			again, _, err := r.check(p, q, r.again)
 			problem = cmp.Or(again, problem)
 			return again != "", err
 		})

@@ -106,7 +106,7 @@ func (a answer) whole() (int64, bool) {
 
 // check returns what breaks a property. Nothing is compared if the right answers break it as well, or if an
 // answer is unsupported or no whole number.
-func (r *run) check(p property, q question) (problem string, compared bool, err error) {
+func (r *run) check(p property, q question, ask func(question) (answer, error)) (problem string, compared bool, err error) {
 	fair := p.broken(func(q question) int64 {
 		right, _, _ := q.right()
 		n, _ := right.whole()
@@ -115,17 +115,17 @@ func (r *run) check(p property, q question) (problem string, compared bool, err 
 	if fair != nil {
 		return "", false, nil
 	}
-	compared = true
+	unclear := false
 	broken := p.broken(func(q question) int64 {
-		if err != nil || !compared {
+		if err != nil || unclear {
 			return 0
 		}
-		var answers []answer
-		if answers, err = r.program.ask(r.ctx, q); err != nil {
+		var given answer
+		if given, err = ask(q); err != nil {
 			return 0
 		}
-		n, ok := answers[0].whole()
-		compared = ok
+		n, ok := given.whole()
+		compared, unclear = ok, !ok
 		return n
 	}, q)
 	if err != nil || !compared || broken == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // kept are the fields without which a question is another one.
-var kept = []string{"kind", "release", "scalers", "queueLength", "target", "jobs", "name", "phase", "status", "type"}
+var kept = []string{"kind", "release", "scalers", "queueLength", "target", "jobs", "maxScale", "generation", "name", "creationTimestamp", "completionTime", "phase", "status", "type", "lastTransitionTime"}
 
 // smaller returns values that are one step simpler, those without a part first.
 func smaller(value any) (list []any) {
