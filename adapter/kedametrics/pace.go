@@ -34,7 +34,6 @@ type series struct {
 	changed time.Time // when it was first seen
 	asked   time.Time
 	fresh   bool // has a value of a poll of KEDA that no decision has used
-	failed  bool // was unreadable since that poll
 	late    int  // polls of KEDA in a row that came late
 	period  time.Duration
 }
@@ -101,7 +100,7 @@ func (p *pace) ask(s *series, r *round) {
 	s.asked, s.sample = r.now, r.read(s)
 	switch {
 	case s.reason != "":
-		s.failed, s.fresh, s.late = true, false, 0
+		s.fresh, s.late = false, 0
 	case s.cron:
 	case !s.stamp.Equal(s.poll):
 		p.advance(s, r.now)
@@ -114,12 +113,12 @@ func (p *pace) ask(s *series, r *round) {
 func (p *pace) advance(s *series, now time.Time) {
 	slow := p.interval + max(p.interval/2, 2*time.Second)
 	s.period = s.stamp.Sub(s.poll)
-	if s.poll.IsZero() || s.failed || s.period < slow {
+	if s.poll.IsZero() || s.period < slow {
 		s.late = 0
 	} else {
 		s.late++
 	}
-	s.fresh, s.failed = !s.poll.IsZero() || !p.known, false
+	s.fresh = !s.poll.IsZero() || !p.known
 	s.poll, s.changed = s.stamp, now
 	p.seen = now
 }

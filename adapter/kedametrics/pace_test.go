@@ -137,6 +137,9 @@ func TestPartlyFailed(t *testing.T) {
 	c.fail("b")
 	c.pass(0)
 	require.Equal(t, []float64{3, -1}, c.values())
+	c.active = map[string]bool{"b": true}
+	c.now = c.now.Add(2 * time.Second)
+	require.False(t, c.round(false), "active, and without a value")
 	for range 5 {
 		c.pass(30 * time.Second)
 		c.poll(map[string]float64{"a": 7})
@@ -175,6 +178,7 @@ func TestActivity(t *testing.T) {
 	require.Equal(t, scaling.Inactive, c.pace.metrics()[0].Activity)
 	c.pass(time.Second)
 	require.False(t, c.round(true), "nothing is new")
+	require.Equal(t, time.Second, c.next.Sub(c.now), "a value may follow")
 	c.active = map[string]bool{"a": true}
 	c.pass(1100 * time.Millisecond)
 	c.round(true)

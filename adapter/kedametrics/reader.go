@@ -470,16 +470,10 @@ func (t *tracked) once(reading Reading, interval time.Duration) time.Duration {
 	return interval
 }
 
-// publish makes a reading available, unless the owner was edited meanwhile.
+// publish makes a reading available. Nobody takes it if the owner was edited meanwhile.
 func (t *tracked) publish(reading Reading) {
-	r, key := t.reader, cache.NewObjectName(t.owner.Namespace, t.owner.Name)
-	r.mu.Lock()
-	current := r.owners[key] == t
-	if current {
-		t.ready = &reading
-	}
-	r.mu.Unlock()
-	if current {
-		r.Decide(key)
-	}
+	t.reader.mu.Lock()
+	t.ready = &reading
+	t.reader.mu.Unlock()
+	t.reader.Decide(cache.NewObjectName(t.owner.Namespace, t.owner.Name))
 }

@@ -141,7 +141,9 @@ func TestEdits(t *testing.T) {
 					c.reader.Untrack(owner("orders").UID)
 				}
 				require.NoError(t, c.reader.Track(edited))
-				c.reader.Complete()
+				if edited.UID == "another" {
+					c.reader.Complete()
+				}
 				c.poll("100") // under the old name
 				n := c.gets[old]
 				wait(time.Minute)
@@ -163,6 +165,8 @@ func TestEdits(t *testing.T) {
 	name, _ := a.name("orders")
 	other, _ := f.name("orders")
 	require.Equal(t, name, other, "what KEDA does not use is left out")
+	b.Interval = time.Millisecond
+	require.EqualValues(t, 1, formOf(&b).Interval, "KEDA has whole seconds")
 	o.Triggers[0].Metadata["x"] = string(make([]byte, longestSpec))
 	require.Error(t, New(Options{Clients: Clients{Watches: newCluster(t).dynamic}}).Track(o))
 }
@@ -212,7 +216,21 @@ func TestConflict(t *testing.T) {
 			require.Empty(t, c.list(resource)[0].GetLabels(), "untouched")
 			c.stop()
 		}
-		c := newCluster(t)
+		twin := &unstructured.Unstructured{Object: map[string]any{}}
+		twin.SetGroupVersionKind(readingTargets.GroupVersion().WithKind(Kind))
+		twin.SetNamespace("shop")
+		twin.SetName(name)
+		twin.SetLabels(map[string]string{LabelReader: "other"})
+		yes := true
+		twin.SetOwnerReferences([]metav1.OwnerReference{{UID: o.UID, Controller: &yes}})
+		c := newCluster(t, twin)
+		c.start()
+		require.NoError(t, c.reader.Track(owner("orders")))
+		wait(time.Minute)
+		require.Equal(t, []Problem{{Reason: Conflict}}, c.reading("orders").Problems, "another controller has the same owner")
+		c.stop()
+
+		c = newCluster(t)
 		c.start()
 		defer c.stop()
 		require.NoError(t, c.reader.Track(owner("orders")))
@@ -237,6 +255,46 @@ func TestConflict(t *testing.T) {
 
 func failing(code int, text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Message: text, Reason: metav1.StatusReason(map[int]string{403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 422: "Invalid", 503: "ServiceUnavailable", 500: "InternalError", 409: "Conflict"}[code])}}
+}
+
+// Nothing is read through an object that is being deleted, or through an HPA of somebody else, and an object that the watch
+// does not show yet is not created again at once.
+func TestNotYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		require.NoError(t, c.reader.Track(owner("orders")))
+		wait(time.Second)
+		c.poll("1")
+		s := c.list(scaledObjects)[0]
+		other := s.DeepCopy()
+		other.SetUID("another")
+		c.build(other, true)
+		require.NoError(t, c.dynamic.Tracker().Update(scaledObjects, &s, "shop"))
+		wait(time.Minute)
+		require.Equal(t, []Problem{{Reason: Waiting}}, c.reading("orders").Problems)
+
+		require.NoError(t, c.dynamic.Tracker().Delete(hpas, "shop", hpaPrefix+s.GetName()))
+		now := metav1.Now()
+		s.SetDeletionTimestamp(&now)
+		c.build(&s, true)
+		wait(time.Minute)
+		require.Equal(t, []Problem{{Reason: Waiting}}, c.reading("orders").Problems)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		creates := 0
+		c.dynamic.PrependReactor("create", "scaledobjects", func(a kubetesting.Action) (bool, runtime.Object, error) {
+			creates++
+			return true, a.(kubetesting.CreateAction).GetObject(), nil
+		})
+		c.start()
+		defer c.stop()
+		require.NoError(t, c.reader.Track(owner("orders")))
+		wait(nextTry - time.Millisecond)
+		require.Equal(t, 1, creates)
+	})
 }
 
 // Each fault of the API server's answers to creates has its reason, and passes.
@@ -524,6 +582,11 @@ func TestFinalizer(t *testing.T) {
 				wait(time.Minute)
 			}
 			require.Equal(t, map[bool]int{false: 3, true: 4}[test.alive], finalizers())
+			for _, action := range c.dynamic.Actions() {
+				if patch, ok := action.(kubetesting.PatchAction); ok {
+					require.Regexp(t, `^\[{"op":"test","path":"/metadata/uid","value":"uid-\d"},{"op":"test","path":"/metadata/finalizers/1","value":"finalizer.keda.sh"},`, string(patch.GetPatch()))
+				}
+			}
 		})
 	}
 }

@@ -63,11 +63,11 @@ func TestWithoutPermission(t *testing.T) {
 			require.NoError(t, err)
 			switch permission {
 			case "get namespaces": // needed if a Job has no pod
-				apply(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: waits, namespace: %s, labels: {jobTag: waits},
+				apply(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: job-waits, namespace: %s, labels: {jobName: job, jobTag: waits},
 ownerReferences: [{apiVersion: %s, kind: ScheduledJob, name: job, uid: %s, controller: true}]},
 spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}}`, namespace, job.GetAPIVersion(), job.GetUID()))
 			case "list events", "delete pods": // needed if others delete a Job, here without its pods
-				apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: left, namespace: %s, labels: {jobName: job, jobTag: gone},
+				apply(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: left, namespace: %s, labels: {jobName: job, jobTag: gone, batch.kubernetes.io/job-name: job-gone},
 annotations: {test/pends: "yes"}}, spec: {containers: [{name: c, image: example.com/c}]}}`, namespace))
 				job.Object["status"] = map[string]any{"version": int64(1), "since": "2026-01-01T00:00:00Z", "handled": "2026-01-01T00:00:00Z", "runningExecutions": []any{
 					map[string]any{"tag": "gone", "onDemand": true, "status": "running", "dueAt": "2026-01-01T00:00:00Z", "createdAt": "2026-01-01T00:00:00Z", "success": false},
