@@ -100,7 +100,7 @@ type tracked struct {
 	pace   *pace  // nil until KEDA has made an HPA
 	since  time.Time
 	made   bool         // the ScaledObject is this term's
-	tried  [2]time.Time // when the objects were created last
+	added  [2]time.Time // when the objects were created last
 
 	hurry bool // guarded by the reader's lock, as the two below
 	ready *Reading

@@ -292,8 +292,10 @@ func TestNotYet(t *testing.T) {
 		c.start()
 		defer c.stop()
 		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(nextTry - time.Millisecond)
+		wait(patience - time.Millisecond)
 		require.Equal(t, 1, creates)
+		wait(time.Minute)
+		require.Greater(t, creates, 1, "it may have been deleted meanwhile")
 	})
 }
 

@@ -44,10 +44,9 @@ func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reaso
 	}{{readingTargets, t.target}, {scaledObjects, t.scaledObject}} {
 		object = t.cached(part.resource, t.name)
 		switch {
-		case object == nil && time.Since(t.tried[i]) < nextTry:
+		case object == nil && time.Since(t.added[i]) < patience:
 			return nil, Waiting // the watch is behind
 		case object == nil:
-			t.tried[i] = time.Now()
 			created, err := part.build()
 			if err != nil {
 				return nil, Refused
@@ -56,13 +55,14 @@ func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reaso
 			if reason := t.created(ctx, part.resource, err); reason != "" {
 				return nil, reason
 			}
-			t.made = t.made || err == nil
+			t.made, t.added[i] = t.made || err == nil, time.Now()
 		case !t.controls(object):
 			return nil, Conflict
 		case object.GetDeletionTimestamp() != nil:
 			return nil, Waiting
 		case !intact(object):
 			t.reader.delete(ctx, part.resource, object)
+			t.added[i] = time.Time{}
 			return nil, Waiting
 		}
 	}
