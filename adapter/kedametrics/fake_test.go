@@ -193,10 +193,11 @@ func (c *cluster) buildAll(active bool) {
 func (c *cluster) track(n int) {
 	for i := range n {
 		require.NoError(c.t, c.reader.Track(owner(fmt.Sprint("o", i))))
-		if i%40 == 39 {
+		if i%creates == 0 {
 			synctest.Wait()
 		}
 	}
+	synctest.Wait()
 }
 
 func owner(name string, triggers ...manifest.ScaleTrigger) Owner {

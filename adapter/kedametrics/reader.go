@@ -76,6 +76,7 @@ type Reader struct {
 	Options
 	keys      *loop.Keys
 	slots     *requests.Queue
+	creating  chan struct{}
 	objects   map[schema.GroupVersionResource]cache.SharedIndexInformer
 	probing   chan struct{}
 	sweeping  chan struct{}
@@ -110,7 +111,7 @@ type tracked struct {
 // New returns a reader that tracks nobody.
 func New(o Options) *Reader {
 	r := &Reader{
-		Options: o, slots: requests.NewQueue(slots), objects: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
+		Options: o, slots: requests.NewQueue(slots), creating: make(chan struct{}, creates), objects: map[schema.GroupVersionResource]cache.SharedIndexInformer{},
 		probing: make(chan struct{}, 1), sweeping: make(chan struct{}, 1), probeName: newProbeName(),
 		owners: map[cache.ObjectName]*tracked{}, byObject: map[cache.ObjectName]cache.ObjectName{}, leaving: map[types.UID]time.Time{},
 		health: health{reason: Starting},

@@ -299,6 +299,25 @@ func TestNotYet(t *testing.T) {
 	})
 }
 
+// A thousand new owners do not fill the API server's queues: what finds too many creates is created soon after.
+func TestCreates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		wait(time.Second)
+		for range creates {
+			c.reader.creating <- struct{}{}
+		}
+		require.NoError(t, c.reader.Track(owner("orders")))
+		wait(time.Second)
+		require.Empty(t, c.list(readingTargets))
+		<-c.reader.creating
+		wait(time.Second)
+		require.Len(t, c.list(scaledObjects), 1)
+	})
+}
+
 // Each fault of the API server's answers to creates has its reason, and passes.
 func TestFaults(t *testing.T) {
 	terminating := failing(403, "namespace is being terminated").(*apierrors.StatusError)

@@ -27,6 +27,8 @@ const (
 	betweenSweeps = 30 * time.Second
 	// terminating is the time after which a ScaledObject loses KEDA's finalizer.
 	terminating = 10 * time.Minute
+	// creates is the greatest number of creates at once: a thousand new owners must not fill the API server's queues.
+	creates = 32
 	// spread is the longest time over which owners are read after KEDA has returned.
 	spread = 5 * time.Second
 )
@@ -47,15 +49,10 @@ func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reaso
 		case object == nil && time.Since(t.added[i]) < patience:
 			return nil, Waiting // the watch is behind
 		case object == nil:
-			created, err := part.build()
-			if err != nil {
-				return nil, Refused
-			}
-			_, err = t.reader.Requests.Resource(part.resource).Namespace(t.owner.Namespace).Create(ctx, created, metav1.CreateOptions{})
-			if reason := t.created(ctx, part.resource, err); reason != "" {
+			if reason := t.create(ctx, part.resource, part.build); reason != "" {
 				return nil, reason
 			}
-			t.made, t.added[i] = t.made || err == nil, time.Now()
+			t.added[i] = time.Now()
 		case !t.controls(object):
 			return nil, Conflict
 		case object.GetDeletionTimestamp() != nil:
@@ -70,6 +67,25 @@ func (t *tracked) ensure(ctx context.Context) (*unstructured.Unstructured, Reaso
 		return nil, Waiting // the watch shows it
 	}
 	return object, ""
+}
+
+// create creates an object, or returns why it could not. If many are being created, it is tried again soon.
+func (t *tracked) create(ctx context.Context, resource schema.GroupVersionResource, build func() (*unstructured.Unstructured, error)) Reason {
+	r := t.reader
+	select {
+	case r.creating <- struct{}{}:
+		defer func() { <-r.creating }()
+	default:
+		r.keys.After(cache.NewObjectName(t.owner.Namespace, t.owner.Name), 2*settle)
+		return Waiting
+	}
+	object, err := build()
+	if err != nil {
+		return Refused
+	}
+	_, err = r.Requests.Resource(resource).Namespace(t.owner.Namespace).Create(ctx, object, metav1.CreateOptions{})
+	t.made = t.made || err == nil
+	return t.created(ctx, resource, err)
 }
 
 func (t *tracked) controls(o metav1.Object) bool {
