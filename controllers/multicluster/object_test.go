@@ -447,6 +447,21 @@ func testObjectRestores(t *testing.T, missing error) {
 	})
 }
 
+// A member that is named in the annotation is not waited for.
+func TestObjectAbandons(t *testing.T) {
+	testObject(t, "", oneQueue+"    advanced: {restoreToOriginalReplicaCount: true}\n", func(t *testing.T, f *fixture) {
+		f.on["a"].replicas, f.on["b"].replicas = 3, 1
+		f.scale(t, 8)
+		require.Equal(t, 8, f.after(t, time.Minute))
+		f.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		f.current.SetAnnotations(map[string]string{annotationAbandon: "c, b"})
+		f.on["b"].away = errors.New("no answer")
+		f.poll(t.Context())
+		require.EqualValues(t, 3, f.on["a"].replicas)
+		require.Empty(t, f.finalizers(t))
+	})
+}
+
 // A member that is excluded from the first poll on has one event, and its problem is one problem.
 func TestObjectFirstPoll(t *testing.T) {
 	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
