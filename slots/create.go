@@ -37,7 +37,7 @@ func (s *Set) chooseCreates(now time.Time) []Request {
 	p := &s.poll
 	p.worked = false
 	capacity := max(0, p.max) - s.Unfinished()
-	n := min(int64(p.batch), int64(s.attempts()-p.rejected), p.remaining, capacity)
+	n := min(int64(p.batch), int64(maxAttempts-p.rejected), p.remaining, capacity)
 	if n <= 0 || len(s.gates(now)) > 0 {
 		return nil
 	}
@@ -51,14 +51,11 @@ func (s *Set) chooseCreates(now time.Time) []Request {
 	batch := s.createLowest(n, used, now)
 	s.retried = s.retried && len(batch) == 0
 	if retry > 0 {
-		p.retried, s.retried = true, true
+		s.retried = true
 		batch = append(batch, s.newCreate(retry))
 	}
 	return batch
 }
-
-// attempts returns how many creates of this poll may be refused.
-func (s *Set) attempts() int { return max(minAttempts, maxAttempts>>min(s.refusedPolls, 6)) }
 
 func (s *Set) usedNumbers() map[int64]bool {
 	used := make(map[int64]bool, len(s.objects)+len(s.creates))
@@ -112,7 +109,7 @@ func (s *Set) repeats(f *failure) bool {
 // retryNumber returns the skipped number that is tried again: the one with the fewest failures,
 // so that each has its turn. Another number is created before the next one is tried again. It returns 0 if there is none.
 func (s *Set) retryNumber(used map[int64]bool, now time.Time) (number int64) {
-	if s.retried || s.poll.retried || !s.maySkip() {
+	if s.retried || !s.maySkip() {
 		return 0
 	}
 	fewest := math.MaxInt
@@ -233,11 +230,10 @@ func (s *Set) countLowest(worked bool) {
 	}
 }
 
-// countSuccess takes over that a create worked: numbers that failed in this poll before it did so by
-// themselves.
+// countSuccess takes over that a create worked: those without an answer in this poll have none by themselves.
 func (s *Set) countSuccess(done bool) {
 	p := &s.poll
-	s.createPause, s.refusedPolls, p.worked = backoff{}, 0, true
+	s.createPause, p.worked = backoff{}, true
 	if done {
 		p.remaining--
 		s.created = s.next()
@@ -246,23 +242,10 @@ func (s *Set) countSuccess(done bool) {
 		return
 	}
 	p.created = true
-	for _, f := range s.failed {
-		f.skipped = f.skipped || f.round == p.round
-	}
-	for number, c := range s.creates { // not answered in this poll
+	for number, c := range s.creates {
 		if c.state == unanswered && c.id > p.round && len(s.failed) < maxFailed {
 			s.failureOf(number).skipped = true
 		}
-	}
-}
-
-// endCreates lets creates wait if all of this poll were refused.
-func (s *Set) endCreates(now time.Time) {
-	if p := &s.poll; !p.created && p.rejected >= minRefusedPoll {
-		if p.rejected >= s.attempts() {
-			s.pauseCreates(now)
-		}
-		s.refusedPolls++
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 	p := &s.poll
 	parts := list{
 		age(s.options.Start), age(s.read), s.fresh(), s.maySkip(), s.read.Before(s.past()), s.marked,
-		wait(s.createPause), wait(s.deletePause), min(s.failedPolls, outagePolls), s.refusedPolls, s.retried, age(s.historyWaits), s.readFailed,
+		wait(s.createPause), wait(s.deletePause), min(s.failedPolls, outagePolls), s.retried, age(s.historyWaits), s.readFailed,
 		mapped(s.objects, func(o *object) any { return *o }),
 		mapped(s.creates, func(c *create) any { return list{c.state, age(c.replied), c.uid, c.shown, c.id > p.round} }),
 		mapped(s.deletes, func(d *deletion) any { return list{age(d.sent), age(d.replied), d.unsure} }),
@@ -35,7 +35,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 		mapped(s.failed, func(f *failure) any {
 			return list{wait(f.backoff), f.refused, f.skipped, f.round == p.round, min(f.times, outagePolls), s.created > f.since}
 		}),
-		p.stage, p.stopped, p.batch, p.max, p.remaining, p.first != 0, p.rejected, p.failures, p.created, p.worked, p.retried, requests(s.sent),
+		p.stage, p.stopped, p.batch, p.max, p.remaining, p.first != 0, p.rejected, p.failures, p.created, p.worked, requests(s.sent),
 	}
 	for _, queue := range p.queues {
 		parts = append(parts, requests(queue))

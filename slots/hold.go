@@ -15,7 +15,7 @@ const (
 	DeletePending     Reason = "DeletePending"     // a deleted object is still shown
 	DeleteUnanswered  Reason = "DeleteUnanswered"  // a delete was not answered, and may still arrive
 	HistoryWaiting    Reason = "HistoryWaiting"    // finished objects wait for creates without an answer
-	BackingOff        Reason = "BackingOff"        // the last creates failed, or as many were refused as a poll may have
+	BackingOff        Reason = "BackingOff"        // the last creates failed
 	NumberFailed      Reason = "NumberFailed"      // the lowest free number failed, and may not be skipped yet
 	CreatesUnanswered Reason = "CreatesUnanswered" // creates without an answer take capacity
 	NumbersSkipped    Reason = "NumbersSkipped"    // numbers whose creates fail are skipped

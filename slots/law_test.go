@@ -98,6 +98,20 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// Creates that fail now and then hold a burst up for a few polls.
+func TestBurst(t *testing.T) {
+	for _, result := range []slots.Result{slots.NoEffect, slots.Refused} {
+		s, calls := newServer(0), 0
+		c := &controller{server: s, max: 500, fault: func(q slots.Request) (slots.Result, bool) {
+			calls++
+			return result, q.Verb == slots.Create && calls%20 == 0
+		}}
+		polls := c.run(time.Hour, func() bool { return s.unfinished() == 500 })
+		t.Logf("result %d: %d polls until 500 exist", result, polls)
+		require.LessOrEqual(t, polls, 6)
+	}
+}
+
 // A cause lasts for ever. It may take a part of the capacity, or of the time.
 type cause struct {
 	name   string

@@ -67,7 +67,6 @@ type poll struct {
 	failures  int   // creates without an effect or an answer, before one succeeded
 	created   bool  // a create succeeded
 	worked    bool  // one of the batch did
-	retried   bool  // a skipped number was tried
 	queues    [over][]Request
 }
 
@@ -131,11 +130,7 @@ func (s *Set) Next(now time.Time) []Request {
 func (s *Set) requests(now time.Time) []Request {
 	switch s.poll.stage {
 	case creating:
-		batch := s.chooseCreates(now)
-		if len(batch) == 0 {
-			s.endCreates(now)
-		}
-		return batch
+		return s.chooseCreates(now)
 	case pruning:
 		if !s.mayPrune(now) {
 			return nil

@@ -281,6 +281,40 @@ func TestHistoryWaits(t *testing.T) {
 	require.Equal(t, []string{"a"}, f.finish(f.poll(both)))
 }
 
+// A create without an answer takes capacity, unless its number is shown: while an object has the name, it creates none.
+func TestCreateBesideItsNumber(t *testing.T) {
+	f := newFixture(t)
+	f.expect(slots.Demand{Create: 1, Max: 9}, slots.Create, slots.Unanswered, "")
+	for _, step := range []struct {
+		object     slots.Object
+		unfinished int64
+	}{
+		{slots.Object{Number: 1, UID: "a"}, 1}, {ended(1, "a"), 0}, {slots.Object{UID: "a", Gone: true}, 1},
+	} {
+		f.set.Observe(step.object)
+		require.Equal(t, step.unfinished, f.set.Unfinished(), "%+v", step.object)
+	}
+}
+
+// The answer to a read of a create is ignored if the object was shown meanwhile, also if its number has another create.
+func TestReadOfShown(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		f := newFixture(t)
+		one := slots.Demand{Create: 1, Max: 1}
+		f.expect(one, slots.Create, slots.Done, "a")
+		f.wait(4 * time.Minute)
+		read := f.poll(slots.Demand{})
+		require.Len(t, read, 1)
+		f.set.Observe(slots.Object{Number: 1, UID: "a"})
+		if again {
+			f.set.Observe(slots.Object{UID: "a", Gone: true})
+			require.EqualValues(t, 1, f.poll(one)[0].Number)
+		}
+		f.set.Answer(read[0], slots.Absent, "", f.now)
+		require.EqualValues(t, 1, f.set.Unfinished())
+	}
+}
+
 // Stop tells whether it dropped anything. A create that was then not sent is no failure of its number.
 func TestStop(t *testing.T) {
 	f := newFixture(t, slots.Object{Number: 9, UID: "x"})
@@ -326,4 +360,14 @@ func TestHolds(t *testing.T) {
 	holds := f.set.Holds(f.now)
 	require.Equal(t, slots.Hold{Reason: slots.BackingOff, Text: "the last creates failed", Count: 1, Full: true}, holds[0])
 	require.Equal(t, slots.Hold{Reason: slots.CreatesUnanswered, Text: "1 create was not answered and takes capacity", Count: 1}, holds[1])
+
+	f = &fixture{t, slots.New(slots.Options{RequestLifetime: time.Minute, Start: noon.Add(-time.Minute), Marked: true}), noon}
+	f.set.Replace(nil, noon)
+	for range 2 {
+		batch := f.poll(slots.Demand{Create: 1, Max: 2})
+		f.set.Answer(batch[0], slots.Refused, "", f.now)
+		f.finish(f.set.Next(f.now))
+		f.wait(time.Second)
+	}
+	require.Equal(t, []slots.Hold{{Reason: slots.NumbersSkipped, Text: "1 number whose create fails is skipped", Count: 1}}, f.set.Holds(f.now))
 }

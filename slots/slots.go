@@ -54,7 +54,6 @@ type Set struct {
 	deletePause  backoff   // after deletes that were not answered
 	createPause  backoff   // after creates that failed
 	failedPolls  int       // in a row, whose lowest number failed
-	refusedPolls int       // in a row, with refused creates alone
 	created      int64     // sequence when a create last succeeded
 	retried      bool      // a skipped number was tried last
 	historyWaits time.Time // since when unanswered creates prevent deletes; zero if they do not
@@ -113,15 +112,13 @@ func (b backoff) fail(first, limit time.Duration, now time.Time) backoff {
 }
 
 const (
-	firstPause     = time.Second
-	longPause      = 5 * time.Minute  // of what holds nothing else up
-	shortPause     = 16 * time.Second // of what does: below a usual polling interval
-	maxFailed      = 128              // numbers that are remembered as failed
-	maxBatch       = 64               // requests
-	maxAttempts    = 64               // refused creates in a poll
-	minAttempts    = 8                // refused creates in a poll, after polls with nothing else
-	outagePolls    = 3                // failed polls after which a higher number is tried
-	minRefusedPoll = minAttempts      // refused creates that make it a refused poll
+	firstPause  = time.Second
+	longPause   = 5 * time.Minute  // of what holds nothing else up
+	shortPause  = 16 * time.Second // of what does: below a usual polling interval
+	maxFailed   = 128              // numbers that are remembered as failed
+	maxBatch    = 64               // requests
+	maxAttempts = 64               // refused creates in a poll
+	outagePolls = 3                // failed polls after which a higher number is tried
 )
 
 // New returns the set of an owner in a term. Nothing is created, and nothing that has finished
