@@ -113,7 +113,8 @@ func agrees(w *walk, seen schedule.Observation, d schedule.Decision) {
 		rejected = after.Rejected != ""
 	}
 	for _, e := range d.Events {
-		if e.Run.Completed.After(busyUntil) && e.Reason != schedule.RunStarted {
+		completes := e.Reason != schedule.RunStarted && e.Reason != schedule.Unblocked // which names the last run
+		if completes && e.Run.Completed.After(busyUntil) {
 			busyUntil = e.Run.Completed
 		}
 	}

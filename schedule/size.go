@@ -61,6 +61,7 @@ func (d *decider) fit() {
 	dropRuns(false)
 	size -= d.shed(size - maxSize)
 	dropRuns(true)
+	d.forgetDeleted()
 }
 
 // shed drops the oldest scheduled runs, of which others are in JSON with their due times, to save
@@ -103,7 +104,6 @@ func (d *decider) prune() {
 	}
 	d.drop(func(r Run) bool { return outlived[r.Tag] && !d.unanswered(r.Tag) })
 	d.fit()
-	d.forgetDeleted()
 }
 
 // forgetDeleted forgets the dropped runs whose Jobs are gone.
