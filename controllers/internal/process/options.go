@@ -54,7 +54,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 		flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "`address` of /metrics, which anybody who reaches it may read; empty means none")
 	}
 	flags.StringVar(&o.ProbesAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; empty means none")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run; without it, a Job that is refused for ever stops its owner")
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`namespace` of the lease (default: the pod's, else that in -namespace, else default)")
 	flags.DurationVar(&o.LeaseDuration, "lease-duration", 15*time.Second, "`time` after which another replica takes over from one that has died")
 	if o.Install != nil {
