@@ -94,7 +94,7 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	var standard []byte // the standard input, which is read once
 	sources := slices.Concat(args, e.Files)
 	if slices.Contains(sources, "-") {
-		standard, _ = io.ReadAll(io.LimitReader(stdin, input.MaxFile+1)) // an error is that of reading the rest
+		standard, _ = io.ReadAll(io.LimitReader(stdin, input.MaxManifest+1)) // an error is that of reading the rest
 		stdin = io.MultiReader(bytes.NewReader(standard), stdin)
 	}
 	args, err := e.scheduled(ctx, args, standard, out)
@@ -231,7 +231,7 @@ func (e *explainCommand) scheduled(ctx context.Context, args []string, standard 
 					found = append(found, s)
 				}
 			}
-		} else if s, unread := input.ReadSource(a, bytes.NewReader(standard), input.MaxFile); unread != nil || s.HasScaledJob() {
+		} else if s, unread := input.ReadSource(a, bytes.NewReader(standard), input.MaxManifest); unread != nil || s.HasScaledJob() {
 			others = append(others, a)
 			continue
 		} else if found, err = scheduled.In(s); err == nil && found == nil {

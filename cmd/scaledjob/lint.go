@@ -195,7 +195,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 	}
 	var files []lint.File
 	for _, s := range sources {
-		files = append(files, lint.File{Name: s.Name, Data: s.Data, Rendered: s.Output()})
+		files = append(files, lint.File{Name: s.Name, Data: s.Data, Rendered: s.Output(), Unread: s.Unread})
 	}
 	found, err := l.check(files, profiles, severity)
 	if err != nil {

@@ -29,7 +29,14 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
+// memory is the size at which the collector of garbage works harder. The bounds of what is read keep the command below
+// it; GOMEMLIMIT replaces it.
+const memory = 192 << 20
+
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -209,7 +209,7 @@ func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now
 
 // inFile prints the occurrences of the ScheduledJobs in a file.
 func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) error {
-	s, err := input.ReadSource(n.file, stdin, input.MaxFile)
+	s, err := input.ReadSource(n.file, stdin, input.MaxManifest)
 	if err != nil {
 		return err
 	}

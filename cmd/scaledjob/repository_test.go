@@ -155,15 +155,17 @@ func TestLongFiles(t *testing.T) {
 	status, out, said := call(t, "lint", "")
 	require.Equal(t, success, status, out+said)
 	require.Contains(t, out, "skipped 1 oversized file\n")
-	short := strings.Repeat("---\na: 1\n", input.MaxFile/9+1)
+	short := strings.Repeat("---\na: 1\n", input.MaxManifest/9+1)
 	for text, want := range map[string]string{
-		strings.Replace(long, "1", `"keda.sh"`, 1):     "keda.json:1: a document of more than 5 MiB",
-		short + strings.Repeat(" ", 1<<16) + "KEDA.sh": "keda.json: more than 64 MiB",
+		strings.Replace(long, "1", `"keda.sh"`, 1):     "keda.json:1:1: error: There is a document of more than 5 MiB",
+		short + strings.Repeat(" ", 1<<16) + "KEDA.sh": "keda.json:1:1: error: There is a file of more than 16 MiB",
 		short: "",
 	} {
 		require.NoError(t, os.WriteFile("keda.json", []byte(text), 0o600))
-		_, out, said = call(t, "lint", "")
-		require.Contains(t, said, want)
+		status, out, said = call(t, "lint", "")
+		require.Contains(t, out, want)
+		require.Contains(t, out, " in 1 ScaledJob", "the other file is judged")
+		require.Equal(t, want != "", status == found, said)
 		require.Equal(t, want == "", strings.Contains(out, "skipped 2 oversized files\n"))
 	}
 }

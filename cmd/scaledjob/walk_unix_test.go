@@ -34,7 +34,7 @@ func TestWalk(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600))
 	status, out, said := call(t, "lint "+dir, "")
 	require.Equal(t, success, status, said)
-	require.Contains(t, out, " in 1 ScaledJob\n")
+	require.Contains(t, out, " in 1 ScaledJob\nskipped 1 pipe or device\n")
 	require.NotContains(t, out+said, "hunter2")
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
@@ -64,11 +64,12 @@ func TestWalk(t *testing.T) {
 
 // A text that is too long is an error that names the limit.
 func TestLimits(t *testing.T) {
-	status, _, said := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", input.MaxDocument/2)+"1]\n"))
-	require.Equal(t, trouble, status)
-	require.Equal(t, fmt.Sprintf("scaledjob: standard input:%d: a document of more than 5 MiB; use several documents\n", strings.Count(hostileManifest, "\n")+1), said)
+	status, out, _ := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", input.MaxDocument/2)+"1]\n"))
+	require.Equal(t, found, status)
+	require.Contains(t, out, fmt.Sprintf("standard input:%d:1: error: There is a document of more than 5 MiB", strings.Count(hostileManifest, "\n")+1))
+	require.Contains(t, out, " in 1 ScaledJob", "the other document is judged")
 	_, err := input.ReadSource("/dev/zero", nil, input.MaxDocument)
-	require.EqualError(t, err, "/dev/zero: more than 5 MiB; use smaller files")
+	require.EqualError(t, err, "/dev/zero: too large: more than 5 MiB; use smaller files")
 }
 
 // A trace may come through a pipe, which can be read only once.

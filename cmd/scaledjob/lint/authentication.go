@@ -114,7 +114,6 @@ func (c *collector) others(all documents) {
 	visited := map[string]place{}
 	for _, d := range all {
 		version, kind := d.text("apiVersion"), d.kind()
-		c.misspelled(d)
 		if want := apiVersions[kind]; want != "" && version != want && !d.foreign() {
 			if version == "" && d.node("metadata") == nil { // it may be no object of Kubernetes
 				continue

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +25,49 @@ type collector struct {
 	moved      map[string]bool // fields of the ScaledJob that another finding moves to their place
 	next       edit            // of the next finding
 	judged     map[string]bool // files with a ScaledJob or ScheduledJob
+	perFile    map[string]int  // findings
+	overflown  bool            // findings were over a bound
+}
+
+// Bounds of the findings, which are kept until they are sorted: nobody reads so many.
+const (
+	maxFindings        = 20_000
+	maxFindingsPerFile = 5_000
+	maxText            = 1_000 // bytes of a path, a consequence or a fix
+)
+
+// keep adds a finding within the bounds.
+func (c *collector) keep(f Finding) {
+	if c.perFile == nil {
+		c.perFile = map[string]int{}
+	}
+	if c.full(f.File) {
+		return
+	}
+	c.perFile[f.File]++
+	c.findings = append(c.findings, f)
+}
+
+// full reports whether no more findings of a file are kept.
+func (c *collector) full(file string) bool {
+	full := c.perFile[file] >= maxFindingsPerFile || len(c.findings) >= maxFindings
+	c.overflown = c.overflown || full
+	return full
+}
+
+// overflow adds the finding for those that are not kept.
+func (c *collector) overflow() {
+	if c.overflown {
+		last := c.findings[len(c.findings)-1]
+		c.perFile, c.findings = nil, c.findings[:min(len(c.findings), maxFindings-1)]
+		c.add(overBound, place{file: last.File, line: last.Line, column: 1, found: fmt.Sprintf("a bound of %d findings, %d in a file", maxFindings, maxFindingsPerFile)},
+			"Correct the others first", effect{text: "the remainder is not judged"})
+	}
+}
+
+// tooLarge adds the finding for what is over a bound.
+func (c *collector) tooLarge(file string, line int, found, fix string) {
+	c.add(overBound, place{file: file, line: line, column: 1, found: found}, fix, effect{text: "lint does not read it"})
 }
 
 // near returns the name of the files that got misspells, or "". All comparisons of a check together are bounded.
@@ -67,83 +111,103 @@ func (c *collector) add(r Rule, position place, want string, effects ...effect) 
 		return // its form is unknown, which a note says
 	}
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: position.file, Line: position.line, Column: position.column,
-		Object: clean(c.object), Path: clean(position.path), Found: clean(position.found), Fix: clean(want), hidden: position.hidden}
+		Object: clean(c.object), Path: clean(shortened(position.path)), Found: clean(position.found), Fix: clean(shortened(want)), hidden: position.hidden}
 	f.edit, c.next = c.next, edit{}
 	for _, e := range effects {
 		releases, affected := c.scope.affected(e.affected)
 		if !affected {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, clean(e.text)})
+		f.Effects = append(f.Effects, Effect{releases, clean(shortened(e.text))})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}
 	}
 	if len(f.Effects) > 0 {
-		c.findings = append(c.findings, f)
+		c.keep(f)
 	}
+}
+
+// shortened cuts a text that grows with the names of a file.
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }
 
 // clean returns a text from outside as a part of a line, with the braces of placeholders.
 func clean(text string) string { return report.Clean(braces.Replace(text)) }
 
-// scaledJobs checks each ScaledJob, and counts them.
-func (c *collector) scaledJobs(all documents) int {
-	n, x, firsts := 0, indexOf(all), map[seat]place{}
-	c.used = x.used
-	for _, d := range all {
-		kind, want := d.kind(), manifest.GroupVersionKind
-		if !d.isScaledJob() {
-			continue
-		}
-		n++
-		c.duplicateScaledJob(d, firsts)
-		c.object, c.moved = d.name(), map[string]bool{}
-		if kind != want.Kind {
-			c.edit(d.node("kind"), kind, want.Kind)
-			c.add(wrongKind, d.place("kind"), "Write "+want.Kind, effect{text: refusal})
-		}
-		if version := want.GroupVersion().String(); d.text("apiVersion") != version {
-			if n := d.node("apiVersion"); n != nil {
-				c.edit(n, n.Value, version)
-			}
-			c.add(wrongVersion, d.place("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
-		}
-		c.check(d, x)
-	}
-	c.object = ""
-	return n
+// A judge checks the ScaledJobs and ScheduledJobs of files.
+type judge struct {
+	*collector
+	objects   *index
+	firsts    map[seat]place // of ScaledJobs
+	scheduled func([]byte) ([]*field.Error, error)
 }
 
-// scheduledJobs checks each ScheduledJob, and counts them.
-func (c *collector) scheduledJobs(all documents, check func([]byte) ([]*field.Error, error)) (n int) {
-	for _, d := range all {
-		if check == nil || d.kind() != "ScheduledJob" || !strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/") {
-			continue
+// file checks each ScaledJob and ScheduledJob of a file, and counts them.
+func (j judge) file(reader *collector, f *File, report *Report) {
+	placeholders, first := map[string]bool{}, place{}
+	reader.eachDocument(f, func(d *document) {
+		switch {
+		case j.full(f.Name):
+		case d.isScaledJob():
+			report.ScaledJobs++
+			j.scaledJob(d)
+			placeholdersOf(d, placeholders, &first)
+		case j.scheduled != nil && d.isScheduledJob():
+			report.Scheduled++
+			j.scheduledJob(d)
 		}
-		n++
-		c.object = d.name()
-		text, rejected := yaml.Marshal(d.root) // which fails for a tag that does not fit its value
-		var surprising []*field.Error
-		if rejected == nil {
-			surprising, rejected = check(text)
+		j.object = ""
+	})
+	reader.findings = nil
+	j.notePlaceholders(placeholders, first)
+}
+
+func (j judge) scaledJob(d *document) {
+	kind, want := d.kind(), manifest.GroupVersionKind
+	j.duplicateScaledJob(d, j.firsts)
+	j.object, j.moved = d.name(), map[string]bool{}
+	if kind != want.Kind {
+		j.edit(d.node("kind"), kind, want.Kind)
+		j.add(wrongKind, d.place("kind"), "Write "+want.Kind, effect{text: refusal})
+	}
+	if version := want.GroupVersion().String(); d.text("apiVersion") != version {
+		if n := d.node("apiVersion"); n != nil {
+			j.edit(n, n.Value, version)
 		}
-		if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
-			c.add(scheduledInvalid, d.place("kind"), "Correct the YAML", effect{text: rejected.Error()})
-		}
-		for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
-			for _, p := range problems {
-				position := d.place(d.path(p.Path)...)
-				position.path = p.Path
-				if strings.HasPrefix(p.Found, position.found) { // and says more
-					position.found = p.Found
-				}
-				c.add(rule, position, "Use "+p.Fix, effect{text: rule.Doc})
+		j.add(wrongVersion, d.place("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
+	}
+	j.check(d, j.objects)
+}
+
+func (j judge) scheduledJob(d *document) {
+	j.object = d.name()
+	text, rejected := yaml.Marshal(d.root) // which fails for a tag that does not fit its value
+	var surprising []*field.Error
+	if rejected == nil {
+		surprising, rejected = j.scheduled(text)
+	}
+	if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
+		j.add(scheduledInvalid, d.place("kind"), "Correct the YAML", effect{text: rejected.Error()})
+	}
+	for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
+		for _, p := range problems {
+			position := d.place(d.path(p.Path)...)
+			position.path = p.Path
+			if strings.HasPrefix(p.Found, position.found) { // and says more
+				position.found = p.Found
 			}
+			j.add(rule, position, "Use "+p.Fix, effect{text: rule.Doc})
 		}
 	}
-	c.object = ""
-	return n
+}
+
+func (d *document) isScheduledJob() bool {
+	return d.kind() == "ScheduledJob" && strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/")
 }
 
 // isScaledJob reports whether an object is meant to be KEDA's: other groups have a kind of this name too.

@@ -105,7 +105,7 @@ func TestCost(t *testing.T) {
 			r := lint.Check(files)
 			require.NoError(t, r.WriteText(io.Discard))
 			require.Less(t, processorTime(t)-began, 10*time.Second)
-			require.GreaterOrEqual(t, len(r.Findings), tt.findings)
+			require.GreaterOrEqual(t, len(r.Findings), min(tt.findings, 5_000)) // the bound of a file
 		})
 	}
 }

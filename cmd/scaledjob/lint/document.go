@@ -53,7 +53,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			return found
 		}
 		if !ok {
-			c.add(yamlSyntax, place{file: file, line: 1 + p.Above, column: 1, found: tree.TooLarge}, "Use fewer aliases", effect{text: "lint does not read it"})
+			c.tooLarge(file, 1+p.Above, tree.TooLarge, "Use fewer aliases")
 			return found
 		}
 		found = append(found, listed(&document{file, root, new(tree.Keys)})...)
@@ -77,23 +77,24 @@ func listed(d *document) []*document {
 	return documents
 }
 
-const (
-	invalidYAML = "invalid YAML: "
-	correctYAML = "Correct the YAML"
-)
+const correctYAML = "Correct the YAML"
 
 // syntax reports the line at which a part is invalid.
 func (c *collector) syntax(file string, p tree.Part, err error) {
+	b, fix := p.Broken(err), correctYAML
+	if b.TooLarge {
+		c.tooLarge(file, b.Line, b.Problem, "Use several documents")
+		return
+	}
 	if !c.judged[file] {
 		return
 	}
-	b, fix := p.Broken(err), correctYAML
 	if line, name, instead := unseen(p.Text); line > 0 {
-		b.Line, b.Problem, fix = line+p.Above, name, instead
+		b.Line, b.Problem, fix = line+p.Above, "invalid YAML: "+name, instead
 	}
 	if templated(p) {
 		fix = renderFirst(p.Text)
 	}
-	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: invalidYAML + b.Problem}, fix,
+	c.add(yamlSyntax, place{file: file, line: b.Line, column: 1, found: b.Problem}, fix,
 		effect{text: "nothing can read it"})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
@@ -24,6 +26,17 @@ var makers = map[string][]struct {
 		{"ExternalSecret", []any{"spec", "target", "name"}},
 	},
 }
+
+// makersOf has the kinds of makers.
+var makersOf = func() map[string]bool {
+	kinds := map[string]bool{}
+	for _, list := range makers {
+		for _, m := range list {
+			kinds[m.kind] = true
+		}
+	}
+	return kinds
+}()
 
 // A lookup is the target of a reference. The namespace "" matches any namespace, because
 // it may be set when the manifest is applied.
@@ -47,6 +60,8 @@ type index struct {
 	used     map[*document]bool             // a ScaledJob refers to it
 
 	directories directories
+	kept        documents
+	values      int // nodes of these documents
 }
 
 // A checked authentication was checked for a ScaledJob, with which the others share a value.
@@ -62,53 +77,90 @@ func (x *index) first(a authentication, scope string) bool {
 	return !visited
 }
 
-func indexOf(objects documents) *index {
-	x := &index{named: map[[2]string][]*document{}, provided: map[lookup][]*document{}, groups: map[seat]group{}, own: map[string][]string{}, names: map[string][]string{},
+func newIndex() *index {
+	return &index{named: map[[2]string][]*document{}, provided: map[lookup][]*document{}, groups: map[seat]group{}, own: map[string][]string{}, names: map[string][]string{},
 		inside: map[lookup][]string{}, owners: map[string][]*document{}, required: map[*document]*requirements{}, users: map[string]map[string]bool{}, lists: map[lookup]string{},
-		checked: map[checked]bool{}, places: map[*document]map[string][]any{}, similar: map[[2]string]string{}, used: map[*document]bool{}, directories: directoriesOf(objects)}
-	add := func(d *document, kind string) {
-		if name, ok := provides(d, kind); ok {
-			key := [2]string{kind, name}
-			if x.named[key] == nil {
-				x.names[kind] = append(x.names[kind], name)
-			}
-			l := lookup{kind, d.text("metadata", "namespace"), name}
-			if in := (lookup{kind: kind, namespace: l.namespace}); x.provided[l] == nil && name != "" {
-				x.inside[in] = append(x.inside[in], name)
-			}
-			x.provided[l] = append(x.provided[l], d)
-			l.namespace = anyNamespace
-			x.provided[l] = append(x.provided[l], d)
-			x.named[key] = append(x.named[key], d)
+		checked: map[checked]bool{}, places: map[*document]map[string][]any{}, similar: map[[2]string]string{}, used: map[*document]bool{}}
+}
+
+// Bounds of the objects that are kept for references.
+const (
+	maxKeptValues = 250_000
+	maxValue      = 64 << 10 // bytes; a longer one is no parameter
+)
+
+// note keeps a document if a ScaledJob may refer to it, and of others which authentications their triggers use.
+func (x *index) note(d *document, c *collector) {
+	for i := range d.length("spec", "triggers") {
+		ref, name := d.text("spec", "triggers", i, "authenticationRef", "name"), d.text("spec", "triggers", i, "type")
+		if !slices.Contains(triggers.Types(), name) {
+			name = "" // for all of them
 		}
+		if x.users[ref] == nil {
+			x.users[ref] = map[string]bool{}
+		}
+		x.users[ref][name] = true
 	}
-	for _, d := range objects {
+	if lookedUp := apiVersions[d.kind()] != "" || makersOf[d.kind()] || d.isKustomization(); !lookedUp || x.values > maxKeptValues {
+		return
+	}
+	if x.values += shorten(d.root); x.values > maxKeptValues {
+		c.tooLarge(d.file, d.root.Line, fmt.Sprintf("the object that makes more than %d values of Secrets, ConfigMaps and the like", maxKeptValues), "Use fewer files at once")
+		return
+	}
+	x.kept = append(x.kept, d)
+}
+
+// shorten drops values that are no parameters of a trigger, and counts the nodes.
+func shorten(n *yaml.Node) (nodes int) {
+	if len(n.Value) > maxValue {
+		n.Value = "<long>" // as a placeholder is: nothing is known of it
+	}
+	for _, child := range n.Content {
+		nodes += shorten(child)
+	}
+	return nodes + 1
+}
+
+// complete makes the index of the documents that were kept.
+func (x *index) complete() {
+	x.directories = directoriesOf(x.kept)
+	for _, d := range x.kept {
 		for _, field := range keyFields {
 			for key := range tree.Entries(d.node(field)) {
 				x.owners[key.Value] = append(x.owners[key.Value], d)
 			}
 		}
-		add(d, d.kind())
+		x.add(d, d.kind())
 		for maker := range makers {
 			if maker != d.kind() {
-				add(d, maker)
+				x.add(d, maker)
 			}
-		}
-		for i := range d.length("spec", "triggers") {
-			ref, name := d.text("spec", "triggers", i, "authenticationRef", "name"), d.text("spec", "triggers", i, "type")
-			if !slices.Contains(triggers.Types(), name) {
-				name = "" // for all of them
-			}
-			if x.users[ref] == nil {
-				x.users[ref] = map[string]bool{}
-			}
-			x.users[ref][name] = true
 		}
 	}
 	for _, names := range x.inside {
 		slices.Sort(names)
 	}
-	return x
+}
+
+// add adds the object of a kind that a document makes, if it makes one.
+func (x *index) add(d *document, kind string) {
+	name, ok := provides(d, kind)
+	if !ok {
+		return
+	}
+	key := [2]string{kind, name}
+	if x.named[key] == nil {
+		x.names[kind] = append(x.names[kind], name)
+	}
+	l := lookup{kind, d.text("metadata", "namespace"), name}
+	if in := (lookup{kind: kind, namespace: l.namespace}); x.provided[l] == nil && name != "" {
+		x.inside[in] = append(x.inside[in], name)
+	}
+	x.provided[l] = append(x.provided[l], d)
+	l.namespace = anyNamespace
+	x.provided[l] = append(x.provided[l], d)
+	x.named[key] = append(x.named[key], d)
 }
 
 // provides returns the name of the object of a kind that a document makes.

@@ -30,7 +30,7 @@ func merge(into, from map[string]any) {
 // manifestOf completes an example to a manifest. Text that YAML does not keep stays as it is.
 func manifestOf(t *testing.T, id, example string) string {
 	switch id {
-	case "yaml-syntax":
+	case "yaml-syntax", "too-large":
 		return strings.Replace(minimal, "metadata:\n  name: orders\n", example, 1)
 	case "duplicate-key", "unknown-ignore":
 		return strings.Replace(minimal, "spec:\n", example, 1)

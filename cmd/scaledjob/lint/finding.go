@@ -73,7 +73,7 @@ func (f *Finding) Message() string {
 
 // Problem returns the field, its value and the consequences, without a full stop.
 func (f *Finding) Problem() string {
-	if strings.HasPrefix(f.Found, invalidYAML) {
+	if strings.HasPrefix(f.Found, "invalid YAML: ") {
 		return f.Found
 	}
 	var b strings.Builder

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,26 +13,29 @@ var ignorePattern = regexp.MustCompile(`(?:^|\s)#\s*scaledjob:ignore\s+(\S+)`)
 // ignores drops the findings that a comment silences: on their line, or above it on lines that have
 // nothing but comments.
 func (c *collector) ignores(files []File) {
-	type position struct {
-		file string
-		line int
-	}
 	silenced, unknown := map[position][]string{}, collector{scope: c.scope}
+	for i := range c.findings {
+		silenced[position{c.findings[i].File, c.findings[i].Line}] = nil
+	}
 	for _, f := range files {
-		if !strings.Contains(string(f.Data), "scaledjob:ignore") {
+		if !bytes.Contains(f.Data, []byte("scaledjob:ignore")) {
 			continue
 		}
+		number := 0
 		var rules []string // of this line and of comments above
-		for i, line := range strings.Split(string(f.Data), "\n") {
+		for line := range strings.SplitSeq(lineBreaks.Replace(string(f.Data)), "\n") {
+			number++
 			for _, id := range ignored(line) {
 				if !isRule(id) {
-					spot := place{file: f.Name, line: i + 1, column: column(line, id), found: "no rule of the name " + id}
+					spot := place{file: f.Name, line: number, column: column(line, id), found: "no rule of the name " + id}
 					unknown.add(unknownIgnore, spot, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
 				} else if !slices.Contains(rules, id) {
 					rules = append(rules, id)
 				}
 			}
-			silenced[position{f.Name, i + 1}] = rules
+			if _, needed := silenced[position{f.Name, number}]; needed {
+				silenced[position{f.Name, number}] = slices.Clone(rules)
+			}
 			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
 				rules = nil
 			}

@@ -17,6 +17,8 @@ type File struct {
 	Data []byte
 	// Rendered is the output of a program: its findings name the object, because nobody edits its lines.
 	Rendered bool
+	// Unread says which bound the file is over; Data is empty then.
+	Unread string
 }
 
 // A Report is the result of Check. The zero value is the result for no files.
@@ -29,7 +31,7 @@ type Report struct {
 	OneLine    bool      // WriteText leaves out the lines at fault
 	Width      int       // columns for the lines at fault of WriteText; 0 is 100
 
-	sources map[string][]string // lines of the files
+	sources map[position]string // lines of the findings
 }
 
 // lineBreaks are the line breaks of YAML 1.1, which the parser counts.
@@ -59,45 +61,96 @@ type Checker struct {
 // size of the files and the number of releases.
 func (k Checker) Check(files []File) Report {
 	c := &collector{scope: scopeOf(k.Releases), partitions: k.Partitions, judged: judged(files), moved: map[string]bool{}}
-	var all documents
-	files = slices.Clone(files)
+	objects, subjects := newIndex(), map[string]bool{} // files with what is judged
+	c.used = objects.used
 	for i := range files {
-		f := &files[i]
-		f.Data = []byte(lineBreaks.Replace(string(f.Data)))
-		for _, p := range tree.Split(withoutBraces(string(f.Data))) {
-			all = append(all, c.parse(f.Name, p)...)
+		if files[i].Unread != "" {
+			c.tooLarge(files[i].Name, 1, files[i].Unread, "Use smaller files, or fewer at once")
+		}
+		c.eachDocument(&files[i], func(d *document) {
+			c.misspelled(d)
+			objects.note(d, c)
+			subjects[d.file] = subjects[d.file] || d.isScaledJob() || d.isScheduledJob()
+		})
+	}
+	objects.complete()
+	// A ScaledJob is parsed again when it is judged, so that its tree is not in memory beside the others'.
+	report, readAgain, j := Report{}, &collector{scope: c.scope, judged: c.judged}, judge{c, objects, map[seat]place{}, k.ScheduledJob}
+	for i := range files {
+		if subjects[files[i].Name] {
+			j.file(readAgain, &files[i], &report)
 		}
 	}
-	report := Report{ScaledJobs: c.scaledJobs(all), Scheduled: c.scheduledJobs(all, k.ScheduledJob)}
-	c.others(all)
-	c.placeholders(all)
+	c.others(objects.kept)
 	c.ignores(files)
-	order := map[string]int{}
-	for i, f := range files {
-		order[f.Name] = i
+	c.overflow()
+	report.Findings, report.Ignored = sorted(c.findings, files), c.ignored
+	report.sources = linesOf(report.Findings, files)
+	return report
+}
+
+// eachDocument calls a function with each document of a file, and keeps none.
+func (c *collector) eachDocument(f *File, visit func(*document)) {
+	for _, p := range tree.Split(withoutBraces(lineBreaks.Replace(string(f.Data)))) {
+		for _, d := range c.parse(f.Name, p) {
+			visit(d)
+		}
 	}
-	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+}
+
+// sorted returns the findings in their order, each once, with what the forms of output need of the files.
+func sorted(findings []Finding, files []File) []Finding {
+	order, rendered := map[string]int{}, map[string]bool{}
+	for i, f := range files {
+		order[f.Name], rendered[f.Name] = i, f.Rendered
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Path, b.Path), strings.Compare(a.Found, b.Found),
 			cmp.Compare(b.Severity, a.Severity))
 	})
 	// A problem that two triggers or ScaledJobs share is found twice. The worst is kept.
-	report.Findings = slices.CompactFunc(c.findings, func(a, b Finding) bool {
+	findings = slices.CompactFunc(findings, func(a, b Finding) bool {
 		samePlace := a.File == b.File && a.Line == b.Line && a.Column == b.Column
 		return samePlace && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})
-	report.Ignored = c.ignored
-	report.sources = map[string][]string{}
-	for i := range c.findings {
-		if f := &c.findings[i]; slices.ContainsFunc(files, func(file File) bool { return file.Name == f.File && file.Rendered }) {
-			f.named = true
+	for i := range findings {
+		findings[i].named = rendered[findings[i].File]
+	}
+	return findings
+}
+
+// A position is a line of a file, from 1.
+type position struct {
+	file string
+	line int
+}
+
+// linesOf returns the lines of findings that are sorted.
+func linesOf(findings []Finding, files []File) map[position]string {
+	lines := map[position]string{}
+	for _, f := range files {
+		end := 0
+		for end < len(findings) && findings[end].File == f.Name {
+			lines[position{f.Name, findings[end].Line}] = ""
+			end++
+		}
+		if findings = findings[end:]; end == 0 {
+			continue
+		}
+		number := 0
+		for line := range strings.SplitSeq(lineBreaks.Replace(string(f.Data)), "\n") {
+			number++
+			if _, found := lines[position{f.Name, number}]; found {
+				lines[position{f.Name, number}] = strings.Clone(line[:min(len(line), maxLine)])
+			}
 		}
 	}
-	for _, f := range files {
-		report.sources[f.Name] = strings.Split(string(f.Data), "\n")
-	}
-	return report
+	return lines
 }
+
+// maxLine is the length of the part of a line that is kept, in bytes.
+const maxLine = 16 << 10
 
 // Drop removes the findings of a file that [Report.Fixed] has mended.
 func (r *Report) Drop(file string) {

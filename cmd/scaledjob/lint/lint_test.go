@@ -340,7 +340,11 @@ func TestYAMLSyntax(t *testing.T) {
 	} {
 		require.Empty(t, checkText(tt.text).Findings, "of a file without a ScaledJob")
 		r := checkText(tt.text + "---\nkind: RunRequest\n")
-		require.Equal(t, []string{fmt.Sprintf("%d:1 yaml-syntax", tt.line)}, brief(r.Findings), tt.text)
+		rule := "yaml-syntax"
+		if strings.Contains(tt.text, "*a") { // with the aliases written out
+			rule = "too-large"
+		}
+		require.Equal(t, []string{fmt.Sprintf("%d:1 %s", tt.line, rule)}, brief(r.Findings), tt.text)
 	}
 	r := checkText("kind: RunRequest\n---\na: {{ .Values.a }}: b\n")
 	require.Contains(t, r.Findings[0].Fix, "helm template")

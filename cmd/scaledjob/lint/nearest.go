@@ -19,8 +19,7 @@ type directories map[string][]string
 func directoriesOf(objects documents) directories {
 	lists := directories{}
 	for _, d := range objects {
-		name := path.Base(filepath.ToSlash(d.file))
-		if d.kind() != "Kustomization" && strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml") != "kustomization" && name != "Kustomization" {
+		if !d.isKustomization() {
 			continue
 		}
 		dir := directory(d.file)
@@ -37,6 +36,12 @@ func directoriesOf(objects documents) directories {
 		}
 	}
 	return lists
+}
+
+// isKustomization reports whether a document is one by its kind or by the name of its file.
+func (d *document) isKustomization() bool {
+	name := path.Base(filepath.ToSlash(d.file))
+	return d.kind() == "Kustomization" || strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml") == "kustomization" || name == "Kustomization"
 }
 
 func directory(file string) string { return path.Dir(filepath.ToSlash(file)) }

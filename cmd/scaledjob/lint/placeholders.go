@@ -40,32 +40,26 @@ func withoutBraces(text string) string {
 // programs are the fields whose texts belong to the container: a $NAME in them is a shell's.
 var programs = []string{"command", "args", "env"}
 
-// placeholders notes the placeholders of each file's ScaledJobs, whose form no rule judges.
-func (c *collector) placeholders(documents documents) {
-	files := map[string]map[string]bool{}
-	firsts := map[string]place{}
-	var order []string
-	for _, d := range documents {
-		if d.isScaledJob() {
-			visit(d.root, func(n *yaml.Node) {
-				found := triggers.Placeholder.FindString(n.Value)
-				if found == "" {
-					return
-				}
-				if files[d.file] == nil {
-					files[d.file], order = map[string]bool{}, append(order, d.file)
-					firsts[d.file] = place{file: d.file, line: n.Line, column: n.Column, found: found}
-				}
-				files[d.file][found] = true
-			})
+// placeholdersOf adds the placeholders of a ScaledJob, whose form no rule judges, and the place of the first.
+func placeholdersOf(d *document, names map[string]bool, first *place) {
+	visit(d.root, func(n *yaml.Node) {
+		found := triggers.Placeholder.FindString(n.Value)
+		if found != "" && len(names) == 0 {
+			*first = place{file: d.file, line: n.Line, column: n.Column, found: found}
 		}
+		if found != "" {
+			names[found] = true
+		}
+	})
+}
+
+// notePlaceholders notes the placeholders of a file's ScaledJobs.
+func (c *collector) notePlaceholders(names map[string]bool, first place) {
+	if len(names) > 1 {
+		first.found += " and " + report.Plural(len(names)-1, "other placeholder")
 	}
-	for _, file := range order {
-		position := firsts[file]
-		if n := len(files[file]); n > 1 {
-			position.found += " and " + report.Plural(n-1, "other placeholder")
-		}
-		c.add(placeholder, position, "Replace them first to have the values checked", effect{text: "kubectl does not replace placeholders: a tool must"})
+	if len(names) > 0 {
+		c.add(placeholder, first, "Replace them first to have the values checked", effect{text: "kubectl does not replace placeholders: a tool must"})
 	}
 }
 

@@ -40,12 +40,14 @@ var (
 	duplicateObject   = Rule{"duplicate-object", Warning, "a file, or a directory for ScaledJobs, holds the same object twice: the one that is applied last wins"}
 	scheduledInvalid  = Rule{"scheduled-job-invalid", Error, "the controller of ScheduledJobs rejects the object"}
 	scheduledSurprise = Rule{"scheduled-job-surprise", Warning, "the ScheduledJob is accepted, and may do what its author does not expect"}
+	overBound         = Rule{"too-large", Error, "a file, a document or the number of findings is over a bound, and the remainder was not judged"}
 	placeholder       = Rule{"placeholder", Note, "a tool must replace a value of the ScaledJob, whose form is not checked"}
 	unknownIgnore     = Rule{"unknown-ignore", Warning, "a scaledjob:ignore comment names a rule that does not exist"}
 )
 
 var rules = []rule{
 	{yamlSyntax, nil},
+	{overBound, nil},
 	{duplicateKey, nil},
 	{wrongKind, nil},
 	{wrongVersion, nil},

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -30,44 +31,41 @@ var severityColors = map[Severity]string{Error: red, Warning: yellow, Note: cyan
 //	    |                    ^
 //	1 error in 1 ScaledJob
 func (r *Report) WriteText(w io.Writer) error {
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	var l line
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if lines := r.sources[f.File]; l.file != f.File || l.number != f.Line {
-			l = line{f.File, f.Line, nil}
-			if f.Line <= len(lines) {
-				l.text = []rune(lines[f.Line-1])
-			}
+		if at := (position{f.File, f.Line}); l.position != at {
+			text, found := r.sources[at]
+			l = line{at, found, []rune(text)}
 		}
-		r.writeFinding(&b, f, l)
+		r.writeFinding(b, f, l)
 	}
 	b.WriteString(r.Summary() + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }
 
 // A line is the text of a line at fault, which findings may share.
 type line struct {
-	file   string
-	number int
-	text   []rune
+	position
+	found bool
+	text  []rune
 }
 
-func (r *Report) writeFinding(b *strings.Builder, f *Finding, l line) {
+func (r *Report) writeFinding(b *bufio.Writer, f *Finding, l line) {
 	position := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
 	severity := f.Severity.String()
 	if r.Color {
 		position, severity = bold+position+reset, severityColors[f.Severity]+severity+reset
 	}
 	b.WriteString(position + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
-	if f.Line <= len(r.sources[f.File]) && !f.hidden && !r.OneLine {
+	if l.found && !f.hidden && !r.OneLine {
 		r.writeExcerpt(b, f, l.text)
 	}
 }
 
 // writeExcerpt writes the line at fault, and marks the word at the finding's column.
-func (r *Report) writeExcerpt(b *strings.Builder, f *Finding, found []rune) {
+func (r *Report) writeExcerpt(b *bufio.Writer, f *Finding, found []rune) {
 	number := fmt.Sprintf("%4d | ", f.Line)
 	bar := "     | "
 	// A long line is cut before and behind the word.

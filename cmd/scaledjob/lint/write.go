@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -84,12 +85,11 @@ func (r *Report) WriteGitHub(w io.Writer) error {
 	commands := map[Severity]string{Note: "notice", Warning: "warning", Error: "error"}
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	var b strings.Builder
+	b := bufio.NewWriter(w)
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		fmt.Fprintf(&b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", commands[f.Severity],
+		fmt.Fprintf(b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", commands[f.Severity],
 			property.Replace(f.File), f.Line, f.Column, property.Replace(f.Rule), message.Replace(f.Message()))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.Flush()
 }

@@ -105,6 +105,8 @@ func (f *ManifestFlags) AddFiles(c *cobra.Command) {
 type Source struct {
 	Name string
 	Data []byte
+	// Unread says which bound the text is over; Data is empty then.
+	Unread string
 	// Generated is the output of a program that renders templates.
 	Generated bool
 }
@@ -128,7 +130,8 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 	if len(names) == 0 {
 		return nil, Usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
 	}
-	visited := map[string]bool{}
+	visited, size := map[string]bool{}, 0
+	var over []string // the files beyond a bound of all together
 	for _, name := range names {
 		if name == "" {
 			return nil, Usagef("found an empty name; use the name of a file")
@@ -144,12 +147,25 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 				continue
 			}
 			visited[filepath.Clean(file)] = true
-			s, err := ReadSource(file, stdin, MaxFile)
+			if len(visited) > maxFiles {
+				over = append(over, file)
+				continue
+			}
+			s, err := ReadSource(file, stdin, MaxManifest)
 			if (walked || (f.Any && err == nil && !kindOfOurs.Match(s.Data))) && f.Repository.Skips(s, err) {
 				continue
 			}
-			if err == nil {
-				err = s.documents()
+			if errors.Is(err, ErrTooLarge) {
+				sources = append(sources, Source{Name: s.Name, Unread: fmt.Sprintf("a file of more than %d MiB", MaxManifest>>20)})
+				continue
+			}
+			if walked && f.Any && err == nil && !judged(s.Data) {
+				s.Data = nil
+			}
+			if size += len(s.Data); size > maxTexts {
+				over = append(over, file)
+				size -= len(s.Data)
+				continue
 			}
 			if err == nil && !walked { // the parser needs much memory for a long document
 				err = s.Rendered()
@@ -161,8 +177,18 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 			sources = append(sources, s)
 		}
 	}
+	if len(over) > 0 {
+		sources = append(sources, Source{Name: over[0], Unread: fmt.Sprintf("a bound of %d MiB of manifests in %d files, which this file and %d more are over", maxTexts>>20, maxFiles, len(over)-1)})
+	}
 	return sources, problems
 }
+
+// judged reports whether a text may have an object that lint judges, or that such an object refers to.
+func judged(data []byte) bool {
+	return objectPattern.Match(data) || HasKEDA(bytes.NewReader(data))
+}
+
+var objectPattern = regexp.MustCompile(`kind["']?\s*:\s*["']?(?:(?:Sealed|External)?Secret|ConfigMap|PersistentVolumeClaim|ServiceAccount|Kustomization|TriggerAuthentication|ClusterTriggerAuthentication|Scheduled)|(?:^|\n)(?:resources|components|bases):`)
 
 const kustomization = "Kustomization" // a name without an extension
 
@@ -189,6 +215,8 @@ func (f *ManifestFlags) expand(name string) (files []string, problems error) {
 			return err
 		case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir
+		case f.Repository != nil && ManifestName.MatchString(e.Name()) && e.Type()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0:
+			f.Repository.skipped[skippedDevice]++
 		case e.Type().IsRegular() && ManifestName.MatchString(e.Name()) && testName.MatchString(path) == f.Tests:
 			files = append(files, path)
 		}
@@ -220,9 +248,15 @@ func FileError(name string, err error) error {
 // Limits of the texts that are read, in bytes.
 const (
 	MaxFile     = 64 << 20
-	MaxDocument = 5 << 20 // of a manifest: the parser needs up to 140 times as much memory
+	MaxManifest = 16 << 20 // a file of manifests, whose documents have bounds of their own
+	MaxDocument = tree.MaxDocument
 	MaxDump     = 512 << 20
+	maxTexts    = 32 << 20 // all files of manifests that are in memory
+	maxFiles    = 100_000
 )
+
+// ErrTooLarge is the error for a file above the limit.
+var ErrTooLarge = errors.New("too large")
 
 // ErrNotText is the error for a file that is not in UTF-8.
 var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
@@ -246,28 +280,13 @@ func ReadSource(name string, stdin io.Reader, limit int64) (s Source, err error)
 	case err != nil:
 		return Source{Name: s.Name}, FileError(s.Name, err)
 	case int64(len(s.Data)) > limit:
-		return s, fmt.Errorf("%s: more than %d MiB; use smaller files", s.Name, limit>>20)
+		return s, fmt.Errorf("%s: %w: more than %d MiB; use smaller files", s.Name, ErrTooLarge, limit>>20)
 	}
 	s.Data = decoded(s.Data)
 	if !utf8.Valid(s.Data) {
 		return s, fmt.Errorf("%s: %w", s.Name, ErrNotText)
 	}
 	return s, nil
-}
-
-// documents returns an error if a document is too long.
-func (s Source) documents() error {
-	line, first, length := 1, 1, 0
-	for part := range bytes.Lines(s.Data) {
-		if bytes.HasPrefix(part, []byte("---")) {
-			first, length = line, 0
-		}
-		if length += len(part); length > MaxDocument {
-			return fmt.Errorf("%s:%d: a document of more than %d MiB; use several documents", s.Name, first, MaxDocument>>20)
-		}
-		line++
-	}
-	return nil
 }
 
 // decoded returns the text in UTF-8 without a byte order mark. UTF-16 needs a mark.
@@ -365,6 +384,13 @@ func (f *ManifestFlags) Single(args []string, stdin io.Reader) (*ScaledJob, erro
 // Manifests returns the ScaledJobs of a text that the API server would accept, and
 // the kinds of its other objects.
 func (s Source) Manifests() (found []*ScaledJob, others []string, problems error) {
+	if s.Unread != "" {
+		return nil, nil, fmt.Errorf("%s: %s; use smaller files, or fewer at once", s.Name, s.Unread)
+	}
+	if tree.TooLargeIn(s.Data) {
+		broken := tree.NotYAML(s.Data)
+		return nil, nil, s.notYAML(broken[slices.IndexFunc(broken, func(b tree.Broken) bool { return b.TooLarge })])
+	}
 	notYAML := sync.OnceValue(func() []tree.Broken { return tree.NotYAML(s.Data) })
 	roots := sync.OnceValue(s.scaledJobs)
 	broken, jobs, total := 0, 0, 0
@@ -461,7 +487,7 @@ func clean(s *manifest.ScaledJob) {
 
 // notYAML returns the error of a broken document, at the line that lint reports.
 func (s Source) notYAML(b tree.Broken) error {
-	return fmt.Errorf("%s:%d: invalid YAML: %s", s.Name, b.Line, b.Problem)
+	return fmt.Errorf("%s:%d: %s", s.Name, b.Line, b.Problem)
 }
 
 // HasScaledJob reports whether a source has a ScaledJob of KEDA.

@@ -38,6 +38,7 @@ const (
 	skippedOther    = "non-YAML file"
 	skippedLarge    = "oversized file"
 	skippedExcluded = "excluded file"
+	skippedDevice   = "pipe or device"
 )
 
 // NewRepository compiles patterns such as vendor/ and **/*.gen.yaml.
@@ -120,7 +121,7 @@ func (r *Repository) kustomization(file string) {
 		Merge   []string                `yaml:"patchesStrategicMerge"`
 		JSON    []struct{ Path string } `yaml:"patchesJson6902"`
 	}
-	if err != nil || yaml.Unmarshal(s.Data, &k) != nil {
+	if err != nil || tree.TooLargeIn(s.Data) || yaml.Unmarshal(s.Data, &k) != nil {
 		return
 	}
 	for _, p := range append(k.Patches, k.JSON...) {
@@ -155,7 +156,7 @@ func HasKEDA(text io.Reader) bool {
 // KEDA that cannot be read is an error instead. The error of its reading is unread.
 func (r *Repository) Skips(s Source, unread error) bool {
 	text := io.Reader(bytes.NewReader(s.Data))
-	if len(s.Data) > MaxFile {
+	if len(s.Data) > MaxManifest {
 		if f, err := os.Open(s.Name); err == nil { // the rest is not in memory
 			defer f.Close()
 			text = f
@@ -165,7 +166,7 @@ func (r *Repository) Skips(s Source, unread error) bool {
 	switch {
 	case unread != nil && (keda || len(s.Data) == 0):
 		return false
-	case unread != nil && len(s.Data) > MaxFile:
+	case unread != nil && len(s.Data) > MaxManifest:
 		reason = skippedLarge
 	case unread != nil:
 		reason = skippedOther
@@ -173,10 +174,8 @@ func (r *Repository) Skips(s Source, unread error) bool {
 		reason = skippedPatch
 	case r.values(s.Name) && !ofKEDA.Match(s.Data):
 		reason = skippedValues
-	case !keda && len(s.Data) > MaxDocument:
+	case !keda && tree.TooLargeIn(s.Data):
 		reason = skippedLarge
-	case s.documents() != nil: // an error
-		return false
 	case s.Rendered() != nil:
 		reason = skippedTemplate
 	case !keda && len(tree.NotYAML(s.Data)) > 0: // such as JSON with comments
@@ -236,7 +235,7 @@ func (r Renderer) Render(ctx context.Context, dir string) (Source, error) {
 		if err != nil {
 			return Source{}, fmt.Errorf("%s %s: %s", strings.Join(program, " "), dir, cmp.Or(strings.TrimSpace(said.String()), err.Error()))
 		}
-		return Source{strings.Join(program, " ") + " " + dir, data, true}, nil
+		return Source{Name: strings.Join(program, " ") + " " + dir, Data: data, Generated: true}, nil
 	}
 	return Source{}, fmt.Errorf("%s: found no program %s; install it, or render first and lint the output", r.flag, r.programs[0][0])
 }

@@ -56,6 +56,9 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg or .json, or json", output)
 	}
 	return func(stdout io.Writer, r *Findings) error {
+		if info, err := os.Lstat(output); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("-o %s: a link or no file; use another name", output)
+		}
 		f, err := os.Create(output)
 		if err != nil {
 			return err

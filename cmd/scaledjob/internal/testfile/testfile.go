@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,10 +139,15 @@ func Read(s input.Source) (*testFile, error) {
 	if err := input.Decode(s, f, f.validate, "test --help"); err != nil {
 		return nil, err
 	}
+	var problems error
 	in := func(paths []string) {
 		for i, p := range paths {
 			if !filepath.IsAbs(p) {
 				paths[i] = filepath.Join(filepath.Dir(s.Name), p)
+			}
+			// A pipe would be waited for. A name that does not exist is an error when it is read.
+			if info, err := os.Stat(paths[i]); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+				problems = errors.Join(problems, fmt.Errorf("%s: %s is a pipe or a device; name a file", s.Name, p))
 			}
 		}
 	}
@@ -157,5 +163,5 @@ func Read(s input.Source) (*testFile, error) {
 	if len(f.Releases) == 0 {
 		f.Releases = input.NewestOnly().List
 	}
-	return f, nil
+	return f, problems
 }

@@ -2,9 +2,11 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,32 +20,61 @@ type Part struct {
 	Above int // lines of the file above it
 }
 
-// Split cuts at the lines that begin with three dashes. Such a line ends a
+// Split cuts at the lines that begin with three dashes and a space or nothing. Such a line ends a
 // document whatever it stands in.
 func Split(text string) []Part {
 	var parts []Part
-	lines, first := strings.SplitAfter(text, "\n"), 0
-	hasContent := false // the document has more than comments and directives
-	for i, line := range lines {
+	start, above := 0, 0   // of the part
+	hasContent := false    // the document has more than comments and directives
+	offset, number := 0, 0 // of the line
+	for line := range strings.Lines(text) {
 		if remainder, ok := strings.CutPrefix(line, "---"); ok && hasContent && strings.TrimLeft(remainder, " \t\r\n") != remainder {
-			parts = append(parts, Part{strings.Join(lines[first:i], ""), first})
-			first, hasContent = i, false
+			parts = append(parts, Part{text[start:offset], above})
+			start, above, hasContent = offset, number, false
 		}
 		directive := strings.HasPrefix(line, "#") || strings.HasPrefix(line, "%")
 		hasContent = hasContent || (!directive && strings.TrimSpace(line) != "")
+		offset, number = offset+len(line), number+1
 	}
-	return append(parts, Part{strings.Join(lines[first:], ""), first})
+	return append(parts, Part{text[start:], above})
+}
+
+// Bounds of a document, before it is parsed: the parser needs up to 140 times as much memory as the text.
+const (
+	MaxDocument = 5 << 20 // bytes
+	maxMarks    = 400_000
+)
+
+// errTooLarge is the error of a document that is not parsed.
+var errTooLarge = fmt.Errorf("a document of more than %d MiB or about %d values", MaxDocument>>20, maxMarks)
+
+// tooLarge reports whether a document may take too much memory. A value has a character of its own in front of it or
+// behind it, such as the comma in [a,b], and in {a,b} a comma stands for two. A comment is kept, too.
+func (p Part) tooLarge() bool {
+	if len(p.Text) > MaxDocument {
+		return true
+	}
+	marks := strings.Count(p.Text, ",")
+	for _, mark := range []string{",", ":", "[", "{", "?", "#", "- ", "-\t", "-\n", "-\r", "-\u0085", "-\u2028", "-\u2029"} {
+		marks += strings.Count(p.Text, mark)
+	}
+	return marks > maxMarks
 }
 
 // A Broken is a document that is not YAML.
 type Broken struct {
-	Line    int // in the file, from 1
-	Problem string
+	Line     int // in the file, from 1
+	Problem  string
+	TooLarge bool // it was not parsed
 }
 
 // Documents are the documents of a part, with lines of the file. An error ends them.
 func (p Part) Documents() iter.Seq2[*yaml.Node, error] {
 	return func(yield func(*yaml.Node, error) bool) {
+		if p.tooLarge() {
+			yield(&yaml.Node{}, errTooLarge)
+			return
+		}
 		for decoder := yaml.NewDecoder(strings.NewReader(p.Text)); ; {
 			n := &yaml.Node{}
 			err := decoder.Decode(n)
@@ -56,6 +87,11 @@ func (p Part) Documents() iter.Seq2[*yaml.Node, error] {
 			}
 		}
 	}
+}
+
+// TooLargeIn reports whether a text has a document that is not parsed.
+func TooLargeIn(data []byte) bool {
+	return slices.ContainsFunc(Split(string(data)), Part.tooLarge)
 }
 
 // NotYAML returns the documents of a text that are not YAML.
@@ -72,8 +108,11 @@ func NotYAML(data []byte) (broken []Broken) {
 
 // Broken returns the line of an error of Documents.
 func (p Part) Broken(err error) Broken {
+	if errors.Is(err, errTooLarge) {
+		return Broken{1 + p.Above, err.Error(), true}
+	}
 	line, problem := problemLine(p.Text, err)
-	return Broken{min(max(1, line), len(strings.Split(p.Text, "\n"))) + p.Above, expectedPattern.ReplaceAllString(problem, "expected ")}
+	return Broken{min(max(1, line), 1+strings.Count(p.Text, "\n")) + p.Above, "invalid YAML: " + expectedPattern.ReplaceAllString(problem, "expected "), false}
 }
 
 // problemLine returns the line of an error, from 1, or 0 if it is unknown. The parser counts
