@@ -199,7 +199,7 @@ images:
 	i=$$(sed -n 's/^# docker build -t \([^: ]*\).*/\1/p' controllers/$$c/Dockerfile); \
 	docker build -t ghcr.io/scaledjob/$$i:$(VERSION) -f controllers/$$c/Dockerfile . ; \
 	docker save -o dist/images/$$i.tar ghcr.io/scaledjob/$$i:$(VERSION); done
-	go run ./controllers/internal/install $(VERSION) dist
+	cd controllers && go run ./internal/install $(VERSION) $(CURDIR)/dist
 	cd dist && sha256sum scaledjob-controller.yaml multicluster.yaml scheduled.yaml redis-operator.yaml >>checksums.txt
 
 # The steps of the Dockerfile without a container engine.

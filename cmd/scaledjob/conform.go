@@ -23,12 +23,11 @@ answer as a JSON line on its standard output, in the order of the questions. Fir
 vectors, then random questions, then properties of several answers. A wrong answer is repeated with
 smaller questions, and the smallest one is printed with the rule of testdata/SPECIFICATION.md.
 
-  level     question (kind)       compared field of the answer
-  strategy  strategy              effectiveMaxScale
-  decision  create                create
-  history   history               deleted, in order
-  rollout   rollout               deleted, in any order
-  2.21      all of these, with "release":"2.21", for the model of a KEDA release
+  strategy: questions of kind strategy; compares effectiveMaxScale
+  decision: questions of kind create; compares create
+  history: compares deleted, in order
+  rollout: compares deleted, in any order
+  2.21: all of these with "release":"2.21", as that KEDA release answers
 
 An answer has the id of its question, and may have other fields. The answer to a question that the
 program cannot answer is {"id":1,"unsupported":"why"}: it is counted, and never passes. A level of which

@@ -514,6 +514,7 @@ func TestNameTooLong(t *testing.T) {
 func TestSampleManifests(t *testing.T) {
 	for name, want := range map[string][]string{
 		// The Secret is for the cluster to have; the host was meant as hostFromEnv.
+		"orders.yaml":   {"18:40 missing-secret", "19:20 min-is-additional", "22:13 metric-unknown"},
 		"rabbitmq.yaml": {"20:25 missing-secret", "26:15 custom-exceeds-max", "33:15 host-not-a-url"},
 	} {
 		data, err := testdata.Files.ReadFile("manifests/" + name)
@@ -524,5 +525,5 @@ func TestSampleManifests(t *testing.T) {
 	}
 	all, err := testdata.Files.ReadDir("manifests")
 	require.NoError(t, err)
-	require.Len(t, all, 1)
+	require.Len(t, all, 2)
 }

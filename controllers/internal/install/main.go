@@ -1,7 +1,7 @@
 // Install writes the install manifest of each controller: its custom resources, its rights in
 // all namespaces, and a Deployment with the image of a release.
 //
-//	go run ./controllers/internal/install v0.1.0 dist
+//	cd controllers && go run ./internal/install v0.1.0 ../dist
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// kustomizations are the directories of the controllers, below controllers.
+// kustomizations are the directories of the controllers, from the root of their module.
 var kustomizations = map[string]string{
 	"scaledjob-controller": "scaledjob-controller/manifests/install",
 	"multicluster":         "multicluster/manifests/cluster",
@@ -32,16 +32,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "install: use a version such as v0.1.0, and a directory")
 		os.Exit(2)
 	}
-	if err := write("controllers", os.Args[1], os.Args[2]); err != nil {
+	if err := write(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "install:", err)
 		os.Exit(1)
 	}
 }
 
 // write writes a file for each controller into the directory.
-func write(controllers, version, directory string) error {
+func write(version, directory string) error {
 	for name, kustomization := range kustomizations {
-		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(controllers, kustomization))
+		objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), kustomization)
 		if err != nil {
 			return err
 		}

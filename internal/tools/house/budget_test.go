@@ -27,11 +27,11 @@ var rooms = []room{
 	{"placement", size{2900, 4300}, size{3300, 5700}},
 	{"schedule", size{3000, 3800}, size{3700, 5300}},
 	{"simulation", size{3600, 2400}, size{4500, 2900}},
-	{"adapter", size{10500, 10300}, size{12800, 13900}},
-	{"cmd", size{19000, 8000}, size{25500, 8700}},
+	{"adapter", size{10500, 10300}, size{12800, 14100}},
+	{"cmd", size{19000, 8000}, size{26700, 8900}}, // conform is 1,300 of them, the bounds of lint 250
 	{"controllers examples", size{8500, 12000}, size{11200, 17500}},
 	{"test", size{3700, 6300}, size{4200, 8700}},
-	{"internal", size{1300, 800}, size{1300, 1000}},
+	{"internal", size{1300, 800}, size{1300, 1200}}, // pages, their links and commands, and budgets are checked
 }
 
 // TestBudgets fails if a room has more lines than its limit, or if a limit is far above what the room

@@ -29,8 +29,8 @@ func TestInstall(t *testing.T) {
 	scaledJobs := manifest.Objects(t, manifest.Read(t, "../../../scaledjob-controller/manifests/crds/scaledjobs.yaml"))
 	manifest.Apply(t, c.Config(), scaledJobs...)
 	directory := t.TempDir()
-	render := exec.CommandContext(t.Context(), "go", "run", "./controllers/internal/install", "v0.0.1", directory)
-	render.Dir = "../../../.."
+	render := exec.CommandContext(t.Context(), "go", "run", "./internal/install", "v0.0.1", directory)
+	render.Dir = "../../.." // the root of the module
 	out, err := render.CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, name := range []string{"scaledjob-controller", "multicluster", "scheduled", "redis-operator"} {
