@@ -38,10 +38,10 @@ func (d *decider) enqueue(in interval.Span, keep int64, reason Reason) {
 	} else {
 		late.Until = in.After
 	}
-	lateCount := d.line.count(late, math.MaxInt64) - startedIn(late, early)
-	missed := d.line.count(timely, math.MaxInt64) - startedIn(timely, early) - d.queue(timely, keep, early)
-	d.missIn(late, DeadlineExceeded, lateCount)
-	d.missIn(timely, reason, missed)
+	lateCount := d.countDue(late, early)
+	missed := d.countDue(timely, early) - d.queue(timely, keep, early)
+	d.missIn(late, early, DeadlineExceeded, lateCount)
+	d.missIn(timely, early, reason, missed)
 }
 
 // passEarly returns the occurrences in a span whose runs have started before their times, and counts them.
@@ -60,10 +60,12 @@ func (d *decider) passEarly(in interval.Span) (early []time.Time) {
 	return early
 }
 
-func startedIn(in interval.Span, early []time.Time) (n int64) {
+// countDue returns the number of occurrences in a span whose runs have not started early.
+func (d *decider) countDue(in interval.Span, early []time.Time) int64 {
+	n := d.line.count(in, math.MaxInt64)
 	for _, t := range early {
 		if t.After(in.After) && !t.After(in.Until) {
-			n++
+			n--
 		}
 	}
 	return n
@@ -166,12 +168,12 @@ func (d *decider) firstReason(busy bool, reason Reason) Reason {
 	return reason
 }
 
-// missIn misses n runs of a span, which are of its first occurrences.
-func (d *decider) missIn(in interval.Span, reason Reason, n int64) {
+// missIn misses n runs of a span, which are of its first occurrences without those that have started early.
+func (d *decider) missIn(in interval.Span, early []time.Time, reason Reason, n int64) {
 	var busy int64
 	if until, ok := d.line.lastDue(d.busyUntil); ok && !d.busyUntil.IsZero() {
 		in.Until = earliest(in.Until, until)
-		busy = min(n, d.line.count(in, math.MaxInt64))
+		busy = min(n, d.countDue(in, early))
 	}
 	d.miss(d.firstReason(true, reason), busy)
 	d.miss(d.firstReason(false, reason), n-busy)

@@ -212,6 +212,17 @@ func TestReasonsOfMissedRuns(t *testing.T) {
 	}
 }
 
+// A run that started before its time, because the clock went back, is not missed while another was active.
+func TestMissedBesideAnEarlyRun(t *testing.T) {
+	f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1H", nil), seen: none}
+	f.policy.Concurrency, f.policy.StartingDeadline = schedule.Wait, schedule.Duration(30*time.Minute)
+	first := f.decides(hour(0)).Start[0]
+	f.checkpoint.Early = []time.Time{hour(2)}
+	f.seen.Jobs = []schedule.Job{job(first, schedule.Succeeded, hour(3).Add(30*time.Minute))}
+	d := f.decides(hour(5))
+	require.Equal(t, schedule.Missed{schedule.OtherRunIsActive: 2, schedule.DeadlineExceeded: 1}, d.Checkpoint.MissedBy)
+}
+
 // If the run that was due last was missed, the reason says so until a run starts.
 func TestLastDueRunWasMissed(t *testing.T) {
 	f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1H", nil), seen: none}
