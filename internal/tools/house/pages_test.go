@@ -44,7 +44,11 @@ func parsePage(t *testing.T, name string) (p page) {
 			id, _ := n.AttributeString("id")
 			p.anchors[string(id.([]byte))] = true
 		case *ast.CodeSpan:
-			p.code = append(p.code, string(n.Text(source)))
+			var code strings.Builder
+			for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+				code.Write(child.(*ast.Text).Value(source))
+			}
+			p.code = append(p.code, code.String())
 		case *ast.FencedCodeBlock, *ast.CodeBlock:
 			p.code = append(p.code, string(n.Lines().Value(source)))
 		}

@@ -41,7 +41,10 @@ func (g generator) poll() question {
 	for range pick(g, 0, 1, 1, 1, 1, 2, 2, 3, 5) {
 		scalers = append(scalers, g.scaler())
 	}
-	q := question{"kind": "create", "scalers": scalers}
+	q := question{"kind": "create"}
+	if len(scalers) > 0 || g.chance(50) { // without scalers the field may be left out
+		q["scalers"] = scalers
+	}
 	g.set(q, "running", 70, pick(g, g.between(-1, 12), g.between(-1, 12), 90))
 	g.set(q, "pending", 50, g.between(-1, 12))
 	g.set(q, "stuck", 30, g.between(-1, 6))
