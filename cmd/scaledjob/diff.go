@@ -31,29 +31,17 @@ func newDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [FILE... | NAME...] --from 2.18 --to 2.19 | diff OLD NEW | diff FILE --live",
 		Short: "Compare two releases of KEDA, or two manifests, for a ScaledJob",
-		Long: `Compare two releases of KEDA, or one with the written specification, over a grid of queue lengths
-and Jobs, and print where they create different numbers of Jobs, and by which rule.
+		Long: `Compare two releases of KEDA, or two manifests under one release: the polls in which they create
+different numbers of Jobs, and the rule behind each. For two manifests also the settings, and the Jobs
+that the edit deletes. --from spec is the written specification.
 
-The exit status is 1 if there are differences, or if --to rejects the manifest or no longer reads one of its
-parameters, and --from does.
-
-Without --from, two manifests are compared under one release (--to): the settings, the polls in which they create
-different numbers of Jobs, and the Jobs that the edit deletes. --live compares a file with the object in the cluster.
-
-Files and directories are compared, without templates and patches, which are counted; or
-ScaledJobs in the cluster: those that are named, all of a namespace with -n, or all with -A. Of several
-ScaledJobs, those that change are listed, and of those that change for the same reasons one is printed.`,
-		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.19
-
-  # an edit, before it is applied
-  scaledjob diff orders.yaml orders-new.yaml
-  scaledjob diff orders.yaml --live
-
-  # every ScaledJob of a namespace
-  scaledjob diff -n shop --from 2.18 --to 2.21
-
-  # differences between KEDA and its documentation
-  scaledjob diff orders.yaml --from spec --to 2.21 --all`,
+The exit status is 1 if there is a difference, or if --to rejects the manifest or no longer reads one of
+its parameters. Names, -n and -A are ScaledJobs in the cluster, and --live compares a file with the object there. Of several ScaledJobs
+that change for the same reasons, one is printed.`,
+		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.21
+  scaledjob diff orders.yaml orders-new.yaml        # an edit, before it is applied
+  scaledjob diff orders.yaml --live                 # the same against the cluster
+  scaledjob diff -n shop --from 2.18 --to 2.21      # every ScaledJob of a namespace`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("from") {
 				return d.edits(c, args)

@@ -41,34 +41,20 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain FILE... --queue 12",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
-		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, with each step, which finished Jobs the
-history limits delete, and which outdated Jobs a rollout deletes. Nothing is changed.
+		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, step by step, and which Jobs it deletes.
+Nothing is changed.
 
-T is the number of Jobs that serve the queue, R the running Jobs, P the pending and S the stuck
-ones among them, and M the most Jobs that the queue may have.
+The queue and the Jobs come from flags, from a dump (--jobs) or, for a name instead of a file, from
+the cluster. In the cluster the queue length comes from the metrics of KEDA's operator, from
+--prometheus or from the operator's debug log; the release comes from its image. T is the number of
+Jobs that the queue asks for, R the running ones, P the pending and S the stuck ones among them, M
+the most that the queue may have. scheduledjob/NAME explains a schedule.`,
+		Example: `  $ scaledjob explain orders.yaml --queue 47 --running 4 --pending 1
+  orders: KEDA 2.21.0 creates 2 Jobs: queue length 47 / 5 per Job = 10 Jobs, …
 
-The Jobs are counts (--running 3), a dump of a cluster (--jobs), or those of a cluster. A word
-without a slash or an extension is the name of a ScaledJob in the cluster, unless it is a file.
-The ScaledJob, its Jobs and their pods are then read through the kubeconfig. KEDA counts the Jobs
-of the namespace that have the ScaledJob's name in its label; the specification those that the
-ScaledJob owns. A ScheduledJob in a file, or scheduledjob/NAME in the cluster, is explained by its
-schedule and its status. Without --queue and --release, the queue length is that of the metrics of KEDA's
-operator, of Prometheus (--prometheus) or of the operator's log at level debug, and the release that
-of its image.`,
-		Example: `  # 12 items wait; 3 Jobs run, one of them is pending
-  scaledjob explain orders.yaml --queue 12 --running 3 --pending 1
-
-  # two releases, and the written specification
-  scaledjob explain orders.yaml --queue 12 --release 2.18,2.21,spec
-
-  # two triggers, one of which cannot be read
-  scaledjob explain orders.yaml --queue rabbitmq=12,redis=unread
-
-  # a new manifest with the Jobs of the cluster
-  kubectl get jobs,pods -o json | scaledjob explain orders.yaml --jobs - --generation 7 --queue 12
-
-  # everything from the cluster, read-only; also as kubectl scaledjob explain …
-  scaledjob explain orders -n mail --context prod --queue 120`,
+  scaledjob explain orders.yaml --queue rabbitmq=12,redis=unread --release 2.18,2.21,spec
+  kubectl get jobs,pods -o json | scaledjob explain orders.yaml --jobs - --queue 12
+  scaledjob explain orders -n mail --context prod`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr(), c.CommandPath())
 		},

@@ -43,40 +43,23 @@ type linter struct {
 	output     input.Choice
 }
 
-const lintLong = `Check ScaledJobs and ScheduledJobs for mistakes and surprises. Each finding has a rule, a line and column, a
-consequence and a fix. Names of Secrets, ConfigMaps and TriggerAuthentications are looked up in
-all documents of all files.
+const lintLong = `Check ScaledJobs and ScheduledJobs for mistakes and surprises. Each finding has a rule, a place, a
+consequence and a fix. Names of Secrets and other objects are looked up in all files.
 
-Without an argument lint checks the directory and below. In a directory it skips and counts Helm
-templates and values, Kustomize patches, and files without a word of KEDA that are not YAML or too
-large. The file .scaledjob.yaml has settings of a repository: exclude, ignore, releases, and severities
-of rules. Only flags run other programs.
+Without an argument the directory is checked; templates, values and patches are counted and skipped.
+.scaledjob.yaml has the settings of a repository. A comment  # scaledjob:ignore RULE why  silences a
+rule on its line and the next one. --fix writes only what cannot change a running ScaledJob.
 
-A comment  # scaledjob:ignore RULE why  on a line, or on the one above, silences the rule there.
+The exit status is 1 for a finding of --fail-on or worse, and 0 if no file has a ScaledJob, unless
+--require is given: a hook may pass any file.`
 
-The exit status is 1 if there are findings of --fail-on or worse, and 0 if no file has a ScaledJob, unless
---require is given: a hook may pass any file.
+const lintExample = `  $ scaledjob lint deploy/
+  deploy/orders.yaml:19:20: warning: spec.minReplicaCount is 5: KEDA keeps 5 Jobs on top of those …
 
---fix corrects what cannot change a running ScaledJob, because the API server rejects the file without it:
-quotes, values of another type, the kind and its version. Templates and rendered manifests stay as they are.`
-
-const lintExample = `  scaledjob lint orders.yaml
-  scaledjob lint deploy/
-  helm template deploy | scaledjob lint -
+  scaledjob lint deploy/ --release 2.18,2.21        # this release, and the next one
   scaledjob lint --helm charts/orders --kustomize overlays/production
-
-  # for the release that runs in the cluster, and for the next one
-  scaledjob lint deploy/ --release 2.18,2.21
-
-  # quotes and the like, first as a preview
-  scaledjob lint deploy/ --fix --dry-run
-
-  # in GitHub Actions, with annotations in the pull request
-  scaledjob lint deploy/ -o github --fail-on warning
-
-  # all rules, and one rule with examples
-  scaledjob lint --rules
-  scaledjob lint --explain trigger-key-unknown`
+  scaledjob lint deploy/ --fix --dry-run            # what --fix would write
+  scaledjob lint --explain trigger-key-unknown      # a rule with examples`
 
 func newLint() *cobra.Command {
 	l := &linter{}

@@ -39,30 +39,15 @@ func newWhy() *cobra.Command {
 		Short: "Explain why KEDA created Jobs, or did not, from its operator's log or the cluster",
 		Long: `Explain why KEDA created Jobs for a ScaledJob, or did not.
 
-A name is a ScaledJob in the cluster. Its conditions, events, Jobs and pods are read through the
-kubeconfig, its TriggerAuthentications, and the release, the metrics and the log of KEDA's operator.
-Secrets are never read. What cannot be read is reported, and the rest is explained.
+A name is a ScaledJob in the cluster. Its conditions, events, Jobs and pods are read, and the release,
+the metrics and the log of KEDA's operator; never a Secret. What may not be read is reported.
 
-With --log, the log may be of any release from 2.4 on, in the form in which it was copied: JSON or
-console, with the prefixes of kubectl, stern or Loki, as CSV, newest line first, between Markdown
-fences, cut. Files are manifests of the ScaledJobs in the log. Without a manifest, min, max and the
-strategy are not known.
-
-Each statement is seen (in the log or the cluster), computed (from values in the log, with the rules
-of the release) or inferred. At KEDA's default log level, the log has R (running Jobs), P (the
-pending ones among them) and the created Jobs, but no queue length. Credentials in errors are not
-printed.`,
-		Example: `  # in the cluster
-  scaledjob why orders -n shop
-
-  # from a log
+With --log, a log of KEDA 2.4 or later is read as it was copied, in any form; files are manifests of
+its ScaledJobs. At KEDA's default level a log has R, P and the created Jobs, but no queue length. Each
+statement is seen, computed or inferred. Credentials in errors are not printed.`,
+		Example: `  scaledjob why orders -n shop
   kubectl logs -n keda deploy/keda-operator --since=1h | scaledjob why --log - orders.yaml
-
-  # a paste from an issue, of a known release
   scaledjob why --log paste.txt --release 2.17 orders.yaml
-
-  # with the values of the last day
-  scaledjob why orders -n shop --prometheus http://localhost:9090 --since 24h
 
   # all ScaledJobs, those with problems first; the exit status is 1 if there are any
   scaledjob why --all -n shop`,
