@@ -34,46 +34,25 @@ type simulate struct {
 	output    string
 }
 
-const simulateLong = `Play a ScaledJob against a workload in virtual time, compare strategies or releases on the same items, or search
-for better parameters. The same command gives the same numbers.
+const simulateLong = `Play a ScaledJob against a workload in virtual time, compare policies on the same items, or search for
+better parameters. The same command gives the same numbers.
 
-Arrivals are constant:2/s, poisson:2/s, bursts:100/10m (all at once, every ten minutes) or daily:1/s,5/s,2/s (a curve
-over the day); times are 30s, exp:30s, lognormal:30s,1m (mean, deviation) or recorded:12s,30s. A trace is CSV or
-JSON with time, items and service, or the answer of a Prometheus range query; times are RFC 3339, Unix times, or offsets.
-It is played as it was; only service and start times vary from run to run. --resample also plays shuffled copies.
-Service and start times can be those of real Jobs (--jobs).
+Arrivals are constant:2/s, poisson:2/s, bursts:100/10m or daily:1/s,5/s,2/s (a curve over the day), or a
+trace: CSV or JSON with time, items and service, or a Prometheus range query. A trace is played as it
+was recorded; --resample also shuffles it. Times are 30s, exp:30s, lognormal:30s,1m or recorded:12s,30s,
+or those of real Jobs (--jobs). What the metric counts, the items of a Job and the interval come from
+the manifest. Each assumption is printed with its flag.
 
-What the metric counts, the items of a Job and the polling interval are read from the manifest; the assumptions are printed.
+With --objective the exit status is 1 if a policy misses it for certain, or --search finds none; too close to
+call is a warning, or 1 with --strict. Without -o a verdict and a table are printed; -o writes report.html,
+a picture (run.svg) or everything (run.json).`
 
-With --objective the status is 1 if a policy misses it for certain (its whole 95 % interval does), or --search finds none. What is
-too close to call is a warning, or 1 with --strict.
+const simulateExample = `  $ scaledjob simulate orders.yaml --arrivals poisson:20/m --service exp:8s --search --objective 'p95<1m'
+  Use default, min 1, max 4, every 10s: the smallest maximum that meets p95<1m …
 
-Without -o a verdict and a table are printed; -o writes a report that needs no network (report.html), pictures
-(run.svg) or all of it (run.json).`
-
-const simulateExample = `  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --startup 20s
-
-  # which strategy?
-  scaledjob simulate orders.yaml --arrivals bursts:200/30m --service 45s --compare default,accurate,eager -o report.html
-
-  # as KEDA does it, before and after an upgrade
-  scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21
-
-  # another maximum, or another manifest, against today's
-  scaledjob simulate orders.yaml --trace queue.csv --compare max=50,eager+interval=10s
-  scaledjob simulate orders.yaml new.yaml --trace queue.csv
-
-  # my own data: arrivals from Prometheus, times of real Jobs
-  scaledjob simulate orders.yaml --trace published.json --jobs jobs.json
-
-  # a metric that is a minute old, and a list of Jobs that is 10 s old
-  scaledjob simulate orders.yaml --arrivals poisson:2/s --metric-age 1m --list-age 10s
-
-  # better parameters
-  scaledjob simulate orders.yaml --arrivals poisson:2/s --service exp:30s --search --objective 'p95<2m'
-
-  # anything that flags cannot say: several clusters, outages, failures; scaledjob simulate --help-scenario
-  scaledjob simulate --scenario scenario.yaml`
+  scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21,max=50
+  scaledjob simulate orders.yaml --arrivals bursts:200/30m --service 45s --compare default,eager -o report.html
+  scaledjob simulate --scenario scenario.yaml       # clusters, outages, failures: --help-scenario`
 
 func newSimulate() *cobra.Command {
 	s := &simulate{}
