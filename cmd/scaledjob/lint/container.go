@@ -107,18 +107,3 @@ func volumeUnknown(j *job, c container) {
 		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name: " + rejected})
 	}
 }
-
-func restartPolicyMissing(j *job) {
-	position, containers := j.place(j.pod("restartPolicy")...), j.template.Template.Spec.Containers
-	if len(containers) == 0 || position.found != noValue {
-		return
-	}
-	const text = "KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end"
-	for i, c := range containers {
-		if c.RestartPolicy != nil {
-			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is the container's and not the pod's: " + text})
-			return
-		}
-	}
-	j.find(position, "Write restartPolicy: Never or restartPolicy: OnFailure", effect{text: text})
-}

@@ -300,3 +300,18 @@ func (j *job) probePort(port intstr.IntOrString, position place) {
 	}
 	j.refuse(len(validation.IsValidPortName(port.StrVal)) > 0, position, "it is not the name of a port", "Write a number without quotes, or the name of a port")
 }
+
+func restartPolicyMissing(j *job) {
+	position, containers := j.place(j.pod("restartPolicy")...), j.template.Template.Spec.Containers
+	if len(containers) == 0 || position.found != noValue {
+		return
+	}
+	const text = "KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end"
+	for i, c := range containers {
+		if c.RestartPolicy != nil {
+			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is the container's and not the pod's: " + text})
+			return
+		}
+	}
+	j.find(position, "Write restartPolicy: Never or restartPolicy: OnFailure", effect{text: text})
+}

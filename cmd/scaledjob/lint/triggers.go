@@ -268,3 +268,23 @@ func calculationSkipsEmpty(j *job) {
 			effect{affected: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue: the minimum is not 0"})
 	}
 }
+
+// typeOfAnotherRelease finds types of triggers that a release in question lacks and
+// another has.
+func typeOfAnotherRelease(j *job) {
+	minors := j.scope.minors()
+	if len(minors) == 0 {
+		return
+	}
+	for i, t := range j.spec.Triggers {
+		lacks := func(p keda.Profile) bool {
+			_, ok := triggers.Lookup(t.Type, minor(p.Release()))
+			return triggers.Covers(minor(p.Release())) && !ok
+		}
+		_, inNewest := triggers.Lookup(t.Type, minors[len(minors)-1])
+		if slices.Contains(triggers.Types(), t.Type) && (j.scope.named || !inNewest) {
+			j.find(j.trigger(i, "type"), "Use a release that has "+t.Type+", or another trigger",
+				effect{affected: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
+		}
+	}
+}
