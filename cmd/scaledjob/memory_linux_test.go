@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,10 +38,29 @@ func TestMemory(t *testing.T) {
 		c := exec.CommandContext(t.Context(), program, "lint", dir)
 		var out bytes.Buffer
 		c.Stdout = &out
-		_ = c.Run() // of findings the status is 1
+		require.NoError(t, c.Start())
+		peak := make(chan int)
+		go func() { peak <- peakMemory(c.Process.Pid) }()
+		_ = c.Wait() // of findings the status is 1
 		require.Equal(t, found, c.ProcessState.ExitCode(), name)
-		require.Less(t, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss, int64(256<<10), "%s: KiB", name)
+		kib := <-peak
+		require.Positive(t, kib, name)
+		require.Less(t, kib, 256<<10, "%s: KiB", name)
 		require.Contains(t, out.String(), filepath.Join(dir, "b.yaml"), "%s: the other file is judged", name)
+	}
+}
+
+// peakMemory follows a process to its end and returns the most resident memory that it had, in KiB. The
+// kernel's ru_maxrss would include that of this test, which started it.
+func peakMemory(pid int) (kib int) {
+	for {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, text, ok := strings.Cut(string(status), "VmHWM:")
+		if err != nil || !ok { // it has ended
+			return kib
+		}
+		_, _ = fmt.Sscan(text, &kib)
+		time.Sleep(time.Millisecond)
 	}
 }
 
