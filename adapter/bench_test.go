@@ -57,7 +57,8 @@ type server struct {
 
 func newServer() *server {
 	s := &server{Clientset: fake.NewClientset(), clock: noon}
-	s.Server = adaptertest.Serve(&s.Fake, s.Tracker(), func() time.Time { return s.clock })
+	s.Server = adaptertest.Serve(&s.Fake, s.Tracker())
+	s.SetClock(func() time.Time { return s.clock })
 	s.Break(func(r adaptertest.Request, do func() error) error {
 		if r.Resource != "jobs" {
 			return do()

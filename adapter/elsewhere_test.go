@@ -46,7 +46,7 @@ func (l labelling) Labels() []map[string]string { return l.labels }
 func cluster(t *testing.T) *fake.Clientset {
 	t.Helper()
 	c := fake.NewClientset()
-	adaptertest.Serve(&c.Fake, c.Tracker(), nil)
+	adaptertest.Serve(&c.Fake, c.Tracker())
 	return c
 }
 

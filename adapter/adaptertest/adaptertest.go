@@ -64,12 +64,9 @@ type Server struct {
 }
 
 // Serve makes a fake behave as an API server, such as the Fake and the Tracker of a
-// fake.Clientset. Creation times are those of now; if it is nil, of time.Now.
-func Serve(fake *ktesting.Fake, tracker ktesting.ObjectTracker, now func() time.Time) *Server {
-	if now == nil {
-		now = time.Now
-	}
-	s := &Server{tracker: tracker, now: now, requests: map[Request]int{}}
+// fake.Clientset. Its clock is time.Now.
+func Serve(fake *ktesting.Fake, tracker ktesting.ObjectTracker) *Server {
+	s := &Server{tracker: tracker, now: time.Now, requests: map[Request]int{}}
 	fake.PrependReactor("*", "*", s.react)
 	return s
 }
@@ -89,7 +86,7 @@ func NewCluster(objects ...runtime.Object) *Cluster {
 		}
 	}
 	c := &Cluster{}
-	c.Server = Serve(&c.fake, tracker, nil)
+	c.Server = Serve(&c.fake, tracker)
 	c.fake.AddWatchReactor("*", func(action ktesting.Action) (bool, watch.Interface, error) {
 		options := action.(ktesting.WatchActionImpl).ListOptions
 		events, err := tracker.Watch(action.GetResource(), action.GetNamespace(), options)

@@ -153,7 +153,7 @@ func TestWatch(t *testing.T) {
 // The same behavior on a whole clientset.
 func TestServe(t *testing.T) {
 	client := fake.NewClientset()
-	server := adaptertest.Serve(&client.Fake, client.Tracker(), nil)
+	server := adaptertest.Serve(&client.Fake, client.Tracker())
 	pod, err := client.CoreV1().Pods("shop").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.NotEmpty(t, pod.UID)

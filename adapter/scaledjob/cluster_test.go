@@ -18,6 +18,6 @@ import (
 // newCluster returns a fake clientset that sets UIDs, as an API server does.
 func newCluster(objects ...runtime.Object) *fake.Clientset {
 	client := fake.NewClientset(objects...)
-	adaptertest.Serve(&client.Fake, client.Tracker(), nil)
+	adaptertest.Serve(&client.Fake, client.Tracker())
 	return client
 }

@@ -36,8 +36,8 @@ different numbers of Jobs, and the rule behind each. For two manifests also the 
 that the edit deletes. --from spec is the written specification.
 
 The exit status is 1 if there is a difference, or if --to rejects the manifest or no longer reads one of
-its parameters. Names, -n and -A are ScaledJobs in the cluster, and --live compares a file with the object there. Of several ScaledJobs
-that change for the same reasons, one is printed.`,
+its parameters. Names, -n and -A are ScaledJobs in the cluster, and --live compares a file with the
+object there. Of several ScaledJobs that change for the same reasons, one is printed.`,
 		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.21
   scaledjob diff orders.yaml orders-new.yaml        # an edit, before it is applied
   scaledjob diff orders.yaml --live                 # the same against the cluster

@@ -35,7 +35,7 @@ func onBench(t *testing.T, test func(b bench)) {
 			Data:       map[string]string{"items": "3", "max": "3", "image": "example.com/settings:1"},
 		}
 		c := fake.NewClientset(settings)
-		adaptertest.Serve(&c.Fake, c.Tracker(), nil)
+		adaptertest.Serve(&c.Fake, c.Tracker())
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { run(ctx, loop.Clients{Requests: c, Watches: c}, requests.Alone()) })
