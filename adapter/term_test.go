@@ -14,6 +14,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/internal/feed"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -177,6 +178,35 @@ func TestSkippedNumber(t *testing.T) {
 	result, err = w.poll(9)
 	require.NoError(t, err)
 	require.Positive(t, result.Created)
+}
+
+// Without a lease a refused number blocks nobody either, unless the program runs once: it then creates at once.
+func TestWithoutLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		terms          *requests.Holder
+		first, created int64
+	}{"runs once": {requests.Alone(), 2, 2}, "starts again": {requests.Unelected(), 0, 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			w := newWriter(t, s, newTarget(), Options{Terms: test.terms})
+			refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(3)
+			s.before = func(verb, name string) error {
+				if verb == "create" && name == refused {
+					return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))
+				}
+				return nil
+			}
+			result, _ := w.poll(3)
+			require.Equal(t, test.first, result.Created)
+			w.clock = w.clock.Add(late)
+			for range 20 {
+				w.catchUp(t)
+				_, _ = w.poll(3)
+				w.clock = w.clock.Add(10 * time.Second)
+			}
+			require.Equal(t, test.created, s.unfinished(t))
+		})
+	}
 }
 
 // A tracker for one poll leaves nothing in its term.

@@ -67,7 +67,7 @@ func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
 // term describes. When act has returned, Lead releases the lease, so that the
 // next process need not wait until it expires. Lead returns the error of act, else nil if
 // ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once, and
-// the Holder should be [requests.Alone].
+// the Holder should be [requests.Unelected].
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
 	if l.Client == nil {
 		return act(requests.WithTerm(ctx, l.Holder))

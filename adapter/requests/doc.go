@@ -17,7 +17,8 @@
 // A lease stores a mark, which tells the next term that a term before may have skipped a number whose
 // creates fail. It is written before that, and the write that releases the lease removes it if
 // [Holder.End] says so. A term with the mark waits for twice the request timeout before its first
-// create. A lease without storage returns [ErrNoMark]: a number with refused creates blocks its owner.
+// create. Without a lease nothing stores the mark: [Unelected] behaves as if each term had found it, and with [Alone]
+// a number with refused creates blocks its owner.
 //
 // # Turns
 //

@@ -104,10 +104,16 @@ func (t *Term) end() (marked bool) {
 type Holder struct{ term atomic.Pointer[Term] }
 
 // Alone returns a holder whose term never ends, for a program that runs once and has no
-// replicas: nothing prevents that two of them act.
-func Alone() *Holder {
+// replicas: nothing prevents that two of them act. A number with refused creates blocks its owner.
+func Alone() *Holder { return withoutLease(false) }
+
+// Unelected is [Alone] for a program that runs for long and starts again. Each start waits as
+// a term with the mark does, and then a number with refused creates blocks nobody.
+func Unelected() *Holder { return withoutLease(true) }
+
+func withoutLease(marked bool) *Holder {
 	h := &Holder{}
-	h.Begin(alone{}, false)
+	h.Begin(alone{}, marked)
 	return h
 }
 

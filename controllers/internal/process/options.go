@@ -54,7 +54,7 @@ func (o *Options) Flags(flags *flag.FlagSet) {
 		flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "`address` of /metrics, which anybody who reaches it may read; empty means none")
 	}
 	flags.StringVar(&o.ProbesAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; empty means none")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run; without it, a Job that is refused for ever stops its owner")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run; without it, run one process at a time, whose first creates wait for twice the request timeout")
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`namespace` of the lease (default: the pod's, else that in -namespace, else default)")
 	flags.DurationVar(&o.LeaseDuration, "lease-duration", 15*time.Second, "`time` after which another replica takes over from one that has died")
 	if o.Install != nil {
@@ -121,10 +121,10 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 }
 
 // Lease returns the lease of the controller. Without -leader-elect it has no Client, and
-// [loop.Lease.Keep] acts at once.
+// [loop.Lease.Keep] acts at once, except that creates wait.
 func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l loop.Lease, err error) {
 	if !o.LeaderElect {
-		return loop.Lease{Holder: requests.Alone(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
+		return loop.Lease{Holder: requests.Unelected(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}
 	l, err = loop.NewLease(config, o.OwnNamespace(), o.Name, o.LeaseDuration)
 	l.Log = log

@@ -195,6 +195,7 @@ func TestLease(t *testing.T) {
 	l, err := (&process.Options{}).Lease(&rest.Config{}, nil)
 	require.NoError(t, err)
 	require.True(t, l.MayAct(), "there is none")
+	require.True(t, l.Term().Marked(), "so that no Job that is refused blocks its owner")
 	problem := errors.New("problem")
 	require.Equal(t, problem, l.Keep(t.Context(), func(context.Context) error { return problem }))
 }
