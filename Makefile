@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
+.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all recordings newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives images image-check
 
 # What .ci/run runs. What takes longer is in weekly.
@@ -81,6 +81,11 @@ bench:
 conformance:
 	cd test/conformance && $(CONFORM) . ./triggers
 	cd test/conformance/horizontal && GOWORK=off go test -count=1 .
+
+# What the HPA and KEDA do, for testdata; make conformance compares.
+recordings:
+	cd test/conformance && UPDATE=1 go test -count=1 -run TestRecording .
+	cd test/conformance/horizontal && UPDATE=1 GOWORK=off go test -count=1 -run TestRecording .
 
 conformance-all: conformance
 	cd test/conformance/horizontal && GOWORK=off go test -count=1 -timeout 60m . -polls 100000 && \

@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
 
 	"github.com/scaledjob/scaledjob/horizontal"
+	"github.com/scaledjob/scaledjob/test/recording"
 )
 
 var (
@@ -52,7 +53,7 @@ func TestController(t *testing.T) {
 	polls := 0
 	for s := *seed; polls < *wanted; s++ {
 		synctest.Test(t, func(t *testing.T) {
-			g := &game{t: t, r: rand.New(rand.NewPCG(s, 0)), seed: s, reached: reached}
+			g := &game{t: t, r: rand.New(rand.NewPCG(s, 0)), seed: s, reached: reached, limit: 60}
 			polls += g.play()
 		})
 		require.False(t, t.Failed(), "sequence %d", s)
@@ -74,6 +75,23 @@ func TestController(t *testing.T) {
 	assert.Equal(t, scaleToZero, reached["from zero"] > 0 && reached["to zero"] > 0)
 }
 
+// TestRecording plays short sequences, and compares them with those of testdata, which the tests of package
+// horizontal replay.
+func TestRecording(t *testing.T) {
+	if !scaleToZero {
+		t.Skip("the newest Kubernetes is recorded")
+	}
+	var sequences []recording.HorizontalSequence
+	for s := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			g := &game{t: t, r: rand.New(rand.NewPCG(s, 1)), seed: s, reached: map[string]int{}, limit: 12}
+			g.play()
+			sequences = append(sequences, g.recorded)
+		})
+	}
+	require.NoError(t, recording.Check("../../../testdata/recordings/horizontal.jsonl.gz", sequences))
+}
+
 // A game is one sequence.
 type game struct {
 	t       *testing.T
@@ -88,8 +106,10 @@ type game struct {
 	checkpoint horizontal.Checkpoint
 	world      *world
 	pods       []*corev1.Pod
-	limited    string    // reason of the last condition ScalingLimited
-	active     string    // and of ScalingActive
+	limited    string // reason of the last condition ScalingLimited
+	active     string // and of ScalingActive
+	limit      int    // of the polls
+	recorded   recording.HorizontalSequence
 	next       time.Time // of the next poll
 }
 
@@ -105,7 +125,7 @@ func (g *game) play() int {
 	g.drawSpec()
 	client := fake.NewClientset(g.hpa)
 	g.change()
-	n := 5 + g.r.IntN(56)
+	n := 5 + g.r.IntN(g.limit-4)
 	var c *controller
 	for poll := range n {
 		first := c == nil
@@ -117,6 +137,7 @@ func (g *game) play() int {
 				g.next = g.next.Add(g.interval)
 			}
 		}
+		g.recorded = append(g.recorded, recording.HorizontalPoll{Policy: g.policy, Started: first, Observation: g.observation(g.next)})
 		want := g.decide(g.next)
 		reads, writes := g.world.polls, g.world.writes
 		if first {
@@ -173,24 +194,26 @@ func (g *game) decide(now time.Time) horizontal.Decision {
 func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, poll int) bool {
 	hpa, err := client.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(g.t.Context(), "web", metav1.GetOptions{})
 	require.NoError(g.t, err)
-	reasons := map[autoscalingv2.HorizontalPodAutoscalerConditionType]string{}
+	reasons := map[string]string{}
 	for _, c := range hpa.Status.Conditions {
-		reasons[c.Type] = c.Reason
+		reasons[string(c.Type)] = c.Reason
 	}
 	at := fmt.Sprintf("sequence %d, poll %d: %s\npolicy %+v\ncheckpoint %+v\nconditions %v", g.seed, poll, d, g.policy, g.checkpoint, reasons)
-	ok := assert.Equal(g.t, d.Replicas, g.world.replicas, at)
+	did := &g.recorded[poll]
+	did.Replicas, did.Wrote, did.Reasons = g.world.replicas, wrote, reasons
+	ok := assert.Equal(g.t, d.Replicas, did.Replicas, at)
 	if !wrote {
 		want := d.AbleToScale.Reason
-		ok = assert.Equal(g.t, want, reasons[autoscalingv2.AbleToScale], at) && ok
+		ok = assert.Equal(g.t, want, reasons["AbleToScale"], at) && ok
 	}
 	if d.Limited.Reason != "" {
 		g.limited = d.Limited.Reason
 	}
-	ok = assert.Equal(g.t, g.limited, reasons[autoscalingv2.ScalingLimited], at) && ok
+	ok = assert.Equal(g.t, g.limited, reasons["ScalingLimited"], at) && ok
 	if d.ScalingActive.Reason != "" {
 		g.active = d.ScalingActive.Reason
 	}
-	ok = assert.Equal(g.t, g.active, reasons[autoscalingv2.ScalingActive], at) && ok
+	ok = assert.Equal(g.t, g.active, reasons["ScalingActive"], at) && ok
 	// The status of the workload follows the writes, mostly.
 	if !g.one(10) {
 		g.world.status = g.world.replicas
