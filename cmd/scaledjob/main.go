@@ -26,7 +26,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // memory is the size at which the collector of garbage works harder. The bounds of what is read keep the command below

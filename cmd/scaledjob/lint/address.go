@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // urls are the parameters to which scalers send HTTP requests.

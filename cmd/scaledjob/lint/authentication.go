@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // inAuthentication is the rule of KEDA's webhook for TriggerAuthentications.

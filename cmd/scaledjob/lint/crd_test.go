@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/crd"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/crd"
 )
 
 // A field that the CRD of a release does not have is found if the release is named.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // input is a trigger with all that its scaler can read of the documents.

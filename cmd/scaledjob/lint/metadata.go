@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 

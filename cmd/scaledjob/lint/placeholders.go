@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // Letters of no language stand for two braces while the text is parsed: YAML reads {{NAME}} without quotes as a map.

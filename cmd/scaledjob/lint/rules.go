@@ -1,6 +1,6 @@
 package lint
 
-import "github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+import "github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 
 // A Rule describes a mistake.
 type Rule struct {

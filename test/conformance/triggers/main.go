@@ -1,6 +1,6 @@
 // Command triggers reads the parameters of KEDA's scalers out of KEDA's source code, and the
-// fields of its CRDs. It writes the table of cmd/scaledjob/lint/triggers, the targets of
-// adapter/manifest and the fields of cmd/scaledjob/lint/crd:
+// fields of its CRDs. It writes the table of cmd/scaledjob/internal/triggers, the targets of
+// adapter/manifest and the fields of cmd/scaledjob/internal/crd:
 //
 //	go run ./triggers -C ..
 package main
@@ -46,8 +46,8 @@ func generate(root string) error {
 		return err
 	}
 	for name, data := range map[string][]byte{
-		"cmd/scaledjob/lint/crd/fields.txt":      fields,
-		"cmd/scaledjob/lint/triggers/table.json": encode(tableOf(readings)),
+		"cmd/scaledjob/internal/crd/fields.txt":      fields,
+		"cmd/scaledjob/internal/triggers/table.json": encode(tableOf(readings)),
 		"adapter/manifest/triggers_generated.go": newest.targets(),
 	} {
 		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), data, 0o644); err != nil {

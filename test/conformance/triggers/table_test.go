@@ -18,11 +18,11 @@ import (
 // The tables in the repository are the ones that the generator writes.
 func TestGenerated(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"cmd/scaledjob/lint/crd", "cmd/scaledjob/lint/triggers", "adapter/manifest"} {
+	for _, dir := range []string{"cmd/scaledjob/internal/crd", "cmd/scaledjob/internal/triggers", "adapter/manifest"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
 	require.NoError(t, generate(root))
-	for _, name := range []string{"cmd/scaledjob/lint/crd/fields.txt", "cmd/scaledjob/lint/triggers/table.json", "adapter/manifest/triggers_generated.go"} {
+	for _, name := range []string{"cmd/scaledjob/internal/crd/fields.txt", "cmd/scaledjob/internal/triggers/table.json", "adapter/manifest/triggers_generated.go"} {
 		got, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
 		dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/scaledjob/scaledjob/"+path.Dir(name)).Output()

@@ -12,7 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/keda"
 )
 

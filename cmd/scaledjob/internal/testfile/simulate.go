@@ -12,7 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 

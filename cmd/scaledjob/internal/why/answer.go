@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // answer sets the causes of the moment asked about, and the sentences about it.

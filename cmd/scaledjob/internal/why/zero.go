@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // idle returns the causes of a poll without an active trigger.
