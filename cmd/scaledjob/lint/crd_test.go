@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/crd"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
 // A field that the CRD of a release does not have is found if the release is named.

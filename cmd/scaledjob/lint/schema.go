@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/crd"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"

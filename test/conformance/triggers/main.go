@@ -48,7 +48,7 @@ func generate(root string) error {
 	for name, data := range map[string][]byte{
 		"cmd/scaledjob/internal/crd/fields.txt":      fields,
 		"cmd/scaledjob/internal/triggers/table.json": encode(tableOf(readings)),
-		"adapter/manifest/triggers_generated.go": newest.targets(),
+		"adapter/manifest/triggers_generated.go":     newest.targets(),
 	} {
 		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), data, 0o644); err != nil {
 			return err

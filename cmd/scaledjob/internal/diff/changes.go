@@ -9,8 +9,8 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )

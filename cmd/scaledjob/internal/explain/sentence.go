@@ -11,8 +11,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
