@@ -143,7 +143,7 @@ hostile:
 
 # The time of healthy ScaledJobs beside failing ones, on the control plane, and who is named.
 law:
-	cd controllers && go test -count=1 -v -run 'TestLawOnCluster|TestCulprit' -timeout 60m ./scaledjob-controller/e2e -law
+	cd controllers && go test -count=1 -v -run 'TestLawOnCluster|TestFailingNumbers|TestCulprit' -timeout 80m ./scaledjob-controller/e2e -law
 
 # A jump to SCALEDJOBS times ten Jobs, on an API server that answers few requests at a time.
 overload:

@@ -186,16 +186,18 @@ func (p *PollResult) triggers() metav1.Condition {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
 	case d.Read == 0 && d.Metrics > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonTriggers, p.unread("No trigger could be read")
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonTriggers, p.unread()
 	case d.Read < d.Metrics:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonSomeTriggers, p.unread("Some triggers could not be read")
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonSomeTriggers, p.unread()
 	default:
 		c.Message = fmt.Sprintf("Triggers read: %d of %d", d.Read, d.Metrics)
 	}
 	return c
 }
 
-func (p *PollResult) unread(message string) string {
+func (p *PollResult) unread() string {
+	d := &p.Decision.Trace.Demand
+	message := fmt.Sprintf("%d of %d triggers could not be read", d.Metrics-d.Read, d.Metrics)
 	if p.Unread == nil {
 		return message
 	}

@@ -53,9 +53,9 @@ func TestConditions(t *testing.T) {
 		{"paused", scaledjob.PollResult{Decision: decision(true, metrics(false)...)},
 			"True ScaledJobReady", "True ScalerActive", "True ScaledJobPaused", "valid"},
 		{"some unread", scaledjob.PollResult{Decision: decision(false, metrics(false, true)...), Unread: errors.New("no route")},
-			"Unknown PartialTriggerError", "True ScalerActive", "False ScaledJobUnpaused", "Some triggers could not be read: no route"},
+			"Unknown PartialTriggerError", "True ScalerActive", "False ScaledJobUnpaused", "1 of 2 triggers could not be read: no route"},
 		{"none read", scaledjob.PollResult{Decision: decision(false, metrics(true)...)},
-			"False TriggerError", "Unknown UnknownState", "False ScaledJobUnpaused", "No trigger could be read"},
+			"False TriggerError", "Unknown UnknownState", "False ScaledJobUnpaused", "1 of 1 triggers could not be read"},
 		{"Jobs unknown", scaledjob.PollResult{Decision: scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: metrics(false)})},
 			"Unknown JobsUnknown", "True ScalerActive", "False ScaledJobUnpaused", "not known"},
 		{"refused", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.Join(errors.New("delete Job a"), created)},
@@ -119,7 +119,7 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, []string{
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read",
 		"Normal ScaledJobActive Active triggers: 1 of 1; Normal JobsCreated Created 1 Jobs; Normal ScaledJobRolloutCleanupCompleted Deleted 1 outdated Jobs",
-		"Warning ScalerFailed No trigger could be read",
+		"Warning ScalerFailed 1 of 1 triggers could not be read",
 		"",
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read; Normal ScaledJobActive Active triggers: 1 of 1; Normal ScaledJobPaused No Job is created or rolled out; finished Jobs are pruned",
 		"Normal ScaledJobInactive No trigger is active; Normal ScaledJobUnpaused The ScaledJob is not paused",
@@ -233,9 +233,9 @@ func TestConditionsOfFacts(t *testing.T) {
 		creates, deletes, trigger string
 	}{
 		{"a trigger and creates", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Applied: refused},
-			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\nNo trigger could be read", "False JobCreateFailed", "True Succeeding", "False TriggerError"},
+			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\n1 of 1 triggers could not be read", "False JobCreateFailed", "True Succeeding", "False TriggerError"},
 		{"creates that wait", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Holds: []slots.Hold{hold(slots.BackingOff)}},
-			"False BackingOff text of BackingOff\nNo trigger could be read", "False BackingOff", "True Succeeding", "False TriggerError"},
+			"False BackingOff text of BackingOff\n1 of 1 triggers could not be read", "False BackingOff", "True Succeeding", "False TriggerError"},
 		{"half of the creates hang", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.CreatesUnanswered)}},
 			"False CreatesUnanswered text of CreatesUnanswered", "False CreatesUnanswered", "True Succeeding", "True Succeeding"},
 		{"a delete hangs", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: errors.New("delete Job a: no answer")},

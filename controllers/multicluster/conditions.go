@@ -201,10 +201,11 @@ func firstNames(names []string) string {
 }
 
 func unread(d scaling.Demand, err error) metav1.Condition {
+	message := fmt.Sprintf("%d of %d triggers could not be read: %s", d.Metrics-d.Read, d.Metrics, err)
 	if d.Read == 0 {
-		return notReady(scaledjob.ReasonTriggers, "No trigger could be read: "+err.Error())
+		return notReady(scaledjob.ReasonTriggers, message)
 	}
-	return unknown(scaledjob.ReasonSomeTriggers, "Some triggers could not be read: "+err.Error())
+	return unknown(scaledjob.ReasonSomeTriggers, message)
 }
 
 func active(d scaling.Demand) metav1.Condition {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +49,8 @@ type bench struct {
 	kube       *fake.Clientset
 	dynamic    *dynamicfake.FakeDynamicClient
 	leases     *fake.Clientset
-	create     atomic.Int64 // the time that a create takes
+	create     atomic.Int64                                 // the time that a create takes
+	hangs      atomic.Pointer[func(verb, name string) bool] // of requests about Jobs; nil never
 	stop       context.CancelFunc
 	ended      chan error
 	mayAcquire atomic.Bool
@@ -131,7 +134,7 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		b.leases.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return !b.mayAcquire.Load(), nil, errors.New("no")
 		})
-		slow := slow{b.kube, &b.create}
+		slow := slow{b.kube, b}
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
 		log := slog.New(slog.NewTextHandler(b, nil))
@@ -156,37 +159,54 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 	})
 }
 
-// slow is a client whose creates of Jobs take a time.
+// slow is a client whose creates of Jobs take a time, and some of whose requests about Jobs hang.
 type slow struct {
 	kubernetes.Interface
-	create *atomic.Int64
+	b *bench
 }
 
 func (s slow) BatchV1() batchclient.BatchV1Interface {
-	return slowBatch{s.Interface.BatchV1(), s.create}
+	return slowBatch{s.Interface.BatchV1(), s.b}
 }
 
 type slowBatch struct {
 	batchclient.BatchV1Interface
-	create *atomic.Int64
+	b *bench
 }
 
 func (s slowBatch) Jobs(namespace string) batchclient.JobInterface {
-	return slowJobs{s.BatchV1Interface.Jobs(namespace), s.create}
+	return slowJobs{s.BatchV1Interface.Jobs(namespace), s.b}
 }
 
 type slowJobs struct {
 	batchclient.JobInterface
-	create *atomic.Int64
+	b *bench
+}
+
+func (s slowJobs) wait(ctx context.Context, verb, name string, d time.Duration) error {
+	if hangs := s.b.hangs.Load(); hangs != nil && (*hangs)(verb, name) {
+		d = time.Hour
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 func (s slowJobs) Create(ctx context.Context, j *batchv1.Job, o metav1.CreateOptions) (*batchv1.Job, error) {
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(time.Duration(s.create.Load())):
-		return s.JobInterface.Create(ctx, j, o)
+	if err := s.wait(ctx, "create", j.Name, time.Duration(s.b.create.Load())); err != nil {
+		return nil, err
 	}
+	return s.JobInterface.Create(ctx, j, o)
+}
+
+func (s slowJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
+	if err := s.wait(ctx, "delete", name, 0); err != nil {
+		return err
+	}
+	return s.JobInterface.Delete(ctx, name, o)
 }
 
 func uidOf(n int) types.UID { return types.UID("job-" + strconv.Itoa(n)) }
@@ -243,14 +263,35 @@ func (b *bench) edits(u *unstructured.Unstructured) {
 	require.NoError(b, err)
 }
 
-func (b *bench) jobs() int {
+func (b *bench) jobs() int { return len(b.jobsOf()) }
+
+func (b *bench) jobsOf() []batchv1.Job {
 	b.Helper()
 	l, err := b.kube.BatchV1().Jobs("mail").List(b.Context(), metav1.ListOptions{})
 	require.NoError(b, err)
-	return len(l.Items)
+	return l.Items
 }
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// complete lets a Job succeed.
+func (b *bench) complete(j batchv1.Job) {
+	b.Helper()
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	_, err := b.kube.BatchV1().Jobs("mail").Update(b.Context(), &j, metav1.UpdateOptions{})
+	require.NoError(b, err)
+}
+
+// conditions are those of the last status that was written.
+func (b *bench) conditions() []metav1.Condition {
+	var patch []struct{ Value json.RawMessage }
+	require.NoError(b, json.Unmarshal([]byte(b.last()), &patch))
+	var s status
+	require.NoError(b, json.Unmarshal(patch[1].Value, &s))
+	return s.Conditions
+}
+
+func (b *bench) hang(hangs func(verb, name string) bool) { b.hangs.Store(&hangs) }
 
 // requests are those for anything but ConfigMaps, which are the queues, and KEDA, so far.
 func (b *bench) requests() (n int) {
@@ -388,6 +429,60 @@ func TestLostLease(t *testing.T) {
 		require.Equal(b, 300, b.jobs())
 		require.Equal(b, 2, strings.Count(b.said(), "msg=acting"))
 	}, object("consumer", "1", limits(300)))
+}
+
+// Half of the creates that hang, a delete that hangs and a trigger that cannot be read are each told by a condition of
+// their own: since when, and how many. Ready is False for each of them, and names all.
+func TestConditionsOfHangs(t *testing.T) {
+	for name, c := range map[string]struct {
+		hangs                   string
+		unread                  bool
+		created, deleted, reads string
+		ready                   string
+	}{
+		"creates":           {"create", false, "False CreatesUnanswered 2 creates were not answered and take capacity", "True Succeeding", "True Succeeding", "False CreatesUnanswered"},
+		"creates, triggers": {"create", true, "False CreatesUnanswered 1 create", "True Succeeding", "False TriggerError 1 of 1 triggers could not be read", "False CreatesUnanswered 1 create was not answered and takes capacity; the creates of 2 numbers failed; the lowest is tried again\n1 of 1 triggers"},
+		"a delete":          {"delete", false, "True Succeeding", "False DeletesPaused the last delete was not answered", "True Succeeding", "False DeletesPaused"},
+		"deletes, triggers": {"delete", true, "True Succeeding", "False DeletesPaused the last delete was not answered", "False TriggerError 1 of 1 triggers could not be read", "False DeletesPaused"},
+		"nothing":           {"", false, "True Succeeding", "True Succeeding", "True Succeeding", "True ScaledJobReady"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			benched(t, true, func(b *bench) {
+				b.holds("consumer", 2)
+				time.Sleep(time.Minute)
+				var mu sync.Mutex
+				names := map[string]int{}
+				b.hang(func(verb, name string) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					if verb == "create" {
+						names[name] = cmp.Or(names[name], len(names)+1)
+					}
+					return verb == c.hangs && (verb == "delete" || names[name]%2 == 1)
+				})
+				if c.hangs == "delete" {
+					b.complete(b.jobsOf()[0])
+				}
+				b.holds("consumer", 6)
+				time.Sleep(25 * time.Second)
+				if c.unread {
+					require.NoError(b, b.dynamic.Resource(configMaps).Namespace("mail").Delete(b.Context(), "consumer", metav1.DeleteOptions{}))
+				}
+				time.Sleep(65 * time.Second)
+				first := b.conditions()
+				for kind, want := range map[string]string{"JobsCreated": c.created, "JobsDeleted": c.deleted, "TriggersRead": c.reads, "Ready": c.ready} {
+					got := meta.FindStatusCondition(first, kind)
+					require.True(b, strings.HasPrefix(string(got.Status)+" "+got.Reason+" "+got.Message, want), "%s: %s", kind, got)
+				}
+				time.Sleep(5 * time.Minute)
+				for _, got := range b.conditions() {
+					before := meta.FindStatusCondition(first, got.Type)
+					require.Equal(b, before.Status, got.Status, got.Type)
+					require.Equal(b, before.LastTransitionTime, got.LastTransitionTime, "%s: since it began", got.Type)
+				}
+			}, object("consumer", "1", func(spec map[string]any) { spec["successfulJobsHistoryLimit"] = int64(0) }))
+		})
+	}
 }
 
 // A poll that changes nothing makes no request, although its queue is not empty.

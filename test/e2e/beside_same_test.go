@@ -93,7 +93,7 @@ func TestBesideSameJobs(t *testing.T) {
 	manifest.Apply(t, c.Config(), manifest.Objects(t, string(definition))...)
 	var p *process.Process
 	ours := run("ours", func() {
-		p = process.Start(t, exec.Command(process.Build(t, process.Dir(t, "controllers/scaledjob-controller")), "-kubeconfig", c.Kubeconfig(), "-namespace", "ours", "-leader-elect=false",
+		p = process.Start(t, exec.Command(process.Build(t, process.Dir(t, "controllers/scaledjob-controller")), "-kubeconfig", c.Kubeconfig(), "-namespace", "ours",
 			"-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0", "-log-format", "json", "-log-level", "debug",
 			"-as-keda", operator.Release(t)))
 	}, func() map[string][]decided { return decidedByController(p.Output()) })

@@ -43,7 +43,7 @@ func TestBesideKEDA(t *testing.T) {
 		return q
 	}
 	moves, stays, deleted := spec("moves"), spec("stays"), spec("deleted")
-	p := s.start(t, "-leader-elect=false", "-label="+ours, "-as-keda=2.21")
+	p := s.start(t, "-lease-namespace=scaledjob", "-label="+ours, "-as-keda=2.21")
 	for _, q := range []*queue{moves, stays, deleted} {
 		q.becomes(time.Minute, func(t *assert.CollectT) {
 			keda, own := q.masters(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/scaledjob/scaledjob/test/e2e/process"
 )
 
-var law = flag.Bool("law", false, "run TestLawOnCluster and TestCulprit")
+var law = flag.Bool("law", false, "run TestLawOnCluster, TestFailingNumbers and TestCulprit")
 
 // A fault answers the creates of Jobs in some namespaces, or the deletes. Without an answer the
 // API server itself refuses.
@@ -174,7 +174,7 @@ func lawRun(t *testing.T, binary string, f fault, k int) time.Duration {
 		a.fail(t, f, bad...)
 	}
 	create(bad)
-	run := process.Start(t, exec.Command(binary, "-kubeconfig", a.proxy.kubeconfig, "-leader-elect=false", "-metrics-bind-address", "",
+	run := process.Start(t, exec.Command(binary, "-kubeconfig", a.proxy.kubeconfig, "-lease-namespace", "default", "-metrics-bind-address", "",
 		"-health-probe-bind-address", "127.0.0.1:0", "-max-requests=64"))
 	run.Said("acting")
 	if deletes {

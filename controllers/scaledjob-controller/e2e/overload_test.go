@@ -72,7 +72,7 @@ func TestOverload(t *testing.T) {
 		s.want(t, answers)
 		time.Sleep(30 * time.Second) // until the API server has taken back the seats that it lent to an administrator's requests
 		before, begin := s.stored(t), time.Now()
-		run := process.Start(t, exec.Command(binary, "-kubeconfig", s.kubeconfig, "-leader-elect=false", "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0"))
+		run := process.Start(t, exec.Command(binary, "-kubeconfig", s.kubeconfig, "-lease-namespace=scaledjob", "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0"))
 		for s.stored(t)-before < n {
 			require.Less(t, time.Since(begin), 2*time.Minute+time.Duration(n)*20*time.Millisecond)
 			time.Sleep(250 * time.Millisecond)

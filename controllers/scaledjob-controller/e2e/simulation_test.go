@@ -300,7 +300,7 @@ func (s *stand) works(t *testing.T, name string) *load {
 	s.workers.loads[l.list] = l
 	s.workers.mu.Unlock()
 	q, p := s.scaled(t, "load-"+name, job(map[string]string{takesLoad: l.list})+
-		fmt.Sprintf("  maxReplicaCount: %d\n  scalingStrategy: {strategy: %s}\n", loadMax, name)+s.redisTrigger(l.list, 1))
+		fmt.Sprintf("  maxReplicaCount: %d\n  scalingStrategy: {strategy: %s}\n", loadMax, name)+s.redisTrigger(l.list, 1), "-leader-elect", "-lease-namespace=scaledjob")
 	q.patch(fmt.Sprintf("spec: {pollingInterval: %d}", loadInterval))
 	p.Said("acting")
 	l.watch(t, q)
