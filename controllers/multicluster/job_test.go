@@ -171,6 +171,41 @@ func TestNothingIsCreatedWithoutCheckpoint(t *testing.T) {
 	}
 }
 
+// A deleted object stays while a member does not answer, until the annotation names the member, and while an unanswered
+// create may arrive. A finalizer that somebody else has put before ours stays.
+func TestCleanUp(t *testing.T) {
+	b := newBench(t, "a")
+	finalizers := func() []string {
+		u, err := b.home.Resource(api.Jobs).Namespace("shop").Get(t.Context(), "work", metav1.GetOptions{})
+		require.NoError(t, err)
+		return u.GetFinalizers()
+	}
+	b.create = func() error { return errors.New("no answer") }
+	b.poll(t.Context())
+	b.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	b.poll(t.Context())
+	require.NotEmpty(t, finalizers(), "a create may arrive")
+
+	b = newBench(t, "a")
+	b.member.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no answer") })
+	b.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	b.poll(t.Context())
+	require.NotEmpty(t, finalizers())
+	require.Contains(t, b.log.String(), "CleanupWaits")
+	b.current.SetAnnotations(map[string]string{annotationAbandon: "b, a"})
+	u := b.current.DeepCopy()
+	u.SetFinalizers([]string{"others", finalizer})
+	_, err := b.home.Resource(api.Jobs).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	b.poll(t.Context())
+	require.Equal(t, u.GetFinalizers(), finalizers())
+	require.Contains(t, b.log.String(), "finalizer not removed")
+	b.current = u
+	b.poll(t.Context())
+	require.Equal(t, []string{"others"}, finalizers())
+	require.Contains(t, b.log.String(), "JobsLeftBehind")
+}
+
 // A cluster that is registered under two names is reported.
 func TestTwoNames(t *testing.T) {
 	b := newBench(t, "a", "b")

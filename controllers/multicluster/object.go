@@ -185,8 +185,8 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 }
 
 // store keeps the checkpoint and the original counts. They are written before the first replica goes to a member, so that
-// a member that leaves the list after a restart is known to have replicas, and before an original count is overwritten. So
-// is the selector, which KEDA's HorizontalPodAutoscaler needs. The status is as before if it is not written.
+// a member that leaves the list after a restart is known to have replicas, and before an original count is overwritten. The
+// status is as before if it is not written.
 func (o *object) store(ctx context.Context, out *objectOutcome, originals map[string]original, added bool) error {
 	first := slices.ContainsFunc(slices.Collect(maps.Keys(out.plan.Checkpoint.Members)), func(name string) bool {
 		_, exists := o.checkpoint.Members[name]
@@ -198,7 +198,7 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 	}
 	s := o.status
 	s.Checkpoint, s.Original = data, originals
-	if first || added || s.Selector == "" {
+	if first || added {
 		s.ObjectStatus = o.describe(out, time.Now())
 		if err := o.poller.write(ctx, s); err != nil {
 			return err

@@ -46,6 +46,7 @@ type workload struct {
 	written  []string // namespace/name
 	there    string   // the namespace of the last request
 	away     error
+	refused  error // answers a write
 }
 
 func (w *workload) Scales(namespace string) scale.ScaleInterface { w.there = namespace; return w }
@@ -56,8 +57,8 @@ func (w *workload) Get(context.Context, schema.GroupResource, string, metav1.Get
 
 func (w *workload) Patch(_ context.Context, _ schema.GroupVersionResource, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions) (*autoscalingv1.Scale, error) {
 	var patch autoscalingv1.Scale
-	if err := json.Unmarshal(data, &patch); err != nil || w.away != nil {
-		return nil, errors.Join(err, w.away)
+	if err := json.Unmarshal(data, &patch); err != nil || w.away != nil || w.refused != nil {
+		return nil, errors.Join(err, w.away, w.refused)
 	}
 	w.replicas = patch.Spec.Replicas
 	w.writes++
@@ -421,6 +422,31 @@ func TestObjectMemberAway(t *testing.T) {
 	})
 }
 
+// A number that a member has refused is not its number, in the status or for the next poll.
+func TestObjectRefusedWrite(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.on["b"].refused = errors.New("not now")
+		f.scale(t, 8)
+		f.poll(t.Context())
+		require.EqualValues(t, 4, f.status.Print.Pending, "of the member that has taken its number")
+		f.on["b"].refused = nil
+		require.Equal(t, 8, f.after(t, time.Minute))
+	})
+}
+
+// Only an object that restores counts is kept until they are restored.
+func TestObjectWithoutFinalizer(t *testing.T) {
+	testObject(t, "", oneQueue, func(t *testing.T, f *fixture) {
+		f.finalize(t)
+		f.scale(t, 8)
+		require.Equal(t, 8, f.after(t, time.Minute))
+		require.Empty(t, f.finalizers(t))
+		f.current.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		require.Zero(t, f.poll(t.Context()))
+		require.EqualValues(t, 4, f.on["a"].replicas)
+	})
+}
+
 // The original counts are written when the object is deleted; a member that does not
 // answer is waited for, which an event says; one without the workload or its kind is not.
 func TestObjectRestores(t *testing.T) {
@@ -488,11 +514,19 @@ func (f *fixture) events(reason string) (all []string) {
 	return all
 }
 
+// finalize stores these finalizers only.
+func (f *fixture) finalize(t *testing.T, finalizers ...string) {
+	t.Helper()
+	u := f.stored(t)
+	u.SetFinalizers(finalizers)
+	_, err := f.home.Resource(api.Objects).Namespace("shop").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	f.current = f.stored(t)
+}
+
 func (f *fixture) finalizers(t *testing.T) []string {
 	t.Helper()
-	u, err := f.home.Resource(api.Objects).Namespace("shop").Get(t.Context(), "web", metav1.GetOptions{})
-	require.NoError(t, err)
-	return u.GetFinalizers()
+	return f.stored(t).GetFinalizers()
 }
 
 // Nothing is scaled in a namespace of others, such as kube-system, unless the member's registration
