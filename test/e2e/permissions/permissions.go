@@ -34,7 +34,7 @@ const RepeatedEvent = "patch events.k8s.io/events"
 //
 // Requests do not show the permission to update the finalizers of an owner, which the API
 // server asks for when a dependent object is created. It counts as needed if the user created
-// a Job: the clusters of package cluster check it.
+// a dependent: the clusters of package cluster check it.
 //
 // rare are permissions that a program needs only if something happens that a test cannot make
 // happen. They may be unneeded.
@@ -67,10 +67,12 @@ func (p permission) isOfFinalizers() bool {
 	return p.verb == "update" && strings.HasSuffix(p.resource, "/finalizers")
 }
 
-// createdJob reports whether the request created a Job, which needs access to its owner's finalizers.
-func createdJob(r cluster.Request) bool {
-	isJob := r.Group == "batch" && r.Resource == "jobs"
-	return isJob && r.Verb == "create" && r.Code == http.StatusCreated
+// dependents are the resources whose objects are created with an owner that they block.
+var dependents = []string{"batch/jobs", "keda.sh/scaledobjects", "scaledjob.github.io/readingtargets"}
+
+// createdDependent reports whether the request created an object that needs access to its owner's finalizers.
+func createdDependent(r cluster.Request) bool {
+	return slices.Contains(dependents, r.Group+"/"+r.Resource) && r.Verb == "create" && r.Code == http.StatusCreated
 }
 
 // check returns the permissions that no request of the user needed, and its forbidden requests.
@@ -91,7 +93,7 @@ func check(requests []cluster.Request, user string, granted []permission) (unnee
 			switch {
 			case p.allows(r):
 				allowing = append(allowing, p)
-			case p.isOfFinalizers() && createdJob(r):
+			case p.isOfFinalizers() && createdDependent(r):
 				needed[p] = true
 			}
 		}
