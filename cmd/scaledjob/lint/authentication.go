@@ -101,6 +101,9 @@ func (c *collector) misspelled(d *document) {
 	case version == "" && d.node("metadata") == nil: // it may be no object of Kubernetes
 	case kind == "ScaledObject" && group == "keda.sh" && d.node("spec", "jobTargetRef") != nil:
 		c.add(wrongKind, d.place("kind"), "Write ScaledJob", effect{text: "a ScaledObject has no jobTargetRef: " + refusal})
+	case kind == "ScaledObject" && group == "keda.k8s.io" && d.text("spec", "scaleType") == "job":
+		c.add(wrongKind, d.place("kind"), "Write kind: ScaledJob and apiVersion: keda.sh/v1alpha1, without scaleType",
+			effect{text: "this is KEDA 1's form, which KEDA 2 does not read: no Job is created"})
 	case kind == "" || d.isScaledJob() || (companions[kind] != nil && meant == "keda.sh"):
 	case group == meant && kinds != nil && !expected:
 		c.add(wrongKind, d.place("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})

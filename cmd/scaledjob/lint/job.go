@@ -89,7 +89,7 @@ func (j *job) find(position place, want string, effects ...effect) {
 	j.add(j.rule, position, want, effects...)
 }
 
-// when adds a finding with one effect if there is a problem.
+// check adds a finding with one effect if there is a problem.
 func (j *job) check(problem bool, position place, want, text string) {
 	if problem {
 		j.find(position, want, effect{text: text})

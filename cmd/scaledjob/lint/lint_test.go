@@ -442,6 +442,7 @@ func TestReplacedValues(t *testing.T) {
 	for lines, want := range map[string]lint.Severity{
 		"  maxReplicaCount: ${MAX}\n": lint.Note, "  pollingInterval: \"${EVERY:=30}\"\n": lint.Note, "  maxReplicaCount: $MAX\n": lint.Note,
 		"  maxReplicaCount: {{MAX}}\n": lint.Note, "  maxReplicaCount: __MAX__\n": lint.Note, "  maxReplicaCount: <max>\n": lint.Note, "  maxReplicaCount: \"%max%\"\n": lint.Note,
+		"  maxReplicaCount: {max}\n": lint.Note, "  maxReplicaCount: \"{max_replicas}\"\n": lint.Note,
 		"  maxReplicaCont: ${MAX}\n": lint.Error, "  maxReplicaCount: ${}\n": lint.Error,
 	} {
 		r := checkText(with(lines))

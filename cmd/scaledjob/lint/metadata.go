@@ -19,8 +19,8 @@ type metadataProblem struct {
 	minors    map[string]bool
 	newest    bool             // the newest release in question has the problem
 	elsewhere bool             // an unknown key that another release has
-	meant     *metadataProblem // the missing parameter that an unknown key misspells
-	typo      *metadataProblem // the unknown key that misspells a missing parameter
+	meant     *metadataProblem // the missing parameter that a key misspells, or gives in a wrong place
+	cause     *metadataProblem // the key that does so
 }
 
 // minor cuts the patch: 2.21 of 2.21.0.
@@ -59,16 +59,27 @@ func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 	missing := map[any]*metadataProblem{}
 	for _, p := range problems {
 		if p.Kind == triggers.Missing {
-			missing[[2]any{p.trigger, "Write " + p.Key}] = p
+			missing[[2]any{p.trigger, "Write " + p.Key}], missing[[2]any{p.trigger, p.Fix}] = p, p
 		}
 	}
 	for _, p := range problems {
-		if m := missing[[2]any{p.trigger, p.Fix}]; m != nil && p.Kind == triggers.UnknownKey && m.newest {
-			p.meant, m.typo = m, p
+		about := p.Kind == triggers.UnknownKey || p.Kind == triggers.WrongPlace
+		if m := missing[[2]any{p.trigger, p.Fix}]; m != nil && about && m.newest {
+			p.meant, m.cause = m, p
+			if p.Kind == triggers.WrongPlace {
+				m.Text = strings.TrimSuffix(p.Text, "ignores the key") + "never polls without it"
+			}
 		}
 		p.elsewhere = p.Kind == triggers.UnknownKey && triggers.HasKey(j.spec.Triggers[p.trigger].Type, p.Key)
 	}
 	return problems
+}
+
+// ignored reports whether the newest release does not read a key of a trigger's metadata: no value of it matters.
+func (j *job) ignored(trigger int, key string) bool {
+	return slices.ContainsFunc(j.metadata(), func(p *metadataProblem) bool {
+		return p.trigger == trigger && p.Key == key && p.Kind == triggers.WrongPlace && p.newest
+	})
 }
 
 // inRelease is met by the releases that have the problem.
@@ -111,8 +122,8 @@ func (j *job) hasOwnRule(p *metadataProblem) bool {
 func (j *job) findMetadata(p *metadataProblem) {
 	position := j.trigger(p.trigger, "metadata", p.Key)
 	switch {
-	case p.typo != nil: // one mistake is one finding
-		position, p.Fix = j.key("spec", "triggers", p.trigger, "metadata", p.typo.Key), p.typo.Fix
+	case p.cause != nil: // one mistake is one finding
+		position, p.Fix = j.key("spec", "triggers", p.trigger, "metadata", p.cause.Key), p.cause.Fix
 	case p.Key == "":
 		position = j.trigger(p.trigger, "metadata")
 	case p.Warning:

@@ -106,6 +106,10 @@ func TestOneFinding(t *testing.T) {
 	moved := checkText(withTrigger("", `{type: rabbitmq, queueName: q, metadata: {host: "amqp://a.b", mode: QueueLength, value: "5"}}`))
 	require.False(t, has(moved, "trigger-parameter-missing"))
 	require.True(t, has(moved, "unknown-field"))
+	fromEnv := checkText(withTrigger("", `{type: prometheus, metadata: {serverAddressFromEnv: PROM, query: up, threshold: "5"}}`))
+	require.Len(t, fromEnv.Findings, 1, brief(fromEnv.Findings))
+	require.Equal(t, "trigger-parameter-missing spec.triggers[0].metadata.serverAddressFromEnv Give serverAddress in the metadata",
+		strings.Join([]string{fromEnv.Findings[0].Rule, fromEnv.Findings[0].Path, fromEnv.Findings[0].Fix}, " "))
 }
 
 // What people do not see is named, on its line.

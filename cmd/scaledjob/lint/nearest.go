@@ -46,7 +46,7 @@ func (d *document) isKustomization() bool {
 
 func directory(file string) string { return path.Dir(filepath.ToSlash(file)) }
 
-// own returns the files and directories that count as a directory: itself, and what its kustomization and those of
+// entries returns the files and directories that count as a directory: itself, and what its kustomization and those of
 // its resources list.
 func (l directories) entries(dir string) []string {
 	entries := []string{dir}

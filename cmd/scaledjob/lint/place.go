@@ -36,7 +36,7 @@ func (d *document) node(steps ...any) *yaml.Node {
 // path returns the steps to a field of an error.
 func (d *document) path(path string) tree.Path { return d.keys.Find(d.root, path) }
 
-// at returns the place of a value. For a map or list below its key it is the key, so that a
+// place returns the place of a value. For a map or list below its key it is the key, so that a
 // comment can silence the finding. For a missing or null value it is the key, or else the
 // nearest key above.
 func (d *document) place(steps ...any) place {

@@ -12,28 +12,26 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
-// Letters of no language stand for two braces while the text is parsed: YAML reads {{NAME}} without quotes as a map.
+// Letters of no language stand for braces while the text is parsed: YAML reads {NAME} and {{NAME}} without quotes as maps.
 const (
-	opening = "\uE000\uE000"
-	closing = "\uE001\uE001"
+	opening = "\uE000"
+	closing = "\uE001"
 )
 
 var (
-	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}`)
+	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}|[$%#]?\{[A-Za-z_]\w*\}`)
 	fieldPattern = regexp.MustCompile(`^\{\{-?\s*\.`) // {{ .x }} is no placeholder's form
-	braces       = strings.NewReplacer(opening, "{{", closing, "}}")
+	braces       = strings.NewReplacer(opening, "{", closing, "}")
+	letters      = strings.NewReplacer("{", opening, "}", closing)
 )
 
 // withoutBraces replaces the braces of placeholders, but not of a template's actions. The columns stay.
 func withoutBraces(text string) string {
-	if !strings.Contains(text, "{{") {
-		return text
-	}
 	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
-		if actionPattern.MatchString(found) || brokenPattern.MatchString(found) || fieldPattern.MatchString(found) {
+		if found[0] != '{' || actionPattern.MatchString(found) || brokenPattern.MatchString(found) || fieldPattern.MatchString(found) {
 			return found
 		}
-		return opening + found[2:len(found)-2] + closing
+		return letters.Replace(found)
 	})
 }
 

@@ -327,7 +327,7 @@ func missingEnvironment(j *job) {
 	}
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
-			if strings.HasSuffix(key, "FromEnv") && name != "" {
+			if strings.HasSuffix(key, "FromEnv") && name != "" && !j.ignored(i, key) {
 				j.unset(variable{name: name, place: func() place { return j.trigger(i, "metadata", key) }}, container)
 			}
 		}

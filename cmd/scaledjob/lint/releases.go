@@ -103,7 +103,7 @@ func supports(f keda.Feature) condition {
 	return func(p keda.Profile) bool { return p.Supports(f) == nil }
 }
 
-// both holds if two conditions hold; the first may be nil.
+// conjunction holds if two conditions hold; the first may be nil.
 func conjunction(a, b condition) condition {
 	return func(p keda.Profile) bool { return (a == nil || a(p)) && b(p) }
 }

@@ -119,7 +119,7 @@ func percentageOutOfRange(j *job) {
 	j.find(j.scaling(percentageField), `Write 0 to 1, such as "0.5" for half`, effect{text: text})
 }
 
-// most is the maximum, by default 100.
+// limit is the maximum, by default 100.
 func (j *job) limit() int64 {
 	if n := j.spec.MaxReplicaCount; n != nil {
 		return int64(*n)

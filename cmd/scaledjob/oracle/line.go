@@ -131,7 +131,7 @@ type job struct {
 	FailedConditionTransition time.Time         `json:"failedConditionTransition"`
 }
 
-// all returns the conditions, the short forms included.
+// conditions returns the conditions, the short forms included.
 func (j *job) conditions() []condition {
 	conditions := j.Conditions
 	if j.Condition != "" {

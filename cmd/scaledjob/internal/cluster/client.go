@@ -65,7 +65,7 @@ func (f *ClusterFlags) Split(args []string) (names, files []string) {
 	return names, files
 }
 
-// Given reports whether a flag chooses a cluster.
+// Chosen reports whether a flag chooses a cluster.
 func (f *ClusterFlags) Chosen() bool { return f.kubeconfig+f.context+f.Namespace != "" }
 
 // A Client reads a namespace of a cluster. It sends GET requests only.
@@ -162,7 +162,7 @@ func (c *Client) ScaledJobs(ctx context.Context, names []string, everywhere bool
 	return scaledJobs, problems
 }
 
-// One returns the only ScaledJob of an answer of the API server.
+// SingleScaledJob returns the only ScaledJob of an answer of the API server.
 func SingleScaledJob(s input.Source) (*input.ScaledJob, error) {
 	found, _, err := s.Manifests()
 	if err == nil && len(found) != 1 {
@@ -210,7 +210,7 @@ func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (
 	return sources, errors.Join(problems, err)
 }
 
-// whole adds the kind that the items of a list lack.
+// withKind adds the kind that the items of a list lack.
 func withKind(item json.RawMessage) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(item, &fields) != nil || fields["kind"] != nil {

@@ -157,7 +157,7 @@ type Owned struct {
 	listed int       // Jobs in the dump, of any owner
 }
 
-// Of returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
+// OwnedBy returns the Jobs of the ScaledJob. KEDA finds them by the ScaledJob's name in the
 // tracking label, the specification by its UID. If the manifest has no UID, the dump must
 // have a single owner of that name. A manifest or a Job without a namespace matches any.
 func (d *Dump) OwnedBy(m *input.ScaledJob, release input.Release) (*Owned, error) {
@@ -217,7 +217,7 @@ func (o *Owned) oneNamespace() error {
 	return nil
 }
 
-// None returns the reason for no Jobs, or "" if there are any.
+// NoJobs returns the reason for no Jobs, or "" if there are any.
 func (o *Owned) NoJobs() string {
 	switch {
 	case o.listed == 0:

@@ -70,7 +70,7 @@ var kinds = sync.OnceValue(func() *Field {
 	return above[0]
 })
 
-// Of returns the object of a kind, or nil.
+// Kind returns the object of a kind, or nil.
 func Kind(kind string) *Field { return kinds().Field(kind) }
 
 // Field returns a field of an object, or of the objects in a list or map.
@@ -103,7 +103,7 @@ func (f *Field) Releases() string {
 // Required reports whether a release requires the field.
 func (f *Field) Required(release string) bool { return f.holds(release, "required") }
 
-// Some reports whether a release rejects an empty list.
+// NeedsItem reports whether a release rejects an empty list.
 func (f *Field) NeedsItem(release string) bool { return f.holds(release, "some") }
 
 // Open reports whether a release keeps fields that the object does not have.
@@ -129,7 +129,7 @@ func (f *Field) Enum(release string) (values []string) {
 	return values
 }
 
-// has takes releases before 2.2 for 2.2.
+// holds takes releases before 2.2 for 2.2.
 func (f *Field) holds(release, fact string) bool {
 	releases, ok := f.facts[fact]
 	if !ok {

@@ -81,7 +81,7 @@ func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger)
 	}
 }
 
-// Of compares two releases for a ScaledJob.
+// Compare compares two releases for a ScaledJob.
 func Compare(flags *input.QueueFlags, m *input.ScaledJob, rejected []lint.Finding, before, after input.Release) (comparison, error) {
 	c := comparison{Name: m.Name(), From: before, After: after, Differences: []difference{}}
 	if before.Paused(m) && after.Paused(m) {

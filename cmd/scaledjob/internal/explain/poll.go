@@ -71,7 +71,7 @@ type situation struct {
 	counts   *scaling.JobCounts // of Jobs, if there is no dump
 }
 
-// Of returns the decisions of a poll by the rules of a release, with these queue lengths. The
+// Decide returns the decisions of a poll by the rules of a release, with these queue lengths. The
 // counts matter if the subject has no dump.
 func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
 	p, err := decide(f, r, q, counts)

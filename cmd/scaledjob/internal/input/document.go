@@ -108,7 +108,7 @@ var (
 	lineOf = regexp.MustCompile(`^line (\d+): `)
 )
 
-// where returns the line of a problem, or 0, and the problem without a line of its own.
+// locate returns the line of a problem, or 0, and the problem without a line of its own.
 func (d *document) locate(err error) (line int, problem error) {
 	if wrong, ok := errors.AsType[*field.Error](err); ok {
 		return d.line(items.ReplaceAllString(wrong.Path, "")), err

@@ -50,12 +50,12 @@ func (m *ScaledJob) Name() string { return m.Spec.Name }
 // Titled returns a name for people.
 func Titled(name string) string { return cmp.Or(name, "a ScaledJob without a name") }
 
-// Where puts file, line and name before a problem.
+// Titled puts file, line and name before a problem.
 func (m *ScaledJob) Titled(err error) error {
 	return located(m.File, m.locate, Titled(m.Name())+": ", err)
 }
 
-// At puts file and line before a problem.
+// Located puts file and line before a problem.
 func (m *ScaledJob) Located(err error) error { return located(m.File, m.locate, "", err) }
 
 // located puts a file, the line if it is known, and a title before each problem.
@@ -353,13 +353,13 @@ func (f *ManifestFlags) names(args []string) (names []string) {
 	return names
 }
 
-// none returns the error for files without a ScaledJob.
+// nothingFound returns the error for files without a ScaledJob.
 func (f *ManifestFlags) nothingFound(names, others []string) error {
 	switch {
 	case len(names) > 0:
 		return fmt.Errorf("no ScaledJob called %q: found %s", f.only, strings.Join(names, ", "))
 	case slices.Contains(others, "a ScaledObject"):
-		return errors.New("no ScaledJob: found a ScaledObject, which scales a Deployment and creates no Jobs; use a document of kind ScaledJob")
+		return errors.New("no ScaledJob: found a ScaledObject, which creates no Jobs in KEDA 2; use a document of kind ScaledJob")
 	case len(others) > 0:
 		return fmt.Errorf("no ScaledJob: found only %s; use a document of kind ScaledJob", strings.Join(slices.Compact(slices.Sorted(slices.Values(others))), ", "))
 	}
@@ -369,7 +369,7 @@ func (f *ManifestFlags) nothingFound(names, others []string) error {
 	return errors.New("no ScaledJob: the input is empty")
 }
 
-// One returns the only ScaledJob.
+// Single returns the only ScaledJob.
 func (f *ManifestFlags) Single(args []string, stdin io.Reader) (*ScaledJob, error) {
 	found, err := f.Read(args, stdin)
 	if err != nil {

@@ -32,7 +32,7 @@ func Usage(err error) error { return UsageError{err} }
 // Usagef is Usage with a format.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Each wraps every error that was joined.
+// WrapEach wraps every error that was joined.
 func WrapEach(err error, wrap func(error) error) error {
 	problems := Problems(err)
 	for i := range problems {

@@ -246,7 +246,7 @@ func (f *JobFlags) Add(c *cobra.Command) {
 	c.Flags().Var(&f.terminating, "terminating", "terminating `Jobs`, beside --running; needs --release spec")
 }
 
-// Given reports whether any count was given.
+// Set reports whether any count was given.
 func (f *JobFlags) Set() bool {
 	return f.running.set || f.pending.set || f.stuck.set || f.terminating.set
 }

@@ -151,13 +151,13 @@ func (r *Releases) Set(text string) error {
 	return nil
 }
 
-// Given reports whether the flag is used.
+// Changed reports whether the flag is used.
 func (r *Releases) Changed() bool { return r.set }
 
 // Type names the value in the help.
 func (r *Releases) Type() string { return "release" }
 
-// One returns the release of a flag with a single value.
+// Single returns the release of a flag with a single value.
 func (r *Releases) Single() Release { return r.List[0] }
 
 // Add adds a flag. Its default is the newest KEDA.

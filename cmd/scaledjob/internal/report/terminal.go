@@ -29,7 +29,7 @@ func Terminal(out io.Writer) *os.File {
 // report.Columns.
 func Width(out io.Writer) int { return cmp.Or(measured(out), Columns) }
 
-// known returns the columns of an output, or 0.
+// measured returns the columns of an output, or 0.
 func measured(out io.Writer) int {
 	width, _ := strconv.Atoi(os.Getenv("COLUMNS"))
 	if f := Terminal(out); f != nil && width <= 0 {

@@ -74,7 +74,7 @@ type Writer struct {
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{target: w} }
 
-// To returns what the Writer writes to.
+// Target returns what the Writer writes to.
 func (w *Writer) Target() io.Writer { return w.target }
 
 // Write writes the complete lines of p and of earlier calls. After an error it writes

@@ -124,7 +124,7 @@ func (t *Result) compare(name string, equal bool, found, expected any) {
 	}
 }
 
-// of returns the ScaledJob of the test.
+// subject returns the ScaledJob of the test.
 func (c *testCase) subject(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
 	var names []string
 	for _, m := range manifests {

@@ -22,7 +22,7 @@ import (
 // A Path is the keys (string) and indexes (int) that lead to a value.
 type Path []any
 
-// With returns a path that is a step longer.
+// Step returns a path that is a step longer.
 func (p Path) Step(step any) Path { return append(p[:len(p):len(p)], step) }
 
 // String joins the keys with dots. Indexes, and keys with dots, are in brackets.

@@ -101,7 +101,7 @@ func privateCloud(c *checker) bool { return strings.EqualFold(c.in.Metadata["clo
 
 func isRegexp(text string) bool { _, err := regexp.Compile(text); return err == nil }
 
-// less finds a number that is not below another.
+// below finds a number that is not below another.
 func below(a, b string) check {
 	return func(c *checker) fault {
 		x, okX := c.float(a)

@@ -140,7 +140,7 @@ var inFlight = map[string][]Proof{
 	},
 }
 
-// Whole reports whether triggers of a type count items, so that the metric is a whole number: those
+// CountsItems reports whether triggers of a type count items, so that the metric is a whole number: those
 // with a proof, and some more. That of gcp-pubsub may be an average or a time.
 func CountsItems(kind string) bool {
 	return (inFlight[kind] != nil && kind != "gcp-pubsub") || slices.Contains([]string{"azure-blob", "gcp-cloudtasks", "ibmmq", "kubernetes-workload", "stan"}, kind)

@@ -80,7 +80,7 @@ func (c *checker) present(name string) bool {
 	return slices.ContainsFunc(c.d.Parameters, func(p Parameter) bool { return slices.Contains(p.Names, name) && c.in.find(p).State != Absent })
 }
 
-// given reports whether all of the parameters have a value.
+// hasAll reports whether all of the parameters have a value.
 func (c *checker) hasAll(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { s := c.get(name).State; return s != Hidden && s != Visible })
 }
@@ -155,7 +155,7 @@ func together(a, b string) check {
 	}
 }
 
-// apart finds two parameters that exclude each other.
+// exclusive finds two parameters that exclude each other.
 func exclusive(a, b string) check {
 	return func(c *checker) fault {
 		if c.hasAll(a, b) {
@@ -206,7 +206,7 @@ func needs(applies func(c *checker) bool, reason string, names ...string) check 
 // A condition is met by a trigger.
 type condition = func(c *checker) bool
 
-// when is a check under conditions that must all be met.
+// onlyIf is a check under conditions that must all be met.
 func onlyIf(check check, conditions ...condition) check {
 	return func(c *checker) fault {
 		if slices.ContainsFunc(conditions, func(met condition) bool { return !met(c) }) {
@@ -216,7 +216,7 @@ func onlyIf(check check, conditions ...condition) check {
 	}
 }
 
-// shown reports whether a manifest shows the parameter's value, or that there is none.
+// visible reports whether a manifest shows the parameter's value, or that there is none.
 func (c *checker) visible(name string) bool {
 	state := c.get(name).State
 	return state == Visible || state == Absent

@@ -150,7 +150,7 @@ type entry struct {
 	scaledObject    bool // it is about a ScaledObject
 }
 
-// known returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
+// classify returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
 func classify(l line) (e entry, ok bool) {
 	e.line = l
 	kinds := []string{l.fields["controllerKind"], l.fields["type"], l.fields["controller"]}

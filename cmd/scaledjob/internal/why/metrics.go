@@ -103,7 +103,7 @@ func (samples Metrics) add(labels map[string]string, instant time.Time, text str
 	return append(samples, s)
 }
 
-// Of returns the samples of a ScaledJob.
+// ForScaledJob returns the samples of a ScaledJob.
 func (samples Metrics) ForScaledJob(namespace, name string) (matching Metrics) {
 	for _, s := range samples {
 		if s.name == name && (namespace == "" || s.namespace == namespace) {
