@@ -75,6 +75,7 @@ func TestGolden(t *testing.T) {
 		"help":              {"--help", "", success},
 		"help-explain":      {"help explain", "", success},
 		"help-oracle":       {"help oracle", "", success},
+		"oracle-fields":     {"oracle --fields", "", success},
 		"unsupported":       {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.5", "", success},
 		"rejected":          {"explain testdata/two.yaml --name wrong --queue 12 --target 3 --release 2.20", "", success},
 		"oracle":            {"oracle", "oracle/testdata/questions.jsonl", found},

@@ -3,12 +3,12 @@
 // compared with them. A question is a line, and so is its answer: see the
 // example of Run.
 //
-// [Help] documents the fields. A line of each kind with its answer is in testdata.
+// [Fields] documents them. A line of each kind with its answer is in testdata.
 package oracle
 
 import _ "embed"
 
-// Help documents the format.
+// Fields documents the questions and the answers.
 //
-//go:embed help.txt
-var Help string
+//go:embed fields.txt
+var Fields string

@@ -51,10 +51,10 @@ func TestGolden(t *testing.T) {
 	require.Equal(t, string(want), out.String())
 	for _, kind := range []string{"create", "history", "pending", "rollout", "aggregate", "strategy", "strategy-select", "replicas", "paused", "target-average", "rollout-precedence", "generate"} {
 		require.Contains(t, string(questions), `"kind":"`+kind+`"`)
-		require.Contains(t, oracle.Help, kind)
+		require.Contains(t, oracle.Fields, kind)
 	}
 	for _, name := range slices.Concat(strategy.Names(), scaling.Aggregations()) {
-		require.Contains(t, oracle.Help, name)
+		require.Contains(t, oracle.Fields, name)
 	}
 }
 

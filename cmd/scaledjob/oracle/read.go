@@ -43,7 +43,7 @@ func instead(path string, names []string) string {
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
 		return names[i]
 	}
-	return "a field that scaledjob oracle --help lists"
+	return "a field that scaledjob oracle --fields lists"
 }
 
 var errType = errors.New("another type")

@@ -37,10 +37,15 @@ var faults = map[string]func(n int, answer map[string]any) any{
 	"writes 3 as 3.0": func(_ int, a map[string]any) any {
 		return change(a, func(x float64) any { return json.RawMessage(fmt.Sprintf("%.1f", x)) })
 	},
-	"writes texts":     func(_ int, a map[string]any) any { return change(a, func(x float64) any { return fmt.Sprint(x) }) },
-	"writes null":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return nil }) },
-	"writes true":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return true }) },
-	"writes a list":    func(_ int, a map[string]any) any { return change(a, func(x float64) any { return []float64{x} }) },
+	"writes texts":  func(_ int, a map[string]any) any { return change(a, func(x float64) any { return fmt.Sprint(x) }) },
+	"writes null":   func(_ int, a map[string]any) any { return change(a, func(float64) any { return nil }) },
+	"writes true":   func(_ int, a map[string]any) any { return change(a, func(float64) any { return true }) },
+	"writes a list": func(_ int, a map[string]any) any { return change(a, func(x float64) any { return []float64{x} }) },
+	"has nulls":     func(_ int, a map[string]any) any { a["unsupported"], a["error"] = nil, nil; return a },
+	"has two ids": func(_ int, a map[string]any) any {
+		line, _ := json.Marshal(a)
+		return json.RawMessage(`{"id":0,` + string(line[1:]))
+	},
 	"has no answer":    func(_ int, a map[string]any) any { return map[string]any{"id": a["id"]} },
 	"has no id":        func(_ int, a map[string]any) any { delete(a, "id"); return a },
 	"has texts as ids": func(_ int, a map[string]any) any { a["id"] = fmt.Sprint(a["id"]); return a },
@@ -218,7 +223,7 @@ func TestFailures(t *testing.T) {
 		"answers to nothing": "no answer within 1s", "skips one": `with id 11 in the place of the answer with id 10`, "answers twice": "with id 1 in the place of the answer with id 2",
 		"adds a line": "not a JSON object: done", "says hello": "not a JSON object: hello", "prints megabytes": "longer than 1048576 bytes", "prints lines": "without the id of its question: {}",
 		"prints empty lines": "no answer within 1s", "writes NaN": "not a JSON object", "writes half": "not a JSON object", "writes texts": `"effectiveMaxScale" is no number`, "writes null": `"effectiveMaxScale" is no number`,
-		"writes true": `"effectiveMaxScale" is no number`, "writes a list": `"effectiveMaxScale" is no number`, "has no answer": `an answer without "effectiveMaxScale"`, "has no id": "an answer without the id",
+		"writes true": `"effectiveMaxScale" is no number`, "writes a list": `"effectiveMaxScale" is no number`, "has no answer": `an answer without "effectiveMaxScale"`, "has no id": "an answer without the id", "has two ids": `more than one "id"`,
 		"has texts as ids": `with id "1" in the place of the answer with id 1`, "swaps": "with id 2 in the place of the answer with id 1", "buffers": "flush the output after each line", "closes its input": "it closed its output without an answer: exit status 0",
 	} {
 		t.Run(fault, func(t *testing.T) {
@@ -245,7 +250,7 @@ func TestFailures(t *testing.T) {
 // Programs that answer are judged by their answers alone.
 func TestVerdicts(t *testing.T) {
 	for fault, verdict := range map[string]string{
-		"is right": "conforms", "has more fields": "conforms", "writes 3 as 3.0": "conforms", "ends lines with CRLF": "conforms", "starts with a mark": "conforms", "complains": "conforms", "is slow": "conforms",
+		"is right": "conforms", "has more fields": "conforms", "has nulls": "conforms", "writes 3 as 3.0": "conforms", "ends lines with CRLF": "conforms", "starts with a mark": "conforms", "complains": "conforms", "is slow": "conforms",
 		"ignores signals": "conforms", "stays": "conforms", "leaves a child": "conforms", "supports most": "conforms",
 		"has fractions": "differs", "only has errors": "differs", "changes later": "differs", "is moody": "differs", "needs each field": "differs", "supports nothing": "unsupported", "supports a quarter": "unsupported",
 	} {

@@ -151,7 +151,7 @@ func (p *program) next(ctx context.Context) (data []byte, problem string) {
 	select {
 	case l := <-p.lines:
 		if l.err == nil {
-			return nil, problem + ", but one when its input was closed; write each answer at once: flush the output after each line"
+			return nil, problem + ", but one when its input was closed; write each answer at once: flush the output after each line, or use a longer --timeout"
 		}
 		return nil, problem + "; when its input was closed it ended: " + p.end()
 	case <-time.After(grace):
@@ -217,15 +217,18 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
 		return a, "a line that is not a JSON object: " + quote(data)
 	}
+	if name := repeated(data); name != "" {
+		return a, fmt.Sprintf("an answer with more than one %q: %s", name, quote(data))
+	}
 	field := q.field()
 	switch value, found := fields[field]; {
 	case fields["id"] == nil:
 		return a, "an answer without the id of its question: " + quote(data)
 	case number(string(fields["id"])) != strconv.Itoa(id):
 		return a, fmt.Sprintf("the answer with id %s in the place of the answer with id %d; answer once, in the order of the questions", quote(fields["id"]), id)
-	case fields["unsupported"] != nil && string(fields["unsupported"]) != "false":
+	case isSet(fields["unsupported"]):
 		return answer{unsupported: true}, ""
-	case fields["error"] != nil && !found:
+	case isSet(fields["error"]) && !found:
 		return answer{value: "error: " + quote(fields["error"])}, ""
 	case !found:
 		return a, fmt.Sprintf("an answer without %q: %s", field, quote(data))
@@ -235,6 +238,31 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 		}
 		return a, ""
 	}
+}
+
+// repeated returns a field that an object has more than once: readers disagree which of them counts.
+func repeated(data []byte) string {
+	names := map[string]bool{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	_, _ = d.Token() // is an object
+	for d.More() {
+		name, _ := d.Token()
+		text, _ := name.(string)
+		if names[text] {
+			return text
+		}
+		names[text] = true
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return ""
+		}
+	}
+	return ""
+}
+
+// isSet reports whether a field is there: many programs write null for one that is not.
+func isSet(value json.RawMessage) bool {
+	return value != nil && string(value) != "null" && string(value) != "false"
 }
 
 // A tail keeps the end of what is written.
