@@ -23,7 +23,7 @@ type home struct {
 }
 
 // optional are the objects below an existing one to which a key may belong although the document lacks them.
-var optional = []string{"metadata", "spec", "scalingStrategy", "rollout", "jobTargetRef", "template", "resources", "limits"}
+var optional = []string{"metadata", "spec", "scalingStrategy", "rollout", "jobTargetRef", "template", "resources", "limits", "securityContext"}
 
 // closedFields are the fields of KEDA with a few values, which its types do not name.
 var closedFields = map[string][]string{

@@ -61,16 +61,25 @@ func (c *collector) notePlaceholders(names map[string]bool, first place) {
 	}
 }
 
+// keyNames are the fields of Redis in which {NAME} is a part of the key, which decides on its slot in a cluster.
+var (
+	keyNames       = []string{"listName", "stream"}
+	hashTagPattern = regexp.MustCompile("^[^" + opening + "]*" + opening + `\w+` + closing + "[^" + opening + "]*$")
+)
+
 // visit calls f with the scalars of a tree, but not those of programs.
 func visit(n *yaml.Node, f func(*yaml.Node)) {
 	if n.Kind == yaml.ScalarNode {
 		f(n)
 	}
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains(programs, n.Content[i-1].Value) {
-			continue
+		key := ""
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			key = n.Content[i-1].Value
 		}
-		visit(child, f)
+		if hashTag := slices.Contains(keyNames, key) && hashTagPattern.MatchString(child.Value); !hashTag && !slices.Contains(programs, key) {
+			visit(child, f)
+		}
 	}
 }
 

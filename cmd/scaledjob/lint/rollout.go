@@ -47,7 +47,7 @@ func rolloutDeprecated(j *job) {
 	if current != "" {
 		want = "Delete rolloutStrategy"
 	}
-	j.find(j.place("spec", "rolloutStrategy"), want, effect{affected: supports(keda.RolloutFields), text: "the field is deprecated"})
+	j.find(j.place("spec", "rolloutStrategy"), want, effect{affected: conjunction(supports(keda.RolloutFields), not(j.refused("spec.rolloutStrategy"))), text: "the field is deprecated"})
 }
 
 func rolloutDeprecatedWins(j *job) {

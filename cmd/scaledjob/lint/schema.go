@@ -233,7 +233,11 @@ func (r *reader) meant(at string, names []string) string {
 	if fix := r.belongs(path, key); fix != "" {
 		return fix
 	}
-	if name := nearest(key, names); name != "" {
+	name := nearest(key, names)
+	if name == "" {
+		name = r.ending(path, key, names)
+	}
+	if name != "" {
 		return "Write " + path.Step(name).String()
 	}
 	switch {
@@ -243,6 +247,23 @@ func (r *reader) meant(at string, names []string) string {
 		return fmt.Sprintf("Delete it: %s is a field of ScaledObjects", key)
 	}
 	return "Delete it: a ScaledJob has no such field"
+}
+
+// ending returns a field that the object lacks, that a key ends with and whose value it has: triggers for scalingTriggers.
+func (r *reader) ending(parent tree.Path, key string, names []string) string {
+	const shortest = 6
+	for _, name := range names {
+		if len(name) < shortest || !strings.HasSuffix(strings.ToLower(key), strings.ToLower(name)) {
+			continue
+		}
+		for _, h := range r.homes(name, r.node(parent.Step(key)...)) {
+			if !h.taken && slices.Equal(h.path, parent.Step(name)) {
+				r.c.moved[h.path.String()] = true
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // nearest returns the name that got misspells, or "".

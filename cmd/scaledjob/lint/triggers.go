@@ -103,7 +103,7 @@ func activationHidesItems(j *job) {
 	for i, t := range j.config.Triggers {
 		for key := range j.spec.Triggers[i].Metadata {
 			j.check(strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target, j.trigger(i, "metadata", key),
-				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active above the threshold: a queue of %v items gets no Job, and the target is %v", t.ActivationThreshold, t.Target))
+				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active above the threshold: a queue length of %v gets no Job, and the target is %v", t.ActivationThreshold, t.Target))
 		}
 	}
 }
