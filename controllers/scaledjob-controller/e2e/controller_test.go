@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
@@ -185,6 +186,20 @@ func (s *stand) keepsJobs(t *testing.T) {
 		q.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True ScaledJobReady", q.condition(t, "Ready")) })
 		kept(t)
 	}
+	// An upgrade: Jobs of a release with another hash, and of one without, stay after an edit of the template too.
+	p.Kill()
+	for i, j := range q.jobs(t) {
+		if i > 0 {
+			j.Annotations["scaledjob.github.io/template-hash"] = j.Annotations[adapter.AnnotationTemplateHash]
+		}
+		delete(j.Annotations, adapter.AnnotationTemplateHash)
+		_, err := s.client.BatchV1().Jobs(q.namespace).Update(t.Context(), &j, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
+	p.Said("acting")
+	q.apply(strings.Replace(spec("  maxReplicaCount: 7\n"), "image: ", "image: new-", 1))
+	q.stays(15*time.Second, kept)
 	for _, j := range q.jobs(t) {
 		require.Nil(t, j.DeletionTimestamp)
 	}
