@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,7 +12,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 )
 
@@ -122,10 +122,8 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	}
 	j.ran = j.took || s.Failed > 0
 	if end == Succeeded || end == Failed {
-		j.Finished = history.Times{
-			Creation: j.Created, Completion: build.Value(s.CompletionTime).Time,
-			Failure: build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time,
-		}.Finished()
+		failure := build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time
+		j.Finished = cmp.Or(build.Value(s.CompletionTime).Time, failure, j.Created)
 	}
 	j.claim = &build.Claim{}
 	if o.hub.Counts(object) {

@@ -35,13 +35,6 @@ func Example() {
 	// look again at 12:03:00
 }
 
-func ExampleTimes_Finished() {
-	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	failed := history.Times{Creation: created, Failure: created.Add(time.Hour)}
-	fmt.Println(failed.Finished().Format(time.TimeOnly))
-	// Output: 13:00:00
-}
-
 func ExamplePolicy() {
 	fmt.Println(history.Policy{}, "/", history.DefaultPolicy())
 	fmt.Println(history.Policy{Succeeded: history.Keep(0), Age: history.After(time.Hour)})

@@ -10,7 +10,7 @@
 // age. Unfinished Jobs and Jobs that are being deleted are neither chosen nor counted as kept.
 //
 // A Job finished when it completed, else when its condition Failed became true, else
-// when it was created: [Times.Finished]. Only succeeded Jobs have a completion time,
+// when it was created. Only succeeded Jobs have a completion time,
 // which alone would leave failed Jobs without an order.
 package history
 
@@ -104,26 +104,7 @@ type Job struct {
 	Name     string    `json:"name"`
 	Outcome  Outcome   `json:"outcome"`
 	Deleting bool      `json:"deleting"` // has a deletion timestamp
-	Finished time.Time `json:"finished"` // see [Times.Finished]; the zero time is the oldest
-}
-
-// Times holds the times of a Job from which its finish is known. A zero time is not
-// recorded.
-type Times struct {
-	Completion time.Time // status.completionTime; only succeeded Jobs have it
-	Failure    time.Time // when the condition Failed became true
-	Creation   time.Time // metadata.creationTimestamp
-}
-
-// Finished returns the time of completion, else of the failure, else of creation.
-func (t Times) Finished() time.Time {
-	switch {
-	case !t.Completion.IsZero():
-		return t.Completion
-	case !t.Failure.IsZero():
-		return t.Failure
-	}
-	return t.Creation
+	Finished time.Time `json:"finished"` // see the package comment; the zero time is the oldest
 }
 
 // A Decision lists the Jobs to delete. The zero value deletes none.

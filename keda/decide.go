@@ -124,11 +124,10 @@ func (d *Decision) create() {
 	d.Create = max(0, n)
 }
 
-// A Reason says what determined Create.
+// A Reason says what determined Create. It is empty if nothing was decided.
 type Reason string
 
 const (
-	ReasonNone        Reason = "" // no decision
 	ReasonStrategy    Reason = "Strategy"
 	ReasonQueueLength Reason = "QueueLength" // the queue length is below the strategy's answer
 	ReasonMinimum     Reason = "Min"         // Jobs of the minimum are missing; the queue is ignored
@@ -138,7 +137,7 @@ const (
 )
 
 var texts = map[Reason]string{
-	ReasonNone:        "nothing was decided",
+	"":                "nothing was decided",
 	ReasonStrategy:    "the strategy's answer",
 	ReasonQueueLength: "the queue length",
 	ReasonMinimum:     "the minimum; the queue is ignored",
@@ -152,7 +151,7 @@ func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 
 // String returns the stages in aligned lines, without a newline at the end.
 func (d Decision) String() string {
-	if d.Reason == ReasonPaused || d.Reason == ReasonNone {
+	if d.Reason == ReasonPaused || d.Reason == "" {
 		return fmt.Sprintf("release   %s\ncreate    %d: %s", d.Profile, d.Create, d.Reason.Text())
 	}
 	var b strings.Builder

@@ -75,26 +75,19 @@ func (s Strategy) String() string { return jsonform.Name(strategies, s) }
 // read back.
 func (s Strategy) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a name as [ParseStrategy] does. Any other text is an
-// error, and s keeps its value.
+// UnmarshalText reads a name; "default" is immediate. Any other text is an error that lists
+// the names, also "", and s keeps its value.
 func (s *Strategy) UnmarshalText(text []byte) error {
-	parsed, err := ParseStrategy(string(text))
-	if err == nil {
-		*s = parsed
+	if string(text) == "default" {
+		*s = Immediate
+		return nil
 	}
-	return err
-}
-
-// ParseStrategy returns the strategy of that name; "default" is immediate. It returns an
-// error that lists the known names for any other name, also for "".
-func ParseStrategy(name string) (Strategy, error) {
-	if name == "default" {
-		return Immediate, nil
+	i := slices.Index(strategies, string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown rollout strategy %q; use gradual, immediate (or default, which is the same) or drain", text)
 	}
-	if i := slices.Index(strategies, name); i >= 0 {
-		return Strategy(i), nil
-	}
-	return Gradual, fmt.Errorf("unknown rollout strategy %q; use gradual, immediate (or default, which is the same) or drain", name)
+	*s = Strategy(i)
+	return nil
 }
 
 // Propagation is the treatment of a deleted Job's pods, as in Kubernetes'
@@ -115,16 +108,9 @@ func (p Propagation) String() string { return jsonform.Name(propagations, p) }
 // MarshalText returns the same as String.
 func (p Propagation) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText reads a name as [ParsePropagation] does.
+// UnmarshalText reads a name. Any other text is an error that lists the names, also "".
 func (p *Propagation) UnmarshalText(text []byte) error {
 	return jsonform.Parse(propagations, text, p)
-}
-
-// ParsePropagation returns the propagation of that name. It returns an error that lists
-// the known names for any other name, also for "".
-func ParsePropagation(name string) (p Propagation, err error) {
-	err = p.UnmarshalText([]byte(name))
-	return p, err
 }
 
 // A Policy holds the rollout settings of an owner. The zero value deletes nothing.

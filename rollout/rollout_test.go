@@ -86,22 +86,32 @@ func TestValidate(t *testing.T) {
 		"Strategy: found Strategy(3); use Gradual, Immediate or Drain\nPropagation: found Propagation(3); use Background, Foreground or Orphan")
 }
 
+func parseStrategy(name string) (s rollout.Strategy, err error) {
+	err = s.UnmarshalText([]byte(name))
+	return s, err
+}
+
+func parsePropagation(name string) (p rollout.Propagation, err error) {
+	err = p.UnmarshalText([]byte(name))
+	return p, err
+}
+
 func TestParseStrategy(t *testing.T) {
 	for name, want := range map[string]rollout.Strategy{
 		"gradual": rollout.Gradual, "immediate": rollout.Immediate, "drain": rollout.Drain,
 	} {
-		got, err := rollout.ParseStrategy(name)
+		got, err := parseStrategy(name)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, name, got.String())
 	}
-	got, err := rollout.ParseStrategy("default")
+	got, err := parseStrategy("default")
 	require.NoError(t, err)
 	require.Equal(t, rollout.Immediate, got)
-	_, err = rollout.ParseStrategy("recreate")
+	_, err = parseStrategy("recreate")
 	require.EqualError(t, err, `unknown rollout strategy "recreate"; use gradual, immediate (or default, which is the same) or drain`)
 	for _, name := range []string{"", "Immediate", " drain", "Strategy(0)"} {
-		got, err := rollout.ParseStrategy(name)
+		got, err := parseStrategy(name)
 		require.Error(t, err, name)
 		require.Zero(t, got)
 	}
@@ -112,14 +122,14 @@ func TestParsePropagation(t *testing.T) {
 	for name, want := range map[string]rollout.Propagation{
 		"background": rollout.Background, "foreground": rollout.Foreground, "orphan": rollout.Orphan,
 	} {
-		got, err := rollout.ParsePropagation(name)
+		got, err := parsePropagation(name)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, name, got.String())
 	}
-	_, err := rollout.ParsePropagation("Foreground")
+	_, err := parsePropagation("Foreground")
 	require.EqualError(t, err, `unknown Propagation "Foreground"; use background, foreground or orphan`)
-	got, err := rollout.ParsePropagation("")
+	got, err := parsePropagation("")
 	require.Error(t, err)
 	require.Zero(t, got)
 	require.Equal(t, "Propagation(3)", rollout.Propagation(3).String())

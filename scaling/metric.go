@@ -112,18 +112,11 @@ func (a Aggregation) String() string { return jsonform.Name(aggregations, a) }
 // MarshalText returns the same as String.
 func (a Aggregation) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads a name as [ParseAggregation] does.
+// UnmarshalText reads a name of [Aggregations]. Any other text is an error, also "".
 func (a *Aggregation) UnmarshalText(text []byte) error { return jsonform.Parse(aggregations, text, a) }
 
 // Aggregations returns the names of the aggregations, in the order of their values.
 func Aggregations() []string { return slices.Clone(aggregations) }
-
-// ParseAggregation returns the aggregation with a name of [Aggregations]. It returns an error
-// for any other name, also for "".
-func ParseAggregation(name string) (a Aggregation, err error) {
-	err = a.UnmarshalText([]byte(name))
-	return a, err
-}
 
 // A Demand is the combined demand of all metrics. The zero value asks for no Jobs.
 type Demand struct {
@@ -148,12 +141,12 @@ func (d Demand) MarshalJSON() ([]byte, error) { return jsonform.Marshal(d) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (d *Demand) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, d) }
 
-// Aggregate combines the active readable metrics. If unlimited is true (there is no
+// aggregate combines the active readable metrics. If unlimited is true (there is no
 // maximum), an infinite queue is unreadable. An unknown aggregation counts as Max.
 //
 // The order of the metrics does not matter. Ties under Max and Min go to the metric
 // that asks for more Jobs, and sums are exact until they are rounded once.
-func Aggregate(a Aggregation, metrics []Metric, unlimited bool) Demand {
+func aggregate(a Aggregation, metrics []Metric, unlimited bool) Demand {
 	var d Demand
 	d.aggregate(a, metrics, longest(unlimited))
 	return d

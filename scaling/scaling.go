@@ -5,7 +5,7 @@
 //	decision := scaling.Decide(policy, scaling.Observation{Metrics: metrics, Jobs: &counts})
 //	// decision.Create Jobs are missing; decision.Surplus workers may be drained; decision.Reason says why
 //
-//	metrics ─ Aggregate ─> demand ─ Bounds ─> target ─ Strategy ─> proposal ─ Bounds ─> Decision
+//	metrics ─ aggregation ─> demand ─ Bounds ─> target ─ Strategy ─> proposal ─ Bounds ─> Decision
 //
 // [Decide] takes a [Policy], which is configuration, and an [Observation] of a poll. It returns a
 // [Decision] with a [Trace] of each stage. [Policy.Validate] and [Metric.Validate] return the

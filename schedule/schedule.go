@@ -23,7 +23,7 @@ type Schedule interface {
 }
 
 // Occurrences are the times of a schedule. They strictly increase. Occurrences that are
-// a [Counter], too, are faster after a long outage.
+// a counter, too, are faster after a long outage.
 type Occurrences interface {
 	// Next returns the first occurrence later than a time, and false if there is none.
 	Next(after time.Time) (time.Time, bool)
@@ -31,7 +31,7 @@ type Occurrences interface {
 
 // A Counter counts occurrences without a call of Next for each. Those of an interval are counted
 // in constant time.
-type Counter interface {
+type counter interface {
 	Occurrences
 	// Count returns the number of occurrences in a span.
 	Count(interval.Span) int64
@@ -75,9 +75,9 @@ func (r repeating) From(begin time.Time) Occurrences {
 var firstTime = time.Time{}.Add(1)
 
 // occurrences returns the occurrences of a schedule as a Counter.
-func occurrences(s Schedule, begin time.Time) Counter {
+func occurrences(s Schedule, begin time.Time) counter {
 	o := s.From(begin)
-	if c, ok := o.(Counter); ok {
+	if c, ok := o.(counter); ok {
 		return c
 	}
 	return stepwise{next: func(after time.Time) time.Time {

@@ -27,7 +27,7 @@ func (p Policy) Next(begin, after time.Time) (Occurrence, bool) {
 
 // A timeline has the occurrences of a policy, up to its end.
 type timeline struct {
-	counter Counter
+	counter counter
 	policy  Policy
 	zone    *time.Location
 }

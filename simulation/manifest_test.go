@@ -55,7 +55,7 @@ func (m manifest) policy(clusters int) simulation.Autoscaler {
 	if m.MinAsFloor {
 		s.Policy.Bounds.Mode = scaling.Floor
 	}
-	s.Policy.Aggregation, _ = scaling.ParseAggregation(m.Spec.ScalingStrategy.MultipleScalersCalculation)
+	_ = s.Policy.Aggregation.UnmarshalText([]byte(m.Spec.ScalingStrategy.MultipleScalersCalculation))
 	s.Policy.Strategy = m.strategy()
 	if m.As != "placement" && clusters <= 1 {
 		return s

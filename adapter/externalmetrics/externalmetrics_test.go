@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 		require.Empty(t, r.Reason)
 		require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), r.Timestamp.UTC())
 	}
-	require.Equal(t, 0, scaling.Aggregate(scaling.Max, []scaling.Metric{{Value: -4, Target: 5}, {Value: math.NaN(), Target: 5}}, false).Read,
+	require.Equal(t, 0, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: []scaling.Metric{{Value: -4, Target: 5}, {Value: math.NaN(), Target: 5}}}).Trace.Demand.Read,
 		"a negative value is unreadable")
 }
 

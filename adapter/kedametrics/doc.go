@@ -12,7 +12,7 @@
 //
 // # Objects
 //
-// For each owner there is a ScaledObject and a [Kind] object, which stands for a workload with 0 replicas and the
+// For each owner there is a ScaledObject and a ReadingTarget, which stands for a workload with 0 replicas and the
 // environment of the owner's pods. The annotation paused-scale-out keeps it at 0, so that the HPA that KEDA makes
 // rests. Both are controlled by the owner and have one name with a hash of everything that KEDA needs: an edit makes new
 // ones, and the old ones go. The kind's CRD is in the folder crd, and in [Files].
@@ -152,8 +152,8 @@ var texts = map[Reason]string{
 	KEDAUnavailable:       "KEDA's operator or metrics server does not answer",
 	MetricsServerMissing:  "KEDA's metrics server is not installed: external.metrics.k8s.io is not served",
 	OtherMetricsServer:    "external.metrics.k8s.io belongs to another metrics server than KEDA's; see kubectl get apiservice v1beta1.external.metrics.k8s.io",
-	DefinitionMissing:     "the custom resource " + Plural + "." + Group + " is not installed",
-	Forbidden:             "access to ScaledObjects, " + Plural + ", HPAs, external metrics or ConfigMaps is forbidden; see the rights in the README",
+	DefinitionMissing:     "the custom resource " + plural + "." + group + " is not installed",
+	Forbidden:             "access to ScaledObjects, " + plural + ", HPAs, external metrics or ConfigMaps is forbidden; see the rights in the README",
 	Conflict:              "an object with the name of the ScaledObject belongs to somebody else; delete it",
 	Refused:               "the API server rejects the ScaledObject of the triggers",
 	Unanswered:            "the API server did not answer",

@@ -66,7 +66,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c := &cluster{t: t, gets: map[string]int{}, time: time.Unix(5_000_000, 0)}
 	c.keda = func(string) (string, error) { return "", errors.New("no answer is set") }
 	c.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		scaledObjects: "ScaledObjectList", readingTargets: Kind + "List", hpas: "HorizontalPodAutoscalerList", configMaps: "ConfigMapList",
+		scaledObjects: "ScaledObjectList", readingTargets: kind + "List", hpas: "HorizontalPodAutoscalerList", configMaps: "ConfigMapList",
 	}, objects...)
 	uids := 0
 	c.dynamic.PrependReactor("create", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
@@ -164,7 +164,7 @@ func (c *cluster) build(o *unstructured.Unstructured, active bool) {
 	}
 	yes := true
 	hpa := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"maxReplicas": int64(1), "metrics": metrics, "scaleTargetRef": map[string]any{"kind": Kind, "name": o.GetName()},
+		"maxReplicas": int64(1), "metrics": metrics, "scaleTargetRef": map[string]any{"kind": kind, "name": o.GetName()},
 	}}}
 	hpa.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"})
 	hpa.SetNamespace(o.GetNamespace())

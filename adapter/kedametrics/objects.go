@@ -21,17 +21,12 @@ import (
 
 // The kind that stands for a workload.
 const (
-	Group  = "scaledjob.github.io"
-	Kind   = "ReadingTarget"
-	Plural = "readingtargets"
+	group  = "scaledjob.github.io"
+	kind   = "ReadingTarget"
+	plural = "readingtargets"
 )
 
-// CRD is the definition of [Kind], as YAML.
-//
-//go:embed crd/readingtargets.yaml
-var CRD []byte
-
-// Files holds CRD as a file.
+// Files holds the definition of the kind, crd/readingtargets.yaml.
 //
 //go:embed crd/readingtargets.yaml
 var Files embed.FS
@@ -52,7 +47,7 @@ const (
 
 var (
 	scaledObjects  = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
-	readingTargets = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: Plural}
+	readingTargets = schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}
 	hpas           = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
 )
 
@@ -103,7 +98,7 @@ func (t *tracked) target() (*unstructured.Unstructured, error) {
 	if len(t.form.Pod.Containers) == 0 {
 		delete(pod, "containers")
 	}
-	return t.object(readingTargets, Kind, map[string]any{
+	return t.object(readingTargets, kind, map[string]any{
 		"spec":   map[string]any{"replicas": int64(0), "template": map[string]any{"spec": pod}},
 		"status": map[string]any{"replicas": int64(0), "selector": LabelReader + "=none"},
 	}), nil
@@ -116,7 +111,7 @@ func (t *tracked) scaledObject() (*unstructured.Unstructured, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &triggers)
 	}
-	target := map[string]any{"apiVersion": readingTargets.GroupVersion().String(), "kind": Kind, "name": t.name}
+	target := map[string]any{"apiVersion": readingTargets.GroupVersion().String(), "kind": kind, "name": t.name}
 	if t.form.Container != "" {
 		target["envSourceContainerName"] = t.form.Container
 	}
@@ -147,7 +142,7 @@ func (t *tracked) object(r schema.GroupVersionResource, kind string, content map
 
 // intact reports whether nobody has edited the object. KEDA itself edits metadata and status of a ScaledObject only.
 func intact(o *unstructured.Unstructured) bool {
-	if o.GetKind() == Kind {
+	if o.GetKind() == kind {
 		return o.GetGeneration() <= 1
 	}
 	pauses := 0

@@ -203,7 +203,7 @@ func TestConflict(t *testing.T) {
 		require.NoError(t, err)
 		for _, resource := range []schema.GroupVersionResource{scaledObjects, readingTargets} {
 			other := &unstructured.Unstructured{Object: map[string]any{}}
-			other.SetGroupVersionKind(resource.GroupVersion().WithKind(map[schema.GroupVersionResource]string{scaledObjects: "ScaledObject", readingTargets: Kind}[resource]))
+			other.SetGroupVersionKind(resource.GroupVersion().WithKind(map[schema.GroupVersionResource]string{scaledObjects: "ScaledObject", readingTargets: kind}[resource]))
 			other.SetNamespace("shop")
 			other.SetName(name)
 			c := newCluster(t, other)
@@ -217,7 +217,7 @@ func TestConflict(t *testing.T) {
 			c.stop()
 		}
 		twin := &unstructured.Unstructured{Object: map[string]any{}}
-		twin.SetGroupVersionKind(readingTargets.GroupVersion().WithKind(Kind))
+		twin.SetGroupVersionKind(readingTargets.GroupVersion().WithKind(kind))
 		twin.SetNamespace("shop")
 		twin.SetName(name)
 		twin.SetLabels(map[string]string{LabelReader: "other"})
@@ -383,7 +383,7 @@ func TestProbe(t *testing.T) {
 	unregistered.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}}
 	for want, arrange := range map[Reason]func(*cluster){
 		KEDAMissing:          missing("scaledobjects"),
-		DefinitionMissing:    missing(Plural),
+		DefinitionMissing:    missing(plural),
 		MetricsServerMissing: func(c *cluster) { c.away = unregistered },
 		KEDAUnavailable:      func(c *cluster) { c.away = failing(503, "service unavailable") },
 		OtherMetricsServer:   func(c *cluster) { c.away = failing(404, "the server could not find the metric") },

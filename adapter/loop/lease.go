@@ -25,14 +25,14 @@ var ErrLost = errors.New("the lease is lost")
 type Lease struct {
 	*requests.Holder
 	// Client should have connections of its own, so that nothing delays a renewal, and
-	// a timeout of [Lease.Timeout].
+	// a timeout of a fifth of Duration.
 	Client    coordination.LeasesGetter
 	Namespace string
 	Name      string
 	// Identity is the name of this process among all that compete. client-go compares
-	// nothing else: two processes with one identity would both act. Use [NewIdentity], once
-	// for each start of a process, so that a term that follows a lost term need not wait
-	// until its own lease expires.
+	// nothing else: two processes with one identity would both act. If it is empty, Lead and Keep make
+	// one of the host's name and random bits. NewLease sets it once, so that a term that follows
+	// a lost term need not wait until its own lease expires.
 	Identity string
 	// Duration is the time after which another process takes over from a process that has
 	// died: 2 s or more, because the object holds whole seconds.
@@ -44,16 +44,16 @@ type Lease struct {
 // its own. A duration of 0 is 15 s.
 func NewLease(config *rest.Config, namespace, name string, duration time.Duration) (Lease, error) {
 	l := Lease{
-		Holder: &requests.Holder{}, Namespace: namespace, Name: name, Identity: NewIdentity(),
+		Holder: &requests.Holder{}, Namespace: namespace, Name: name, Identity: newIdentity(),
 		Duration: cmp.Or(duration, 15*time.Second), Log: slog.Default(),
 	}
 	var err error
-	l.Client, err = coordination.NewForConfig(SeparateConfig(config, l.Timeout()))
+	l.Client, err = coordination.NewForConfig(SeparateConfig(config, l.timeout()))
 	return l, err
 }
 
-// Timeout returns the timeout of a request, so that a renewal has several attempts.
-func (l Lease) Timeout() time.Duration { return l.Duration / 5 }
+// timeout returns the timeout of a request, so that a renewal has several attempts.
+func (l Lease) timeout() time.Duration { return l.Duration / 5 }
 
 // RenewDeadline returns the age of the last renewal at which the process stops to act.
 // Requests under way end in the rest of the duration.
@@ -106,7 +106,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 	select {
 	case <-acting:
 		err = <-acted
-		lock.release(l.Timeout())
+		lock.release(l.timeout())
 	default:
 	}
 	if err == nil && ctx.Err() == nil {
@@ -131,14 +131,14 @@ func (l Lease) Keep(ctx context.Context, act func(context.Context) error) error 
 // controller-runtime's. Terms begin and end by the renewals of the lock.
 func (l Lease) Lock() resourcelock.Interface { return l.lock() }
 
-// NewIdentity returns the host's name and 128 random bits.
-func NewIdentity() string {
+// newIdentity returns the host's name and 128 random bits.
+func newIdentity() string {
 	host, _ := os.Hostname() // for people only
 	return host + "_" + rand.Text()
 }
 
 func (l Lease) lock() *lock {
 	l.Holder = cmp.Or(l.Holder, &requests.Holder{})
-	l.Identity = cmp.Or(l.Identity, NewIdentity())
+	l.Identity = cmp.Or(l.Identity, newIdentity())
 	return &lock{config: l}
 }

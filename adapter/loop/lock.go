@@ -15,8 +15,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
-// AnnotationMark is the lease's mark.
-const AnnotationMark = "scaledjob.dev/number-skipped"
+// annotationMark is the lease's mark.
+const annotationMark = "scaledjob.dev/number-skipped"
 
 // A lock begins a term when the lease is taken, and notes the time of its renewals.
 type lock struct {
@@ -64,7 +64,7 @@ func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 // term before the request, because another process may lead at once. A renewal after the end
 // of the term before begins another term.
 func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, create bool) error {
-	found := l.lease.Annotations[AnnotationMark] != ""
+	found := l.lease.Annotations[annotationMark] != ""
 	marked := found
 	held := r.HolderIdentity == l.config.Identity
 	if !held {
@@ -91,8 +91,8 @@ func (l *lock) write(ctx context.Context, r *resourcelock.LeaderElectionRecord, 
 func (l *lock) store(ctx context.Context, r *resourcelock.LeaderElectionRecord, marked, create bool) (err error) {
 	updated := l.lease.DeepCopy()
 	updated.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(r)
-	if delete(updated.Annotations, AnnotationMark); marked {
-		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, AnnotationMark, "true")
+	if delete(updated.Annotations, annotationMark); marked {
+		metav1.SetMetaDataAnnotation(&updated.ObjectMeta, annotationMark, "true")
 	}
 	leases := l.config.Client.Leases(l.config.Namespace)
 	if create {

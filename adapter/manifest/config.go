@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding"
 	"fmt"
 	"slices"
 	"strconv"
@@ -66,13 +67,12 @@ func (r *reader) number(path string, n *int32, minimum, unset int64) int64 {
 	return int64(*n)
 }
 
-// parsed parses a name into to, which keeps its default if the name is "".
-func parsed[T any](r *reader, path, name string, result *T, parse func(string) (T, error), fix string) (ok bool) {
+// parsed reads a name into result, which keeps its default if the name is "" or no such name.
+func parsed(r *reader, path, name string, result encoding.TextUnmarshaler, fix string) (ok bool) {
 	if name == "" {
 		return false
 	}
-	var err error
-	*result, err = parse(name)
+	err := result.UnmarshalText([]byte(name))
 	r.problems.Check(err == nil, path, name, fix)
 	return err == nil
 }
@@ -108,7 +108,7 @@ func (r *reader) policy() scaling.Policy {
 		fmt.Sprintf("maxReplicaCount or less; it is taken as %d", p.Bounds.Max))
 	p.Strategy = r.strategy()
 	parsed(r, "spec.scalingStrategy.multipleScalersCalculation", in.MultipleScalersCalculation, &p.Aggregation,
-		scaling.ParseAggregation, "one of "+strings.Join(scaling.Aggregations(), ", "))
+		"one of "+strings.Join(scaling.Aggregations(), ", "))
 	return p
 }
 
@@ -143,8 +143,8 @@ func (r *reader) rollout() rollout.Policy {
 	const old, now, strategies = "spec.rolloutStrategy", "spec.rollout.strategy", "gradual, drain or immediate (default is the same as immediate)"
 	p := rollout.DefaultPolicy()
 	deprecated := p.Strategy
-	hasOld := parsed(r, old, r.spec.RolloutStrategy, &deprecated, rollout.ParseStrategy, strategies)
-	hasNow := parsed(r, now, r.spec.Rollout.Strategy, &p.Strategy, rollout.ParseStrategy, strategies)
+	hasOld := parsed(r, old, r.spec.RolloutStrategy, &deprecated, strategies)
+	hasNow := parsed(r, now, r.spec.Rollout.Strategy, &p.Strategy, strategies)
 	switch {
 	case hasOld && hasNow && deprecated != p.Strategy:
 		r.problems.Add(field.Error{Path: old, Found: fmt.Sprintf("%q, while %s is %q", r.spec.RolloutStrategy, now, r.spec.Rollout.Strategy),
@@ -154,7 +154,7 @@ func (r *reader) rollout() rollout.Policy {
 		r.warnings.Check(false, old, r.spec.RolloutStrategy, now+"; rolloutStrategy is deprecated")
 	}
 	parsed(r, "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy, &p.Propagation,
-		rollout.ParsePropagation, "background, foreground or orphan")
+		"background, foreground or orphan")
 	return p
 }
 

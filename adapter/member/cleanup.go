@@ -82,7 +82,7 @@ func (c *Cluster) deleteJobs(ctx context.Context, owner types.UID, namespace str
 // pagesOf lists the Jobs of a namespace with the labels that this hub created, page by page, each by
 // the client of then.
 func (c *Cluster) pagesOf(ctx context.Context, client func() batchclient.BatchV1Interface, namespace string, selector labels.Set, take func([]batchv1.Job)) error {
-	selector[LabelHome] = c.options.Home
+	selector[labelHome] = c.options.Home
 	o := metav1.ListOptions{Limit: pageSize, LabelSelector: selector.String()}
 	for {
 		page, err := client().Jobs(namespace).List(ctx, o)

@@ -50,7 +50,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	var err error
 	c.tracker, err = adapter.NewTracker(via{Interface: clients.Watches, cluster: c, send: c.watching}, adapter.Options{
 		Pods: o.Pods, Timeout: o.Timeout, MaxAge: o.Deadline, Terms: o.Terms,
-		Selector: labels.Set{LabelHome: o.Home}.String(),
+		Selector: labels.Set{labelHome: o.Home}.String(),
 	})
 	return c, err
 }
@@ -122,7 +122,7 @@ func (c *Cluster) check(ctx context.Context) error {
 	var err error
 	for _, n := range c.namespaces() {
 		if _, err = c.clients.Requests.BatchV1().Jobs(n).List(ctx, metav1.ListOptions{
-			LabelSelector: labels.Set{LabelHome: c.options.Home}.String(), Limit: 1,
+			LabelSelector: labels.Set{labelHome: c.options.Home}.String(), Limit: 1,
 		}); !apierrors.IsForbidden(err) {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -139,14 +138,6 @@ func TestLongName(t *testing.T) {
 	require.NoError(t, err)
 	w.shown(1)
 	require.Equal(t, string(j.UID), w.observe()["a"].Jobs[0].UID)
-}
-
-func TestLabelValue(t *testing.T) {
-	const name = "a-name-of-more-than-sixty-three-bytes-which-a-label-may-not-have"
-	require.Equal(t, "orders.shop", member.LabelValue("orders.shop"))
-	value := member.LabelValue(name)
-	require.Empty(t, validation.IsValidLabelValue(value))
-	require.NotEqual(t, value, member.LabelValue(name+"s"))
 }
 
 // Outdated Jobs are deleted with the propagation of the target, but neither on a member

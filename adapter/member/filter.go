@@ -24,7 +24,7 @@ const (
 // ours reports whether this hub created the Job, or the pod's Job. Anybody who may create them on the
 // member can copy the labels to another name or namespace.
 func (c *Cluster) ours(object metav1.Object) bool {
-	return !isLong(object) && (len(c.options.Key) == 0 || hmac.Equal([]byte(object.GetLabels()[LabelProof]), []byte(c.proof(object))))
+	return !isLong(object) && (len(c.options.Key) == 0 || hmac.Equal([]byte(object.GetLabels()[labelProof]), []byte(c.proof(object))))
 }
 
 // isLong reports whether an object has a name, a UID, a version or a label that no API server accepts. A

@@ -157,7 +157,7 @@ func describe(j *adapter.Job, reachable bool) jobs.Job {
 // are known before its create is answered. The UID takes the place of a creation ID
 // that is missing or does not fit into a label.
 func jobID(j *adapter.Job) string {
-	id := hub.Picked(j)[LabelCreation]
+	id := hub.Picked(j)[labelCreation]
 	if id == "" || len(j.Name)+1+len(id) > maxLabel {
 		return string(j.UID)
 	}
@@ -166,11 +166,11 @@ func jobID(j *adapter.Job) string {
 
 func source(j *adapter.Job) jobs.Source {
 	labels := hub.Picked(j)
-	if labels[LabelSource] == "" {
+	if labels[labelSource] == "" {
 		return jobs.Source{}
 	}
-	attempt, _ := strconv.ParseInt(labels[LabelAttempt], 10, 32)
-	return jobs.Source{UID: labels[LabelSource], Attempt: int32(attempt)}
+	attempt, _ := strconv.ParseInt(labels[labelAttempt], 10, 32)
+	return jobs.Source{UID: labels[labelSource], Attempt: int32(attempt)}
 }
 
 // tell returns each failure of the owner once.

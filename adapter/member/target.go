@@ -17,6 +17,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -25,35 +26,24 @@ import (
 // Labels of the Jobs on members, beside the labels of package adapter.
 const (
 	prefix = "scaledjob.github.io/"
-	// LabelHome has the name of the hub cluster.
-	LabelHome = hub.LabelHome
+	// labelHome has the name of the hub cluster.
+	labelHome = hub.LabelHome
 	// LabelOwnerNamespace has the namespace of the owner.
 	LabelOwnerNamespace = prefix + "owner-namespace"
-	// LabelSelector has the name of the owner, as [LabelValue] returns it. The
+	// LabelSelector has the name of the owner, as [manifest.LabelValue] returns it. The
 	// status of a DistributedScaledJob has this label in its selector.
 	LabelSelector = "kedify-agent-distributedscaledjob"
-	// LabelCreation has a random value of each create. With the name it identifies a
+	// labelCreation has a random value of each create. With the name it identifies a
 	// Job after an unanswered create, because numbers in names recur.
-	LabelCreation = prefix + "creation"
-	// LabelSource has the name and the creation, joined by a dot, of the first Job that
+	labelCreation = prefix + "creation"
+	// labelSource has the name and the creation, joined by a dot, of the first Job that
 	// the Job replaces.
-	LabelSource = prefix + "source"
-	// LabelAttempt counts the replacements of that Job, from 1.
-	LabelAttempt = prefix + "attempt"
+	labelSource = prefix + "source"
+	// labelAttempt counts the replacements of that Job, from 1.
+	labelAttempt = prefix + "attempt"
 
 	maxLabel = 63
 )
-
-// LabelValue returns the name of an object as a label value. A name of more than 63
-// bytes is cut, and ends in a hash.
-func LabelValue(name string) string {
-	if len(name) <= maxLabel {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	suffix := "-" + hex.EncodeToString(sum[:5])
-	return strings.TrimRight(name[:maxLabel-len(suffix)], "-.") + suffix
-}
 
 // An Override holds the differences of a member's Jobs. The zero value changes
 // nothing.
@@ -86,7 +76,7 @@ func (o *owner) targetOn(member string) adapter.Target {
 	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(t.Job.Labels), Annotations: t.Job.Annotations}, Spec: t.Job.Spec}
 	maps.DeleteFunc(job.Labels, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
 	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelOwnerNamespace, o.target.Owner.Namespace)
-	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelSelector, LabelValue(t.Owner.Name))
+	metav1.SetMetaDataLabel(&job.ObjectMeta, LabelSelector, manifest.LabelValue(t.Owner.Name))
 	pod, _ := override.Pod.Merge(&job.Spec.Template.Spec)
 	job.Spec.Template.Spec = *pod
 	t.Job = &job
@@ -102,26 +92,26 @@ func (o *owner) namespace(member string) string {
 func (p *part) labels() []map[string]string {
 	labels := make([]map[string]string, p.Jobs())
 	for i := range labels {
-		labels[i] = map[string]string{LabelCreation: rand.String(10)}
+		labels[i] = map[string]string{labelCreation: rand.String(10)}
 		if i < len(p.Replacements) {
 			source := p.Replacements[i].Source
-			labels[i][LabelSource], labels[i][LabelAttempt] = source.UID, strconv.Itoa(int(source.Attempt))
+			labels[i][labelSource], labels[i][labelAttempt] = source.UID, strconv.Itoa(int(source.Attempt))
 		}
 	}
 	return labels
 }
 
-// LabelProof proves that this hub created the Job on this member: it has a code that only
+// labelProof proves that this hub created the Job on this member: it has a code that only
 // Options.Key makes, of the labels above, the namespace and the name. Its pods have a code of the
 // namespace and the owner.
-const LabelProof = prefix + "proof"
+const labelProof = prefix + "proof"
 
 // proof returns the code of a Job or a pod.
 func (c *Cluster) proof(object metav1.Object) string {
 	code, labels := hmac.New(sha256.New, c.options.Key), object.GetLabels()
-	parts := []string{c.name, object.GetNamespace(), labels[LabelHome], labels[adapter.LabelOwner]}
+	parts := []string{c.name, object.GetNamespace(), labels[labelHome], labels[adapter.LabelOwner]}
 	if _, isJob := object.(*batchv1.Job); isJob {
-		parts = append(parts, object.GetName(), labels[LabelOwnerNamespace], labels[LabelCreation], labels[LabelSource], labels[LabelAttempt])
+		parts = append(parts, object.GetName(), labels[LabelOwnerNamespace], labels[labelCreation], labels[labelSource], labels[labelAttempt])
 	}
 	for _, part := range parts {
 		fmt.Fprintf(code, "%d:%s", len(part), part)
@@ -136,8 +126,8 @@ func (c *Cluster) prove(j *batchv1.Job) *batchv1.Job {
 	}
 	proven := *j
 	proven.Labels, proven.Spec.Template.Labels = maps.Clone(j.Labels), maps.Clone(j.Spec.Template.Labels)
-	proven.Labels[LabelProof] = c.proof(j)
+	proven.Labels[labelProof] = c.proof(j)
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Labels: j.Spec.Template.Labels}}
-	metav1.SetMetaDataLabel(&proven.Spec.Template.ObjectMeta, LabelProof, c.proof(&pod))
+	metav1.SetMetaDataLabel(&proven.Spec.Template.ObjectMeta, labelProof, c.proof(&pod))
 	return &proven
 }

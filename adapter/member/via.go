@@ -33,7 +33,7 @@ func (v via) Hub() hub.Options {
 	o := &v.cluster.options
 	return hub.Options{
 		Place: hub.Place{Home: o.Home, Cluster: v.cluster.name}, Namespaces: o.Namespaces, Ours: v.cluster.ours,
-		Labels: []string{LabelOwnerNamespace, LabelCreation, LabelSource, LabelAttempt},
+		Labels: []string{LabelOwnerNamespace, labelCreation, labelSource, labelAttempt},
 	}
 }
 

@@ -123,7 +123,7 @@ func (q *Queue) Do(ctx context.Context, o Owner, f func(context.Context)) {
 	s.run = func() {
 		stop()
 		go func() {
-			defer s.Free()
+			defer s.free()
 			f(context.WithValue(ctx, slotKey{}, s))
 		}()
 	}
@@ -158,11 +158,11 @@ func (q *Queue) Wait(ctx context.Context) (s *Slot, free func(), err error) {
 	q.mu.Unlock()
 	select {
 	case <-turn:
-		return s, s.Free, nil
+		return s, s.free, nil
 	case <-ctx.Done():
 	}
 	if !q.remove(s) { // its turn came just now
-		s.Free()
+		s.free()
 	}
 	return nil, nil, ctx.Err()
 }
@@ -248,8 +248,8 @@ func (s *Slot) Answered(a Answer, after time.Duration) {
 	q.admit()
 }
 
-// Free gives the slot back. A second call does nothing.
-func (s *Slot) Free() {
+// free gives the slot back. A second call does nothing.
+func (s *Slot) free() {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()

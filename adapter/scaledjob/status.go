@@ -29,22 +29,22 @@ const (
 
 // Reasons of conditions and events. They are KEDA's if KEDA has such a reason.
 const (
-	ReasonReady         = "ScaledJobReady"
-	ReasonInvalid       = "ScaledJobCheckFailed" // Config returned an error
+	reasonReady         = "ScaledJobReady"
+	reasonInvalid       = "ScaledJobCheckFailed" // Config returned an error
 	ReasonTriggers      = "TriggerError"         // no trigger could be read
 	ReasonSomeTriggers  = "PartialTriggerError"  // some triggers could not be read
-	ReasonCreateFailed  = "JobCreateFailed"      // with AsKEDA, KEDA stands before it, and before the two below
-	ReasonDeleteFailed  = "JobDeleteFailed"
-	ReasonJobsUnknown   = "JobsUnknown" // not listed, or the cache has not synced
-	ReasonSucceeding    = "Succeeding"  // of ConditionTriggersRead, ConditionJobsCreated and ConditionJobsDeleted
+	reasonCreateFailed  = "JobCreateFailed"      // with AsKEDA, KEDA stands before it, and before the two below
+	reasonDeleteFailed  = "JobDeleteFailed"
+	reasonJobsUnknown   = "JobsUnknown" // not listed, or the cache has not synced
+	reasonSucceeding    = "Succeeding"  // of ConditionTriggersRead, ConditionJobsCreated and ConditionJobsDeleted
 	ReasonActive        = "ScalerActive"
 	ReasonInactive      = "ScalerNotActive"
 	ReasonUnknown       = "UnknownState"
-	ReasonPaused        = "ScaledJobPaused"
-	ReasonUnpaused      = "ScaledJobUnpaused"
-	ReasonTriggerFailed = "ScalerFailed"    // of an event about ReasonTriggers or ReasonSomeTriggers
-	ReasonWentActive    = "ScaledJobActive" // of an event
-	ReasonWentInactive  = "ScaledJobInactive"
+	reasonPaused        = "ScaledJobPaused"
+	reasonUnpaused      = "ScaledJobUnpaused"
+	reasonTriggerFailed = "ScalerFailed"    // of an event about ReasonTriggers or ReasonSomeTriggers
+	reasonWentActive    = "ScaledJobActive" // of an event
+	reasonWentInactive  = "ScaledJobInactive"
 	ReasonCreated       = "JobsCreated"
 	ReasonRolledOut     = "ScaledJobRolloutCleanupCompleted"
 )
@@ -65,7 +65,7 @@ type PollResult struct {
 // named returns a reason as KEDA's operator has it, if AsKEDA is set.
 func (p *PollResult) named(reason string) string {
 	switch reason {
-	case ReasonCreateFailed, ReasonTriggerFailed, ReasonCreated:
+	case reasonCreateFailed, reasonTriggerFailed, ReasonCreated:
 		if p.AsKEDA {
 			return "KEDA" + reason
 		}
@@ -108,13 +108,13 @@ func cut(s string, n int) string {
 
 // ready returns the conjunction of the facts. Its reason is that of the first that does not hold.
 func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
-	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The ScaledJob is valid, and its triggers can be read"}
+	c := metav1.Condition{Type: ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: "The ScaledJob is valid, and its triggers can be read"}
 	if p.Invalid != nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonInvalid, p.Invalid.Error()
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonInvalid, p.Invalid.Error()
 		return c
 	}
 	if p.Decision.Reason == scaling.ReasonJobsUnknown || p.Decision.Reason == scaling.ReasonNone {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, reasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
 		return c
 	}
 	var messages []string
@@ -141,8 +141,8 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 func (p *PollResult) facts() []metav1.Condition {
 	creates, deletes := adapter.Failures(p.Applied)
 	return []metav1.Condition{
-		p.requests(ConditionJobsCreated, p.named(ReasonCreateFailed), creates, createHolds),
-		p.requests(ConditionJobsDeleted, ReasonDeleteFailed, deletes, deleteHolds),
+		p.requests(ConditionJobsCreated, p.named(reasonCreateFailed), creates, createHolds),
+		p.requests(ConditionJobsDeleted, reasonDeleteFailed, deletes, deleteHolds),
 		p.triggers(),
 	}
 }
@@ -156,7 +156,7 @@ var (
 // requests returns the condition about creates or deletes: from the errors of this poll, else from what
 // still holds of earlier ones.
 func (p *PollResult) requests(kind, failed string, err error, holds []slots.Reason) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: ReasonSucceeding, Message: "No request fails"}
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonSucceeding, Message: "No request fails"}
 	if p.Invalid != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no request is sent"
 		return c
@@ -181,7 +181,7 @@ func (p *PollResult) requests(kind, failed string, err error, holds []slots.Reas
 
 // triggers returns the condition about the triggers.
 func (p *PollResult) triggers() metav1.Condition {
-	c := metav1.Condition{Type: ConditionTriggersRead, Status: metav1.ConditionTrue, Reason: ReasonSucceeding}
+	c := metav1.Condition{Type: ConditionTriggersRead, Status: metav1.ConditionTrue, Reason: reasonSucceeding}
 	switch d := &p.Decision.Trace.Demand; {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
@@ -218,12 +218,12 @@ func (p *PollResult) active() metav1.Condition {
 }
 
 func (p *PollResult) paused() metav1.Condition {
-	c := metav1.Condition{Type: ConditionPaused, Status: metav1.ConditionFalse, Reason: ReasonUnpaused, Message: "The ScaledJob is not paused"}
+	c := metav1.Condition{Type: ConditionPaused, Status: metav1.ConditionFalse, Reason: reasonUnpaused, Message: "The ScaledJob is not paused"}
 	switch {
 	case p.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid"
 	case p.Decision.Reason == scaling.ReasonPaused:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonPaused, "No Job is created or rolled out; finished Jobs are pruned"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonPaused, "No Job is created or rolled out; finished Jobs are pruned"
 	}
 	return c
 }
@@ -263,8 +263,8 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 }
 
 var eventReasons = map[string]string{
-	ReasonTriggers: ReasonTriggerFailed, ReasonSomeTriggers: ReasonTriggerFailed,
-	ReasonActive: ReasonWentActive, ReasonInactive: ReasonWentInactive,
+	ReasonTriggers: reasonTriggerFailed, ReasonSomeTriggers: reasonTriggerFailed,
+	ReasonActive: reasonWentActive, ReasonInactive: reasonWentInactive,
 }
 
 func transition(c *metav1.Condition) Event {

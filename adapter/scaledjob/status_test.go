@@ -169,7 +169,7 @@ func TestInvalidIsAsPausedAsBefore(t *testing.T) {
 	require.Equal(t, meta.FindStatusCondition(before, "Paused"), meta.FindStatusCondition(after, "Paused"))
 	events := o.Events(before, after)
 	require.Len(t, events, 1)
-	require.Equal(t, scaledjob.ReasonInvalid, events[0].Reason)
+	require.Equal(t, "ScaledJobCheckFailed", events[0].Reason)
 }
 
 // A poll whose plan was outdated is decided anew. Until then its conditions stay.
@@ -185,9 +185,9 @@ func TestOutdatedPlan(t *testing.T) {
 		require.Len(t, p.Events(nil, nil), 1)
 		require.Equal(t, []scaledjob.Event{{Type: "Normal", Reason: scaledjob.ReasonCreated, Message: "Created 2 Jobs"}}, p.Events(before, before))
 		p.Invalid = errors.New("spec.triggers: none")
-		require.Equal(t, scaledjob.ReasonInvalid, p.Conditions(before, 2, noon)[0].Reason)
+		require.Equal(t, "ScaledJobCheckFailed", p.Conditions(before, 2, noon)[0].Reason)
 	}
-	for reason, err := range map[string]error{scaledjob.ReasonCreateFailed: refused, scaledjob.ReasonDeleteFailed: errors.New("delete Job a: forbidden")} {
+	for reason, err := range map[string]error{"JobCreateFailed": refused, "JobDeleteFailed": errors.New("delete Job a: forbidden")} {
 		joined := errors.Join(outdated, err, stopped)
 		c := scaledjob.PollResult{Decision: decision(false, metrics(false)...), Applied: joined}.Conditions(nil, 1, noon)
 		require.Equal(t, reason, c[0].Reason)

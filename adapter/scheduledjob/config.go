@@ -47,8 +47,8 @@ const (
 	// maxHistory is the greatest limit of the history, for each outcome, and the greatest maxCatchUp. The status holds the completed runs, and
 	// the API server limits the size of an object.
 	maxHistory = 1000
-	// MaxPodCount is the greatest podCount, which the API server limits.
-	MaxPodCount = 100_000
+	// maxPodCount is the greatest podCount, which the API server limits.
+	maxPodCount = 100_000
 	// maxAfter is the greatest number of dependencies, which the status holds.
 	maxAfter = 100
 )
@@ -266,7 +266,7 @@ func (r *reader) after(name string, p *schedule.Policy) {
 func (r *reader) numbers(c *Config) {
 	c.PodCount, c.MaxRestart = 1, 1
 	set(&c.PodCount, r.spec.PodCount)
-	r.within("spec.podCount", int64(c.PodCount), 1, MaxPodCount)
+	r.within("spec.podCount", int64(c.PodCount), 1, maxPodCount)
 	set(&c.MaxRestart, r.spec.MaxRestart)
 	r.within("spec.maxRestart", int64(c.MaxRestart), 0, math.MaxInt32)
 	c.ExecTimeout = optional(r, "spec.execTimeout", r.spec.ExecTimeout, 1, math.MaxInt32)

@@ -18,7 +18,7 @@ import (
 
 // Labels of the Jobs and pods of a run.
 const (
-	LabelName = "jobName" // name of the ScheduledJob, cut to 63 characters
+	labelName = "jobName" // name of the ScheduledJob, cut to 63 characters
 	LabelTag  = "jobTag"  // tag of the run
 )
 
@@ -39,16 +39,16 @@ func ttlPatch(j *batchv1.Job) []byte {
 
 // Environment variables of the containers of a run.
 const (
-	EnvPodCount = "JOB_POD_COUNT" // number of pods of the run
-	EnvPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
-	EnvDue      = "JOB_DUE_AT"    // occurrence of the run, in RFC 3339 and the zone of the schedule; not of requested runs without one
-	EnvDelay    = "JOB_DELAY"     // time after JOB_DUE_AT at which the run was due, by jitterSeconds, such as 19m55s
+	envPodCount = "JOB_POD_COUNT" // number of pods of the run
+	envPodIndex = "JOB_POD_INDEX" // index of this pod, from 0
+	envDue      = "JOB_DUE_AT"    // occurrence of the run, in RFC 3339 and the zone of the schedule; not of requested runs without one
+	envDelay    = "JOB_DELAY"     // time after JOB_DUE_AT at which the run was due, by jitterSeconds, such as 19m55s
 )
 
 // Annotations of a Job with the same values.
 const (
-	AnnotationDue   = "scaledjob.github.io/due-at"
-	AnnotationDelay = "scaledjob.github.io/delay"
+	annotationDue   = "scaledjob.github.io/due-at"
+	annotationDelay = "scaledjob.github.io/delay"
 )
 
 // NewJob returns the Job of a run of package schedule. Its controller is owner, also if the
@@ -69,7 +69,7 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Namespace, Name: adapter.JobName(c.Name, r.Tag),
-			Labels:          map[string]string{LabelName: labelOf(c.Name), LabelTag: r.Tag},
+			Labels:          map[string]string{labelName: labelOf(c.Name), LabelTag: r.Tag},
 			OwnerReferences: []metav1.OwnerReference{*owner.DeepCopy()},
 		},
 		Spec: *spec.DeepCopy(),
@@ -79,7 +79,7 @@ func (c *Config) NewJob(owner metav1.OwnerReference, r schedule.Run) *batchv1.Jo
 		job.Annotations[AnnotationTTL] = strconv.Itoa(int(*c.TTL))
 	}
 	if due := dueAt(r); due != "" {
-		job.Annotations[AnnotationDue], job.Annotations[AnnotationDelay] = due, r.Delay.String()
+		job.Annotations[annotationDue], job.Annotations[annotationDelay] = due, r.Delay.String()
 	}
 	c.limit(&job.Spec)
 	t := &job.Spec.Template
@@ -119,11 +119,11 @@ func (c *Config) env(r schedule.Run, template []corev1.EnvVar) []corev1.EnvVar {
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", batchv1.JobCompletionIndexAnnotation),
 	}}
 	env := []corev1.EnvVar{
-		{Name: EnvPodCount, Value: strconv.Itoa(int(c.PodCount))},
-		{Name: EnvPodIndex, ValueFrom: index},
+		{Name: envPodCount, Value: strconv.Itoa(int(c.PodCount))},
+		{Name: envPodIndex, ValueFrom: index},
 	}
 	if due := dueAt(r); due != "" {
-		env = append(env, corev1.EnvVar{Name: EnvDue, Value: due}, corev1.EnvVar{Name: EnvDelay, Value: r.Delay.String()})
+		env = append(env, corev1.EnvVar{Name: envDue, Value: due}, corev1.EnvVar{Name: envDelay, Value: r.Delay.String()})
 	}
 	env = slices.DeleteFunc(env, func(e corev1.EnvVar) bool {
 		return slices.ContainsFunc(template, func(other corev1.EnvVar) bool { return other.Name == e.Name })

@@ -73,7 +73,7 @@ func (o *Observation) divide(s *ScheduledJob, jobs []batchv1.Job) {
 	o.Cached, o.Foreign = nil, nil
 	for _, j := range jobs {
 		switch {
-		case s.Owns(&j):
+		case s.owns(&j):
 			o.Cached = append(o.Cached, j)
 		case s.controls(&j):
 			o.Foreign = append(o.Foreign, j)
@@ -123,7 +123,7 @@ func unfinished(j *batchv1.Job) bool {
 
 // consistent replaces the Jobs by a consistent read from the API server's storage.
 func (t *Tracker) consistent(ctx context.Context, s *ScheduledJob, o *Observation) error {
-	l, err := t.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name)}.String()})
+	l, err := t.Client.BatchV1().Jobs(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelName: labelOf(s.Name)}.String()})
 	if err != nil {
 		return fmt.Errorf("read the Jobs, which are older than the status: %w", err)
 	}
@@ -169,10 +169,10 @@ func (t *Tracker) missing(ctx context.Context, s *ScheduledJob, o *Observation) 
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return fmt.Errorf("find the Job of run %s: %w", r.Tag, err)
-		case s.Owns(found):
+		case s.owns(found):
 			return fmt.Errorf("the Job of run %s is not in the cache yet", r.Tag)
 		}
-		pods, err := t.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelName: labelOf(s.Name), LabelTag: r.Tag}.String()})
+		pods, err := t.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelName: labelOf(s.Name), LabelTag: r.Tag}.String()})
 		if err != nil {
 			return fmt.Errorf("list the pods of run %s: %w", r.Tag, err)
 		}

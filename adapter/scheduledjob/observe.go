@@ -33,7 +33,7 @@ func (s *ScheduledJob) Observe(jobs []batchv1.Job, pods []corev1.Pod) []schedule
 	}
 	var observed []schedule.Job
 	for i := range jobs {
-		if s.Owns(&jobs[i]) {
+		if s.owns(&jobs[i]) {
 			observed = append(observed, observe(&jobs[i], failed[jobs[i].UID]))
 			tags[jobs[i].Labels[LabelTag]] = true
 		}
@@ -100,9 +100,9 @@ func (s *ScheduledJob) controls(j *batchv1.Job) bool {
 	return isController && j.Namespace == s.Namespace && j.Labels[LabelTag] != "" // in other namespaces, anybody may name s
 }
 
-// Owns reports whether the Job is that of a run: the ScheduledJob controls it, and it has the name that
+// owns reports whether the Job is that of a run: the ScheduledJob controls it, and it has the name that
 // NewJob gives to its tag.
-func (s *ScheduledJob) Owns(j *batchv1.Job) bool {
+func (s *ScheduledJob) owns(j *batchv1.Job) bool {
 	return s.controls(j) && j.Name == adapter.JobName(s.Name, j.Labels[LabelTag])
 }
 

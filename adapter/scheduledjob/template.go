@@ -49,7 +49,7 @@ func (r *reader) reference(namespace string, ref *corev1.ObjectReference) {
 
 // reserved are the labels of pods that each run sets.
 var reserved = []string{
-	LabelName, LabelTag,
+	labelName, LabelTag,
 	batchv1.JobNameLabel, batchv1.ControllerUidLabel, "job-name", "controller-uid",
 }
 

@@ -16,8 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/requests"
@@ -36,7 +34,7 @@ import (
 //	d := schedule.Decide(config.Policy, seen.Observation, s.Status.Checkpoint)
 //	err = tracker.Carry(ctx, Order{Owner: s.Owner(), Config: config, Decision: d, Seen: seen, Store: store})
 type Tracker struct {
-	Client Client
+	Client adapter.Client
 	// Late is the time after which a create that was not answered can no longer arrive: twice
 	// the timeout of a request. Until then its Job is not deleted, and the run stays active. 0 means
 	// twice adapter.DefaultTimeout.
@@ -50,14 +48,6 @@ type Tracker struct {
 	started  time.Time                          // a process before may have sent a create until then
 	until    map[types.NamespacedName]time.Time // when a create that was not answered can no longer arrive
 	rejected map[types.UID][]schedule.Rejection // since the last decision that was stored
-}
-
-// A Client is the part of a [kubernetes.Interface] that a Tracker needs.
-//
-// [kubernetes.Interface]: https://pkg.go.dev/k8s.io/client-go/kubernetes#Interface
-type Client interface {
-	BatchV1() typedbatchv1.BatchV1Interface
-	CoreV1() typedcorev1.CoreV1Interface
 }
 
 // Start begins the term. It must be called before the first decision is carried out.

@@ -206,10 +206,10 @@ func TestPodsOfNewFailures(t *testing.T) {
 func TestPodsOfDeletedJobs(t *testing.T) {
 	st := newFixture()
 	st.s.Status.Checkpoint = schedule.Checkpoint{Version: 1, Handled: st.at, Running: []schedule.Run{{Tag: "r", Status: schedule.Running}}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "p", Labels: map[string]string{LabelName: st.s.Name, LabelTag: "r", batchv1.JobNameLabel: "job-r"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "p", Labels: map[string]string{labelName: st.s.Name, LabelTag: "r", batchv1.JobNameLabel: "job-r"}}}
 	require.NoError(t, st.client.Tracker().Add(pod))
 	other := pod.DeepCopy() // of another ScheduledJob, whose short digests may be equal
-	other.Name, other.Labels[LabelName] = "other", "another"
+	other.Name, other.Labels[labelName] = "other", "another"
 	require.NoError(t, st.client.Tracker().Add(other))
 	require.NoError(t, st.client.Tracker().Add(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "n"}, Reason: "JobDeleted",
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "job-r"}, ReportingController: "janitor"}))
@@ -259,7 +259,7 @@ func TestCopies(t *testing.T) {
 	failed.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 	again := st.job("r")
 	again.Name = "job-again"
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{LabelName: "job", LabelTag: "gone", batchv1.JobNameLabel: "job-again"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{labelName: "job", LabelTag: "gone", batchv1.JobNameLabel: "job-again"}}}
 	for _, object := range []runtime.Object{failed, again, pod} {
 		require.NoError(t, st.client.Tracker().Add(object))
 	}

@@ -60,7 +60,7 @@ func Run(t *testing.T, decide Implementation, except ...Property) {
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				if err := p.Check(decide, Polls().Draw(t, "poll")); err != nil {
+				if err := p.Check(decide, polls().Draw(t, "poll")); err != nil {
 					t.Fatalf("%s: %v", p.Meaning, err)
 				}
 			})
@@ -71,16 +71,16 @@ func Run(t *testing.T, decide Implementation, except ...Property) {
 // Find returns an error about the first of 2000 polls that breaks the property, or nil.
 func Find(decide Implementation, p Property) error {
 	for seed := range 2000 {
-		if err := p.Check(decide, Polls().Example(seed)); err != nil {
+		if err := p.Check(decide, polls().Example(seed)); err != nil {
 			return fmt.Errorf("%s: %w", p.Meaning, err)
 		}
 	}
 	return nil
 }
 
-// Polls generates polls with small numbers, of which each kind is common: paused, with unknown Jobs,
+// polls generates polls with small numbers, of which each kind is common: paused, with unknown Jobs,
 // and with metrics that are unreadable, inactive or of equal length.
-func Polls() *rapid.Generator[Poll] {
+func polls() *rapid.Generator[Poll] {
 	return rapid.Custom(func(t *rapid.T) Poll {
 		n := func(label string, limit int64) int64 { return rapid.Int64Range(0, limit).Draw(t, label) }
 		p := Poll{Policy: scaling.Policy{

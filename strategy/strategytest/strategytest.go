@@ -144,11 +144,11 @@ var smallLoads = sync.OnceValue(func() []strategy.Load {
 
 // Loads generates normalized loads with T at most M: small, realistic and extreme.
 func Loads() *rapid.Generator[strategy.Load] {
-	return rapid.OneOf(Small(), realistic(), Extreme())
+	return rapid.OneOf(smallest(), realistic(), Extreme())
 }
 
-// Small generates loads with numbers up to 8.
-func Small() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, small)) }
+// smallest generates loads with numbers up to 8.
+func smallest() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, small)) }
 
 // realistic generates loads with numbers up to 10,000.
 func realistic() *rapid.Generator[strategy.Load] { return loads(rapid.Int64Range(0, 10_000)) }

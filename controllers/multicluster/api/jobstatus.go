@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
 )
@@ -51,7 +51,7 @@ func NewJobStatus(name string, d jobs.Decision, before JobStatus, now time.Time)
 	s := JobStatus{
 		DesiredJobs:           d.Target,
 		MemberClusterStatuses: make(map[string]JobMemberStatus, len(d.Members)),
-		Selector:              "kedify-agent-distributedscaledjob=" + member.LabelValue(name),
+		Selector:              "kedify-agent-distributedscaledjob=" + manifest.LabelValue(name),
 	}
 	for i := range d.Members {
 		m := &d.Members[i]

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/scaledjob/scaledjob/adapter/member"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -40,7 +40,7 @@ type ObjectMemberStatus struct {
 func NewObjectStatus(name string, plan replicas.Decision, clusters []replicas.Cluster, before ObjectStatus, now time.Time) ObjectStatus {
 	s := ObjectStatus{
 		MemberClusterStatuses: make(map[string]ObjectMemberStatus, len(plan.Shares)),
-		Selector:              "kedify-agent-distributedscaledobject=" + member.LabelValue(name),
+		Selector:              "kedify-agent-distributedscaledobject=" + manifest.LabelValue(name),
 	}
 	reported := map[string]int32{}
 	for i := range clusters {

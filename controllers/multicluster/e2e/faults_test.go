@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 )
@@ -41,7 +40,7 @@ func (s *stand) finishesBetweenPolls(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) {
 		all := q.jobs(t, one, "work")
 		require.Len(t, all, 1)
-		require.NotEmpty(t, all[0].Labels[member.LabelSource])
+		require.NotEmpty(t, all[0].Labels["scaledjob.github.io/source"])
 		require.NotNil(t, all[0].Status.CompletionTime)
 	})
 	q.waiting("queue", 0)

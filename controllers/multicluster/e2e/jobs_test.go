@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 )
@@ -159,7 +158,7 @@ func (s *stand) replaces(t *testing.T) {
 }
 
 // jobID returns what a replacement calls the Job in its label.
-func jobID(j *batchv1.Job) string { return j.Name + "." + j.Labels[member.LabelCreation] }
+func jobID(j *batchv1.Job) string { return j.Name + "." + j.Labels["scaledjob.github.io/creation"] }
 
 // inTime checks that each source has one replacement, elsewhere, that was created
 // within the grace period and a poll. Times of Jobs are whole seconds.
@@ -167,7 +166,7 @@ func (q *space) inTime(name string, grace, poll time.Duration) {
 	q.t.Helper()
 	replacements := map[string]batchv1.Job{}
 	for _, j := range q.jobs(q.t, one, name) {
-		if id := j.Labels[member.LabelSource]; id != "" {
+		if id := j.Labels["scaledjob.github.io/source"]; id != "" {
 			require.NotContains(q.t, replacements, id)
 			replacements[id] = j
 		}
@@ -341,7 +340,7 @@ func (s *stand) diesInBurst(t *testing.T) {
 		sources, there := map[string]bool{}, 0
 		for _, name := range names[:2] {
 			for _, j := range q.jobs(t, name, "work") {
-				sources[j.Labels[member.LabelSource]] = true
+				sources[j.Labels["scaledjob.github.io/source"]] = true
 				there++
 			}
 		}

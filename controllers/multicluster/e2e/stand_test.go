@@ -87,7 +87,9 @@ func newStand(t *testing.T, members ...string) *stand {
 		})
 	}
 	s.apply(t, "", processtest.Permissions(t, "../manifests/cluster"))
-	s.apply(t, "", string(kedametrics.CRD))
+	definition, err := kedametrics.Files.ReadFile("crd/readingtargets.yaml")
+	require.NoError(t, err)
+	s.apply(t, "", string(definition))
 	s.apply(t, registry.Namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: multicluster-members}")
 	for _, name := range []string{"crds/distributedscaledjobs.yaml", "crds/distributedscaledobjects.yaml"} {
 		s.apply(t, "", manifest.Read(t, "../manifests/"+name))

@@ -20,7 +20,9 @@ import (
 func TestUninstall(t *testing.T) {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: -1} })
-	crds := manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml")+"\n---\n"+string(kedametrics.CRD))
+	definition, err := kedametrics.Files.ReadFile("crd/readingtargets.yaml")
+	require.NoError(t, err)
+	crds := manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml")+"\n---\n"+string(definition))
 	manifest.Apply(t, c.Config(), crds...)
 	binary, tenant := process.Build(t, ".."), manifest.Objects(t, processtest.Permissions(t, "../manifests/tenant"))
 	client := c.Client(t)

@@ -66,7 +66,7 @@ func environment(pod *corev1.Pod, env []corev1.EnvVar) string {
 			values[e.Name] = pod.Annotations[strings.TrimSuffix(key, "']")]
 		}
 	}
-	return fmt.Sprintf("%s/%s", values[scheduledjob.EnvPodIndex], values[scheduledjob.EnvPodCount])
+	return fmt.Sprintf("%s/%s", values["JOB_POD_INDEX"], values["JOB_POD_COUNT"])
 }
 
 // of returns what the pods of a namespace have seen.

@@ -1,0 +1,5 @@
+package loop
+
+const AnnotationMark = annotationMark
+
+var NewIdentity = newIdentity

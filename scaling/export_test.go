@@ -1,0 +1,3 @@
+package scaling
+
+var Aggregate = aggregate
