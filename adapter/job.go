@@ -101,8 +101,9 @@ type job struct {
 	deleted  bool // the API server accepted our delete
 	pruned   bool // our delete was sent, and the Job had finished
 	outdated bool // the rollout deletes it
-	unknown  bool // the rollout would have to know its pods
-	stray    bool // in another namespace: not the owner's
+	// The rollout would have to know its pods, or what it was made from.
+	podsUnknown, templateUnknown bool
+	stray                        bool // in another namespace: not the owner's
 }
 
 func newJob(object *batchv1.Job, o *Options) *job {

@@ -10,8 +10,9 @@ import (
 
 // Reasons of Plan.Holds about Jobs that are deleted, or are not. They hold no creates up.
 const (
-	StuckJobs   slots.Reason = "StuckJobs"   // Jobs are deleted by Target.DeleteStuckAfter
-	PodsUnknown slots.Reason = "PodsUnknown" // outdated Jobs stay: rollout.Drain needs Options.Pods
+	StuckJobs        slots.Reason = "StuckJobs"        // Jobs are deleted by Target.DeleteStuckAfter
+	PodsUnknown      slots.Reason = "PodsUnknown"      // outdated Jobs stay: rollout.Drain needs Options.Pods
+	TemplatesUnknown slots.Reason = "TemplatesUnknown" // Jobs of an older generation stay: they or the Target have no TemplateHash
 )
 
 // leaving returns the unfinished Jobs that the poll deletes: outdated ones, and those that have
@@ -48,9 +49,9 @@ func (o *owned) nextStuck(now time.Time) (next time.Time) {
 	return next
 }
 
-// leavingHolds returns the holds about the Jobs that leave, and about those that drain cannot judge.
+// leavingHolds returns the holds about the Jobs that leave, and about those that the rollout cannot judge.
 func (o *owned) leavingHolds(leaving []*job) (holds []slots.Hold) {
-	stuck, unknown := 0, 0
+	stuck := 0
 	for _, j := range leaving {
 		if !j.outdated {
 			stuck++
@@ -60,16 +61,12 @@ func (o *owned) leavingHolds(leaving []*job) (holds []slots.Hold) {
 		text := fmt.Sprintf("%d Jobs have been pending for %s or longer and are deleted", stuck, o.target.DeleteStuckAfter)
 		holds = append(holds, slots.Hold{Reason: StuckJobs, Text: text, Count: stuck})
 	}
-	if o.target.Rollout.Strategy != rollout.Drain {
-		return holds
+	if n := int(o.podsUnknown); n > 0 {
+		holds = append(holds, slots.Hold{Reason: PodsUnknown, Text: rollout.ReasonPodsUnknown.Text(), Count: n})
 	}
-	for _, j := range o.jobs {
-		if j.unknown {
-			unknown++
-		}
-	}
-	if unknown > 0 {
-		holds = append(holds, slots.Hold{Reason: PodsUnknown, Text: rollout.ReasonPodsUnknown.Text(), Count: unknown})
+	if n := int(o.templatesUnknown); n > 0 {
+		text := fmt.Sprintf("%d Jobs of an older generation are not replaced: what they were made from is not known", n)
+		holds = append(holds, slots.Hold{Reason: TemplatesUnknown, Text: text, Count: n})
 	}
 	return holds
 }

@@ -72,3 +72,43 @@ func TestDrainWithoutPods(t *testing.T) {
 		require.ElementsMatch(t, want, w.Plan(ownerUID, items(1), noon).Holds)
 	}
 }
+
+// Jobs of an older generation that say nothing about their template stay, as KEDA's do, and the plan says so until none is left.
+func TestTemplatesUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(*Target)
+		holds int
+	}{
+		"an edit":          {func(*Target) {}, 2},
+		"no edit":          {func(t *Target) { t.Revision.Generation = 1 }, 0},
+		"gradual":          {func(t *Target) { t.Rollout = rollout.Policy{} }, 0},
+		"every edit":       {func(t *Target) { t.Rollout.EveryEdit = true }, 0},
+		"no template hash": {func(t *Target) { t.Revision.TemplateHash = "" }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, target := newTarget(), newTarget()
+			old.Revision = rollout.Revision{Generation: 1}
+			target.Revision, target.Rollout = rollout.Revision{Generation: 2, TemplateHash: "b"}, rollout.Policy{Strategy: rollout.Immediate}
+			c.edit(&target)
+			w := newWriter(t, newServer(), target, Options{})
+			w.show(jobOf(old, 1, ready))
+			w.show(jobOf(old, 2))
+			w.show(jobOf(old, 3, complete))
+			old.Revision.TemplateHash = "b"
+			w.show(jobOf(old, 4, ready))
+			count := func() (n int) {
+				for _, h := range w.Plan(ownerUID, items(1), noon).Holds {
+					if h.Reason == TemplatesUnknown {
+						n += h.Count
+					}
+				}
+				return n
+			}
+			require.Equal(t, c.holds, count())
+			for number := range int64(4) {
+				w.gone(jobOf(old, number+1))
+			}
+			require.Zero(t, count())
+		})
+	}
+}

@@ -33,9 +33,11 @@ type owned struct {
 	expiry          time.Time // when the next finished Job reaches its age; zero if none does
 
 	// Jobs in the cache, without strays.
-	phases   [InFlight]int32
-	outdated int32
-	foreign  int32 // with a time to live, which somebody else carries out
+	phases           [InFlight]int32
+	outdated         int32
+	podsUnknown      int32
+	templatesUnknown int32
+	foreign          int32 // with a time to live, which somebody else carries out
 }
 
 // An origin is a Job in flight, and its source.
@@ -174,6 +176,12 @@ func (t *Tracker) tally(j *job, n int32) {
 	if j.outdated {
 		o.outdated += n
 	}
+	if j.podsUnknown {
+		o.podsUnknown += n
+	}
+	if j.templateUnknown {
+		o.templatesUnknown += n
+	}
 	if j.ttl {
 		o.foreign += n
 	}
@@ -201,9 +209,10 @@ func (t *Tracker) classify(j *job, before job) {
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())
 	r := rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: j.finished(), Deleting: j.Deleting}
-	if j.outdated, j.unknown = false, false; target != nil && !j.stray {
+	if j.outdated, j.podsUnknown, j.templateUnknown = false, false, false; target != nil && !j.stray {
 		d := rollout.Decide(target.Rollout, rollout.Observation{Job: r, Current: target.Revision, PodsUnknown: !t.options.Pods})
-		j.outdated, j.unknown = d.Delete, d.Reason == rollout.ReasonPodsUnknown
+		j.outdated, j.podsUnknown = d.Delete, d.Reason == rollout.ReasonPodsUnknown
+		j.templateUnknown = d.Reason == rollout.ReasonRevisionUnknown && j.Revision.Generation > 0
 	}
 }
 

@@ -128,11 +128,17 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 			}
 		}
 	}
-	switch {
-	case len(messages) > 0:
+	if len(messages) > 0 {
 		c.Message = strings.Join(messages, "\n")
-	case p.Warning != "":
+		return c
+	}
+	if p.Warning != "" {
 		c.Message += "; " + p.Warning
+	}
+	for _, h := range p.Holds {
+		if h.Reason == adapter.PodsUnknown || h.Reason == adapter.TemplatesUnknown {
+			c.Message += "; " + h.Text
+		}
 	}
 	return c
 }

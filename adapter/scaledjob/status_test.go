@@ -246,6 +246,8 @@ func TestConditionsOfFacts(t *testing.T) {
 			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\ndelete Job a: no answer", "False JobCreateFailed", "False JobDeleteFailed", "True Succeeding"},
 		{"a moment's hold", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.DeletePending)}},
 			"True ScaledJobReady The ScaledJob is valid, and its triggers can be read", "True Succeeding", "True Succeeding", "True Succeeding"},
+		{"Jobs that an edit does not replace", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(adapter.TemplatesUnknown)}},
+			"True ScaledJobReady The ScaledJob is valid, and its triggers can be read; text of TemplatesUnknown", "True Succeeding", "True Succeeding", "True Succeeding"},
 		{"invalid", scaledjob.PollResult{Invalid: errors.New("spec.triggers: none")},
 			"False ScaledJobCheckFailed spec.triggers: none", "Unknown UnknownState", "Unknown UnknownState", "Unknown UnknownState"},
 	} {
