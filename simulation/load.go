@@ -64,7 +64,7 @@ func (s *Scenario) loadOf(q *Queue) (rate, service float64) {
 	length := max(arrivals, settings.interval())
 	if len(q.Trace) == 0 {
 		share := arrivals.seconds() / length.seconds()
-		return q.Arrivals.rate(0, max(1, arrivals)) * share, service
+		return q.Arrivals.rate(max(1, arrivals)) * share, service
 	}
 	items, work := 0.0, 0.0
 	for _, a := range q.Trace {
@@ -84,8 +84,8 @@ func (s *Scenario) loadOf(q *Queue) (rate, service float64) {
 	return items / length.seconds(), work / items
 }
 
-// rate returns the items per second on average, for a time from an instant on.
-func (a *Arrivals) rate(from, length Duration) float64 {
+// rate returns the items per second on average, until a time.
+func (a *Arrivals) rate(length Duration) float64 {
 	switch {
 	case len(a.rates) == 0:
 		return 0
@@ -94,7 +94,7 @@ func (a *Arrivals) rate(from, length Duration) float64 {
 	case a.pattern != daily:
 		return a.rates[0].perNanosecond() * float64(second)
 	}
-	return (a.until(float64(from+length)) - a.until(float64(from))) / length.seconds()
+	return a.until(float64(length)) / length.seconds()
 }
 
 // until returns the items of a daily curve from the start until a time.
@@ -149,64 +149,42 @@ func (s *Scenario) random() bool {
 	})
 }
 
-// A window is a part of the time of a trace.
-type window struct{ from, until Duration }
-
 // Spliced returns the scenario with these parts of its traces, from a time until another, one
 // after the other.
 func (s Scenario) Spliced(parts [][2]Duration) Scenario {
-	s.Queues = slices.Clone(s.Queues)
-	length := Duration(0)
-	windows := make([]window, len(parts))
-	for i, p := range parts {
-		windows[i] = window{p[0], p[1]}
-		length += p[1] - p[0]
+	s.Queues, s.Duration = slices.Clone(s.Queues), 0
+	for _, p := range parts {
+		s.Duration += p[1] - p[0]
 	}
-	s.Duration = length
 	for i := range s.Queues {
-		s.Queues[i].Trace = unroll(sorted(s.Queues[i].Trace), windows, length, 1)
+		trace := sorted(s.Queues[i].Trace)
+		row := func(time Duration) int {
+			return sort.Search(len(trace), func(i int) bool { return trace[i].At >= time })
+		}
+		var spliced []Arrival
+		start := Duration(0)
+		for _, p := range parts {
+			for _, a := range trace[row(p[0]):row(p[1])] {
+				a.At += start - p[0]
+				spliced = append(spliced, a)
+			}
+			start += p[1] - p[0]
+		}
+		s.Queues[i].Trace = spliced
 	}
 	return s
-}
-
-// unroll returns the rows in the windows, one window after the other and from the first again, until
-// a time. The items of a row are scaled; a fraction is carried to the next row.
-func unroll(trace []Arrival, windows []window, until Duration, scale float64) (rows []Arrival) {
-	owed, start := 0.0, Duration(0)
-	for start < until {
-		for _, w := range windows {
-			for _, a := range trace[firstRow(trace, w.from):firstRow(trace, w.until)] {
-				a.At += start - w.from
-				owed += float64(max(1, a.Items)) * scale
-				n := math.Floor(owed + 1e-9)
-				owed -= n
-				if a.Items = int64(n); n > 0 && a.At < until {
-					rows = append(rows, a)
-				}
-			}
-			start += w.until - w.from
-		}
-	}
-	return rows
-}
-
-// firstRow returns the first row at or after a time.
-func firstRow(trace []Arrival, time Duration) int {
-	return sort.Search(len(trace), func(i int) bool { return trace[i].At >= time })
 }
 
 // maxReadings is the number of metrics that the polls of a measurement read at most.
 const maxReadings = 100_000
 
 // Repeated returns the scenario for a measurement of its capacity: load times as many items
-// arrive, of at most so many in total, and nothing fails at fixed times. Traces begin again
-// at their end. A day or a trace with more than a tenth of the items is shortened: a curve
-// is compressed, and of a trace parts at even distances are left.
+// arrive, of at most so many in total, and nothing fails at fixed times. A day with more than a tenth
+// of the items is compressed. Traces are left as they are.
 //
 // The cycle is the time after which the rate of arrivals repeats; 0 means that it is
 // constant. The work is the mean seconds of service that arrive in a second.
 func (s Scenario) Repeated(load float64, items int64) (r Scenario, cycle Duration, work float64) {
-	arrivals, _ := s.times()
 	settings := s.settings()
 	interval := settings.interval()
 	perSecond := s.Load().Arrivals * load
@@ -218,18 +196,11 @@ func (s Scenario) Repeated(load float64, items int64) (r Scenario, cycle Duratio
 	polls := max(200, maxReadings/Duration(max(1, len(s.Queues))))
 	r.Duration = max(interval, min(clip(float64(items)/perSecond*float64(time.Second)), polls*interval))
 	shortest := 20 * interval
-	longestCycle := max(shortest, Duration(min(float64(items)/10/perSecond, longest.seconds())*float64(second)))
+	longestDay := max(shortest, Duration(min(float64(items)/10/perSecond, longest.seconds())*float64(second)))
 	for i := range r.Queues {
 		q := &r.Queues[i]
 		q.Outages = nil
-		length, seconds := Duration(0), 0.0
-		if len(q.Trace) > 0 {
-			c := newCycle(q, load, max(arrivals, interval), min(longestCycle, arrivals), shortest)
-			q.Trace = unroll(c.trace, c.windows, r.Duration, c.scale)
-			length, seconds = c.length(), c.work()/c.length().seconds()
-		} else {
-			length, seconds = q.repeat(r.Duration, longestCycle, shortest, load)
-		}
+		length, seconds := q.repeat(r.Duration, longestDay, shortest, load)
 		cycle, work = max(cycle, length), work+seconds
 	}
 	return r, cycle, work
@@ -246,11 +217,10 @@ func (q *Queue) repeat(until, longestDay, shortestDay Duration, load float64) (l
 		return 0, 0
 	case a.pattern == bursts:
 		burst := a.rates[0]
-		q.Trace = unroll([]Arrival{{Items: int64(burst.items)}}, []window{{0, burst.per}}, until, load)
-		q.Arrivals = Arrivals{}
+		q.Arrivals, q.Trace = Arrivals{}, burst.repeat(until, load)
 		return burst.per, burst.items * load / burst.per.seconds() * q.Service.average()
 	case a.pattern == daily && longestDay <= shortestDay:
-		a.pattern, a.rates = poisson, []rate{{a.rate(0, Duration(a.dayLength())), second}}
+		a.pattern, a.rates = poisson, []rate{{a.rate(Duration(a.dayLength())), second}}
 	}
 	for i := range a.rates {
 		a.rates[i].items *= load
@@ -259,54 +229,18 @@ func (q *Queue) repeat(until, longestDay, shortestDay Duration, load float64) (l
 		a.day = min(time.Duration(a.dayLength()), time.Duration(longestDay))
 		length = Duration(a.day)
 	}
-	return length, a.rate(0, max(1, clip(a.dayLength()))) * q.Service.average()
+	return length, a.rate(max(1, clip(a.dayLength()))) * q.Service.average()
 }
 
-// A cycle is a trace that begins again at its end, with its items scaled.
-type cycle struct {
-	trace   []Arrival
-	service float64 // seconds, of rows without their own
-	windows []window
-	scale   float64
-}
-
-// newCycle returns the cycle of a trace. Of a trace that is too long, parts of at most the length of
-// a block are kept, at even distances.
-func newCycle(q *Queue, load float64, length, limit, block Duration) cycle {
-	c := cycle{sorted(q.Trace), q.Service.average(), []window{{0, length}}, load}
-	if length <= limit {
-		return c
-	}
-	total := c.work()
-	every := (length + limit - 1) / limit
-	block = min(block, limit/10)
-	c.windows = nil
-	for from := Duration(0); from+block <= length; from += every * block {
-		c.windows = append(c.windows, window{from, from + block})
-	}
-	if kept := c.work(); kept > 0 {
-		c.scale *= total / length.seconds() / (kept / c.length().seconds())
-	}
-	return c
-}
-
-func (c *cycle) length() (sum Duration) {
-	for _, w := range c.windows {
-		sum += w.until - w.from
-	}
-	return sum
-}
-
-// work returns the seconds of service of the items.
-func (c *cycle) work() (seconds float64) {
-	for _, w := range c.windows {
-		for _, a := range c.trace[firstRow(c.trace, w.from):firstRow(c.trace, w.until)] {
-			n, each := float64(max(1, a.Items))*c.scale, a.Service.seconds()
-			if each == 0 {
-				each = c.service
-			}
-			seconds += n * each
+// repeat returns bursts until a time, with load times as many items. A fraction is carried to the next.
+func (burst rate) repeat(until Duration, load float64) (rows []Arrival) {
+	owed := 0.0
+	for at := Duration(0); at < until; at += burst.per {
+		owed += max(1, burst.items) * load
+		if n := math.Floor(owed + 1e-9); n > 0 {
+			owed -= n
+			rows = append(rows, Arrival{At: at, Items: int64(n)})
 		}
 	}
-	return seconds
+	return rows
 }

@@ -17,9 +17,6 @@ type Result struct {
 	// Ticks has one entry for each poll, in the order of time. It is nil if the options leave
 	// it out.
 	Ticks []Tick `json:"ticks,omitempty"`
-	// Waits holds the quantiles of the wait at 0, 1, 2, … 100 %, in seconds. It is nil if the
-	// options leave out the ticks, or if no item arrived.
-	Waits []float64 `json:"waits,omitempty"`
 	// Curves are the waiting items and the unfinished Jobs over time.
 	Curves Curves `json:"-"`
 }
@@ -135,14 +132,6 @@ type ClusterTick struct {
 	Created int64 `json:"created"`
 	Running int64 `json:"running"`
 	Pending int64 `json:"pending"`
-}
-
-// percentiles returns the quantiles of sorted times at each percent.
-func percentiles(sorted []Duration) (quantiles []float64) {
-	for percent := 0; percent <= 100 && len(sorted) > 0; percent++ {
-		quantiles = append(quantiles, quantile(sorted, percent))
-	}
-	return quantiles
 }
 
 func quantile(sorted []Duration, percent int) float64 {

@@ -18,9 +18,8 @@ type Options struct {
 	// EachPoll receives the state after each poll. An error ends the run, and is returned,
 	// unless it is [Stop].
 	EachPoll func(Tick) error
-	// SummaryOnly leaves out the ticks, and the quantiles of the wait unless Waits is true.
+	// SummaryOnly leaves out the ticks.
 	SummaryOnly bool
-	Waits       bool
 	// Step is the length of the parts of the run whose means are in Result.Curves; 0 is none.
 	Step Duration
 }
@@ -42,11 +41,7 @@ func Run(s Scenario, o Options) (*Result, error) {
 	if err := r.play(); err != nil && err != Stop {
 		return nil, err
 	}
-	result := &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks, Curves: r.curves}
-	if !o.SummaryOnly || o.Waits {
-		result.Waits = percentiles(r.waits)
-	}
-	return result, nil
+	return &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks, Curves: r.curves}, nil
 }
 
 // A run is a scenario in progress.

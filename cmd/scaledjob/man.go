@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 )
@@ -33,6 +34,7 @@ func newMan() *cobra.Command {
 			root.DisableAutoGenTag = true // its date would change each release's files
 			for _, command := range root.Commands() {
 				command.Hidden = false // a manual has all
+				command.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = false })
 				command.Long = indented.ReplaceAllString(command.Long+"\n", "\n```\n$0```\n\n")
 			}
 			if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "scaledjob", Manual: "scaledjob"}, args[0]); err != nil {

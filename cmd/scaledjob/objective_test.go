@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/results"
-	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
 func TestGoals(t *testing.T) {
@@ -43,19 +42,16 @@ func TestSearch(t *testing.T) {
 		status, out, said := call(t, flags+objective, "")
 		require.Equal(t, success, status, said)
 		var r struct {
-			Search struct {
-				Found struct{ Policy int }
-				Name  string
-				Study struct{ Samples []study.Sample }
-			}
-			Verdict []string
-			Patch   string
+			Search   struct{ Policy int }
+			Policies []struct{ Name string }
+			Verdict  []string
+			Patch    string
 		}
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
 		require.Contains(t, r.Verdict[0], "the smallest maximum that meets "+objective+" and undone<=0 (always part of an objective)")
 		require.Contains(t, r.Verdict[2], "today's policy costs ")
 		require.Contains(t, r.Patch, "\nspec:\n  pollingInterval: ")
-		_, after, found := strings.Cut(r.Search.Name, "max ")
+		_, after, found := strings.Cut(r.Policies[r.Search.Policy].Name, "max ")
 		require.True(t, found)
 		var most int32
 		_, err := fmt.Sscanf(after, "%d,", &most)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
+	"sync/atomic"
 	"unicode"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -16,7 +16,6 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/results"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
-	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
@@ -34,25 +33,21 @@ type simulate struct {
 	output    string
 }
 
-const simulateLong = `Play a ScaledJob against a workload in virtual time, compare policies on the same items, or search for
-better parameters. The same command gives the same numbers.
+const simulateLong = `Find out how long items wait and what the Jobs cost before you change a ScaledJob: it is played against a load
+in virtual time. Compare policies on the same items, or search for the smallest maximum. The same command
+prints the same numbers.
 
-Arrivals are constant:2/s, poisson:2/s, bursts:100/10m or daily:1/s,5/s,2/s (a curve over the day), or a
-trace: CSV or JSON with time, items and service, or a Prometheus range query. A trace is played as it
-was recorded; --resample also shuffles it. Times are 30s, exp:30s, lognormal:30s,1m or recorded:12s,30s,
-or those of real Jobs (--jobs). What the metric counts, the items of a Job and the interval come from
-the manifest. Each assumption is printed with its flag.
-
-With --objective the exit status is 1 if a policy misses it for certain, or --search finds none; too close to
-call is a warning, or 1 with --strict. Without -o a verdict and a table are printed; -o writes report.html,
-a picture (run.svg) or everything (run.json).`
+The load is a pattern (constant:2/s, poisson:2/s, bursts:100/10m or daily:1/s,5/s,2/s, a curve over the day),
+or a recording of your queue, which is played as it was. Times are 30s, exp:30s, lognormal:30s,1m or
+recorded:12s,30s. Every assumption is printed with the flag that changes it; --help-flags prints all flags.`
 
 const simulateExample = `  $ scaledjob simulate orders.yaml --arrivals poisson:20/m --service exp:8s --search --objective 'p95<1m'
   Use default, min 1, max 4, every 10s: the smallest maximum that meets p95<1m …
 
-  scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare 2.18,2.21,max=50
-  scaledjob simulate orders.yaml --arrivals bursts:200/30m --service 45s --compare default,eager -o report.html
-  scaledjob simulate --scenario scenario.yaml       # clusters, outages, failures: --help-scenario`
+  scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare today,max=50,eager -o report.html`
+
+// shownFlags are those that the help shows. --help-flags has all.
+var shownFlags = []string{"arrivals", "trace", "service", "startup", "compare", "search", "objective", "price", "output", "help-flags", "help"}
 
 func newSimulate() *cobra.Command {
 	s := &simulate{}
@@ -64,20 +59,27 @@ func newSimulate() *cobra.Command {
 	}
 	flags := c.Flags()
 	s.Flags.Add(c)
-	flags.IntVar(&s.seeds, "seeds", 0, "`number` of seeds under which each policy runs; by default from 10 to 200, until the intervals are narrow")
+	flags.IntVar(&s.seeds, "seeds", 0, "`number` of runs of each policy; by default from 10 to 200, until the intervals are narrow")
 	flags.BoolVar(&s.resample, "resample", false, "also play shuffled copies of --trace, so that the intervals say what another such day may bring")
-	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare: strategies, releases such as 2.18, spec, both such as eager@2.18, settings such as min=2, max=50, interval=10s or eager+max=50, files with other manifests, and today")
-	flags.BoolVar(&s.search, "search", false, "try strategies and parameters, and propose the smallest maximum that meets --objective")
-	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40, on "+results.Goals)
-	flags.BoolVar(&s.strict, "strict", false, "fail as well if the objective is too close to call")
+	flags.StringSliceVar(&s.compare, "compare", nil, "`policies` to compare, such as eager, 2.18, max=50, min=2, interval=10s, eager@2.18+max=50, other.yaml or today")
+	flags.BoolVar(&s.search, "search", false, "find the smallest maximum that meets --objective, and print a patch")
+	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40; the exit status is 1 if one is missed for certain")
+	flags.BoolVar(&s.strict, "strict", false, "exit with status 1 as well if the objective is too close to call")
 	flags.BoolVar(&s.details, "details", false, "print the intervals, and their reasons")
-	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour: the report has the cost of each policy")
-	flags.BoolVar(&s.loads, "loads", true, "also find the other loads at which the queue grows")
-	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html, .svg or .json; a plain json prints that")
+	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour, for costs in money")
+	flags.BoolVar(&s.loads, "loads", true, "also find the loads with which the policy keeps up")
+	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html is a page with pictures, .json has everything; a plain json prints that")
 	explainScenario := flags.Bool("help-scenario", false, "print what a scenario file may say")
+	explainFlags := flags.Bool("help-flags", false, "print all flags")
+	flags.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *explainScenario {
 			_, err := fmt.Fprint(c.OutOrStdout(), scenario.Help)
+			return err
+		}
+		if *explainFlags {
+			flags.VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+			_, err := fmt.Fprint(c.OutOrStdout(), flags.FlagUsagesWrapped(report.Width(c.OutOrStdout())))
 			return err
 		}
 		if c.Flags().Changed("compare") && len(s.compare) == 0 {
@@ -104,13 +106,18 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if s.search && !slices.Contains(s.compare, scenario.Today) {
+		s.compare = append([]string{scenario.Today}, s.compare...)
+	}
 	policies, err := s.Compared(world, s.compare)
 	if err != nil {
 		return err
 	}
-	built, err := scenario.BuildAll(policies, len(world.Clusters))
-	if err != nil {
+	if _, err := scenario.BuildAll(policies, len(world.Clusters)); err != nil {
 		return err
+	}
+	if s.search && s.objective == "" {
+		return input.Usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
 	}
 	if s.seeds < 0 {
 		return input.Usagef("--seeds %d: use 0 or more", s.seeds)
@@ -122,13 +129,10 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if s.search && goals == nil {
-		return input.Usagef("--search without --objective: use both, such as --objective 'p95<2m,peak<=40'")
-	}
 	r := &results.Findings{
-		Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, Command: repeated(c), Price: s.price, Goals: goals, AllDetails: s.details,
+		Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, File: s.File, Command: repeated(c), Price: s.price, Goals: goals, AllDetails: s.details,
 	}
-	if err := s.play(ctx, r, world, built, progress(c.ErrOrStderr())); err != nil {
+	if err := s.play(ctx, r, world, c.ErrOrStderr()); err != nil {
 		return err
 	}
 	for _, warning := range s.Warnings {
@@ -145,27 +149,31 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 }
 
 // play simulates the policies, and adds what was found.
-func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, built []simulation.Autoscaler, bar *bar) (err error) {
-	defer bar.clear()
-	o := study.Options{Seeds: s.seeds, Resample: s.resample, Progress: bar.part(0, 0.05), Stop: ctx.Err}
+func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, stderr io.Writer) (err error) {
+	ran, clear := progress(stderr)
+	defer clear()
+	o := study.Options{Seeds: s.seeds, Resample: s.resample, Ran: ran, Stop: ctx.Err}
+	if s.search {
+		if err := r.Find(world, &o); err != nil {
+			return err
+		}
+	}
+	built, err := scenario.BuildAll(r.Policies, len(world.Clusters))
+	if err != nil {
+		return err
+	}
 	if r.Capacities, err = study.Capacities(world.Scenario, built, o); err != nil {
 		return err
 	}
-	o.Progress = bar.part(0.05, 0.5)
 	if r.Study, err = study.Replicate(world.Scenario, built, o); err != nil {
 		return err
 	}
-	for i := 0; s.loads && i < len(r.Capacities); i++ {
-		o.Progress = bar.part(0.5+0.3*float64(i)/float64(len(built)), 0.5+0.3*float64(i+1)/float64(len(built)))
-		if err := r.Capacities[i].Measure(o); err != nil {
+	if s.loads && !s.search {
+		if err := r.Capacities[r.Best()].Measure(o); err != nil {
 			return err
 		}
 	}
 	r.Judge(world.Jobs.Startup.Mean().Seconds())
-	if s.search {
-		o.Progress = bar.part(0.8, 1)
-		return r.Find(world, o)
-	}
 	return nil
 }
 
@@ -195,30 +203,12 @@ func repeated(c *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// A bar shows the progress on a terminal, and nowhere else.
-type bar struct{ *progressbar.ProgressBar }
-
-func progress(to io.Writer) *bar {
+// progress shows on a terminal how many runs were played, until clear removes the line.
+func progress(to io.Writer) (ran, clear func()) {
 	file := report.Terminal(to)
 	if file == nil {
-		return &bar{}
+		return func() {}, func() {}
 	}
-	return &bar{progressbar.NewOptions(1000, progressbar.OptionSetWriter(file), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionSetDescription("simulating"), progressbar.OptionThrottle(100*time.Millisecond))}
-}
-
-// part returns the progress of a part of the work.
-func (b *bar) part(from, to float64) func(part float64) {
-	return func(part float64) {
-		if b.ProgressBar != nil {
-			_ = b.Set(int((from + (to-from)*part) * 1000))
-		}
-	}
-}
-
-// clear removes the bar before anything else is printed.
-func (b *bar) clear() {
-	if b.ProgressBar != nil {
-		_ = b.Clear()
-	}
+	var runs atomic.Int64
+	return func() { fmt.Fprintf(file, "\rsimulating: %d runs ", runs.Add(1)) }, func() { fmt.Fprint(file, "\r\x1b[K") }
 }

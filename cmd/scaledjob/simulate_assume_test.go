@@ -73,11 +73,11 @@ func TestAssumptions(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "polling interval 10s given")
 	require.Contains(t, out, "default, every 10s")
 	file = written(t, "m.yaml", trigger("azure-pipelines", `organizationURL: u, poolID: "1"`, ""))
-	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m --loads=false --details", "")
+	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m --details", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(out), " "), "azure-pipelines counts waiting items KEDA 2.20.2 --metric"))
 	require.Contains(t, out, "2.20 starves", "the same queue has another length")
-	_, out, _ = call(t, "simulate "+file+assumed+" --compare 2.20,2.21 --service 5m --metric all --loads=false", "")
+	_, out, _ = call(t, "simulate "+file+assumed+" --compare 2.20,2.21 --service 5m --metric all", "")
 	require.Contains(t, out, "2.20 and 2.21 do the same")
 	_, _, said = call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
 	require.Contains(t, said, "--polling-interval 1.5s: use whole seconds")
@@ -91,27 +91,6 @@ func TestSimulateAgreesWithLint(t *testing.T) {
 	_, out, _ := call(t, "simulate "+file+" --arrivals poisson:1/s --service 1m --compare default,accurate --details", "")
 	require.Contains(t, out, "default starves")
 	require.NotContains(t, out, "accurate creates")
-}
-
-func TestAges(t *testing.T) {
-	const run = "simulate -f testdata/manifest.yaml --arrivals constant:1/m --duration 10m --seeds 1 --service 10s --details "
-	events := map[string]string{
-		"--metric-age 20m": "starves",
-	}
-	for flags, want := range events {
-		status, out, said := call(t, run+flags, "")
-		require.Equal(t, success, status, said)
-		require.Contains(t, out, want, flags)
-	}
-	jobs := func(flags string) (n int64) {
-		_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:5/1h --duration 1m --seeds 1 --service 5m --startup 3m --metric all -o json "+flags, "")
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
-		return r.Study.Samples[0].First.Summary.JobsCreated
-	}
-	require.Equal(t, int64(5), jobs(""))
-	require.Equal(t, int64(10), jobs("--list-age 40s"), "KEDA does not see the Jobs that it created")
-	require.Equal(t, int64(5), jobs("--list-age 40s --release spec"))
 }
 
 // dumpOf is a list of Jobs of orders with a pod each, which waited and worked for so many

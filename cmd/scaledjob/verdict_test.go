@@ -17,7 +17,7 @@ import (
 func TestVerdict(t *testing.T) {
 	for flags, want := range map[string][]string{
 		"--metric all --compare default,accurate": {
-			"Use accurate: 95 % of the items wait at most 30 s (default: 48 s for 6.4 pod-h). ", "It runs up to ", "(maximum 100) and costs ", "default: 18 items/min arrive and keep 13.5 Jobs busy.",
+			"Use accurate: 95 % of the items wait at most 30 s (default: 48 s for 6.4 pod-h). ", "accurate runs up to ", "(maximum 100) and costs ", "default: 18 items/min arrive and keep 13.5 Jobs busy.",
 			"accurate creates too many Jobs: ", "Idle: default "},
 		"--metric waiting --compare default,accurate": {"Use accurate: ", "default starves the queue: ", "95 % wait at most: accurate "},
 		"--metric all --compare accurate,accurate":    {"accurate and accurate do the same: "},
@@ -44,7 +44,7 @@ func TestRecording(t *testing.T) {
 	}
 	trace := written(t, "burst.csv", rows.String())
 	for _, flags := range []string{"", "--service exp:30s", "--seeds 1", "--resample"} {
-		status, out, said := call(t, "simulate -f testdata/manifest.yaml --loads=false -o json --trace "+trace+" "+flags, "")
+		status, out, said := call(t, "simulate -f testdata/manifest.yaml -o json --trace "+trace+" "+flags, "")
 		require.Equal(t, success, status, said)
 		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -62,10 +62,10 @@ func TestRecording(t *testing.T) {
 		require.True(t, r.Study.Recorded)
 		require.Equal(t, flags == "--resample", len(sample.Resampled) > 0)
 	}
-	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --loads=false --trace "+trace, "")
+	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --trace "+trace, "")
 	require.Contains(t, out, "Numbers: the recorded arrivals as they were; one run, in which nothing is random")
 	_, _, said := call(t, "simulate -f testdata/manifest.yaml --resample --trace "+written(t, "few.csv", "time\n0\n700\n1400\n"), "")
-	require.Contains(t, said, "the trace has 2 blocks of 20 polls, and at least 10 are needed to shuffle it")
+	require.Contains(t, said, "the recording has 2 blocks of 20 polls, and at least 10 are needed to shuffle it")
 }
 
 // Rates in CSV are read as rates, and fractions that may be rates get a warning.
@@ -76,7 +76,7 @@ func TestRates(t *testing.T) {
 	}
 	trace := written(t, "rate.csv", rows)
 	_, out, said := call(t, "simulate -f testdata/manifest.yaml --details --trace "+trace+" --trace-as rate", "")
-	require.Contains(t, out, "7.2 items/min arrive")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), " Jobs: 432,", "7.2 items a minute for an hour")
 	require.Empty(t, said)
 	_, _, said = call(t, "simulate -f testdata/manifest.yaml --trace "+trace, "")
 	require.Contains(t, said, "if they are items per second, use --trace-as rate")
@@ -120,7 +120,7 @@ func TestPatch(t *testing.T) {
 // Settings and files are compared with today's policy.
 func TestCompare(t *testing.T) {
 	names := func(flags string) (names []string) {
-		status, out, said := call(t, workload+flags+" --loads=false -o json", "")
+		status, out, said := call(t, workload+flags+" -o json", "")
 		require.NotEqual(t, trouble, status, said)
 		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -158,7 +158,7 @@ func TestActiveItems(t *testing.T) {
 	manifest := written(t, "bull.yaml", strings.Replace(trigger("redis", `listName: "bull:mail:wait", listLength: "1"`, ""), `"1"}}]`,
 		`"1"}}, {type: redis, metadata: {listName: "bull:mail:active", listLength: "1"}}]`+"\n  scalingStrategy: {multipleScalersCalculation: sum}", 1))
 	read := func(flags string) results.Findings {
-		status, out, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --duration 10m --service 1m --loads=false -o json "+flags, "")
+		status, out, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --duration 10m --service 1m -o json "+flags, "")
 		require.Equal(t, success, status, said)
 		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -177,7 +177,7 @@ func TestActiveItems(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	manifest := written(t, "kafka.yaml", trigger("kafka", `topic: mail, bootstrapServers: "k:9092", consumerGroup: mail, lagThreshold: "5"`, ""))
 	read := func(flags string) results.Findings {
-		status, out, said := call(t, "simulate "+manifest+" --arrivals bursts:100/1h --duration 10m --service 1m --items-per-job 1 --loads=false -o json "+flags, "")
+		status, out, said := call(t, "simulate "+manifest+" --arrivals bursts:100/1h --duration 10m --service 1m --items-per-job 1 -o json "+flags, "")
 		require.Equal(t, success, status, said)
 		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -196,7 +196,7 @@ func TestPartitions(t *testing.T) {
 // A queue that is not worked off is not kept up with, and Jobs of the minimum are told from those for the queue.
 func TestFirstSentence(t *testing.T) {
 	manifest := written(t, "m.yaml", trigger("redis", `listName: mail, listLength: "1", address: "redis.a.svc:6379"`, "")+"  minReplicaCount: 1\n  maxReplicaCount: 2\n")
-	_, out, said := call(t, "simulate "+manifest+" --arrivals bursts:1000/1h --duration 10m --service 1m --loads=false", "")
+	_, out, said := call(t, "simulate "+manifest+" --arrivals bursts:1000/1h --duration 10m --service 1m", "")
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "orders leaves 9", said)
 	require.NotContains(t, out, "keeps up")
 	_, out, said = call(t, "explain "+manifest+" --queue 5 --running 3 --release 2.14", "")
@@ -207,7 +207,7 @@ func TestFirstSentence(t *testing.T) {
 // waits for an item holds a place of the maximum.
 func TestWarmUpAndWait(t *testing.T) {
 	read := func(flags string) *results.Findings {
-		status, out, said := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --service 5m --startup 5s --seeds 1 --compare accurate,default --loads=false -o json "+flags, "")
+		status, out, said := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --service 5m --startup 5s --seeds 1 --compare accurate,default -o json "+flags, "")
 		require.Equal(t, success, status, said)
 		var r results.Findings
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
@@ -220,6 +220,6 @@ func TestWarmUpAndWait(t *testing.T) {
 	require.InEpsilon(t, 6000, r.Study.Samples[0].Runs[0].WaitingSeconds, 0.2)
 	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "warm-up", Value: "40s", Source: "given", Flag: "--warm-up"})
 	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "wait without an item", Value: "10m", Source: "given", Flag: "--wait"})
-	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --compare accurate,default --wait 10m --warm-up 40s --loads=false", "")
+	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --compare accurate,default --wait 10m --warm-up 40s", "")
 	require.Contains(t, out, "waiting agents")
 }

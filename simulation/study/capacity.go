@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -34,7 +33,6 @@ type Capacity struct {
 	Reason string `json:"reason,omitempty"`
 
 	scenario simulation.Scenario
-	unit     float64 // the load of the scenario
 }
 
 // An Interval holds the loads from Low to High, in items per second.
@@ -69,61 +67,32 @@ type Trend struct {
 // other loads. The scenario must be valid under each policy.
 func Capacities(s simulation.Scenario, policies []simulation.Autoscaler, o Options) ([]Capacity, error) {
 	capacities := make([]Capacity, len(policies))
-	var todo []probeRun
 	for i, p := range policies {
 		c := &capacities[i]
 		s.Autoscaler = p
-		settings := p.Settings()
-		c.Policy, c.scenario, c.Load = settings.Name, s, s.Load()
-		c.unit = c.Load.Arrivals
-		c.Present.Load = c.unit
-		if c.Reason = reason(s, c.Load, intervalOf(settings)); c.Reason == "" {
-			todo = append(todo, probeRun{c, &c.Present, false}, probeRun{c, &c.Present, true})
+		c.Policy, c.scenario, c.Load = p.Settings().Name, s, s.Load()
+		present := []Probe{{Load: c.Load.Arrivals}}
+		if c.Reason = reason(s, c.Load); c.Reason == "" {
+			if err := c.test(present, o); err != nil {
+				return nil, err
+			}
 		}
+		c.Present = present[0]
 	}
-	return capacities, carryOut(todo, o)
+	return capacities, nil
 }
 
 // reason returns why a scenario has no capacity.
-func reason(s simulation.Scenario, load simulation.Load, interval simulation.Duration) string {
-	hasTrace := slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 })
+func reason(s simulation.Scenario, load simulation.Load) string {
 	switch {
 	case load.Arrivals == 0:
 		return "no items arrive"
-	case hasTrace && load.Length < blockPolls*interval:
-		return "the trace is shorter than 20 polls"
+	case slices.ContainsFunc(s.Queues, func(q simulation.Queue) bool { return len(q.Trace) > 0 }):
+		return "a recording is played as it was"
 	case load.Burst > load.Length:
 		return "there is a single burst"
 	}
 	return ""
-}
-
-// A probeRun is a run of a probe.
-type probeRun struct {
-	capacity *Capacity
-	probe    *Probe
-	long     bool
-}
-
-func carryOut(todo []probeRun, o Options) error {
-	var mutex sync.Mutex
-	completed := 0
-	return parallel(len(todo), o.Parallel, func(i int) error {
-		t := todo[i]
-		trend, err := t.capacity.probe(t.probe.Load/t.capacity.unit, t.long, o.Stop)
-		if t.long {
-			t.probe.Long = trend
-		} else {
-			t.probe.Empty = trend
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		completed++
-		if o.Progress != nil {
-			o.Progress(float64(completed) / float64(len(todo)))
-		}
-		return err
-	})
 }
 
 // Measure tests a grid of loads around the scenario's own, and refines each change.
@@ -137,46 +106,45 @@ func (c *Capacity) Measure(o Options) error {
 			c.Probes = append(c.Probes, Probe{Load: load})
 		}
 	}
-	if err := c.test(c.Probes, o, 0); err != nil {
+	if err := c.test(c.Probes, o); err != nil {
 		return err
 	}
 	byLoad := func(a, b Probe) int { return cmp.Compare(a.Load, b.Load) }
 	place, _ := slices.BinarySearchFunc(c.Probes, c.Present, byLoad)
 	c.Probes = slices.Insert(c.Probes, place, c.Present) // so that its answer is in Growing
-	for start := 0.5; ; start = (1 + start) / 2 {
-		probes := c.changes()
-		if len(probes) == 0 {
-			c.conclude()
-			return nil
-		}
-		if err := c.test(probes, o, start); err != nil {
+	for probes := c.changes(); len(probes) > 0; probes = c.changes() {
+		if err := c.test(probes, o); err != nil {
 			return err
 		}
 		c.Probes = append(c.Probes, probes...)
 		slices.SortFunc(c.Probes, byLoad)
 	}
+	c.conclude()
+	return nil
 }
 
-// test tests loads. Its progress is half of the work that is left after a start.
-func (c *Capacity) test(probes []Probe, o Options, start float64) error {
-	if report := o.Progress; report != nil {
-		o.Progress = func(part float64) { report(start + (1-start)*part/2) }
-	}
-	var todo []probeRun
-	for i := range probes {
-		todo = append(todo, probeRun{c, &probes[i], false}, probeRun{c, &probes[i], true})
-	}
-	return carryOut(todo, o)
+// test tests loads, each from an empty and from a long queue.
+func (c *Capacity) test(probes []Probe, o Options) error {
+	return parallel(2*len(probes), o, func(i int) (err error) {
+		p := &probes[i/2]
+		if long := i%2 == 1; long {
+			p.Long, err = c.probe(p.Load, long, o.Stop)
+		} else {
+			p.Empty, err = c.probe(p.Load, long, o.Stop)
+		}
+		return err
+	})
 }
 
 // grid returns loads from far below to above the present load and the load that keeps the
 // maximum busy.
 func (c *Capacity) grid() []float64 {
-	full := c.unit
+	unit := c.Load.Arrivals
+	full := unit
 	if c.Load.Service > 0 && c.Load.Max > 0 {
 		full = float64(c.Load.Max) / c.Load.Service
 	}
-	low, high := min(c.unit, full)/16, 2*max(c.unit, min(full, 100*c.unit))
+	low, high := min(unit, full)/16, 2*max(unit, min(full, 100*unit))
 	low = max(low, high/1000)
 	n := max(minLoads, int(math.Ceil(math.Log(high/low)/math.Log(gridRatio))))
 	loads := make([]float64, n)
@@ -222,22 +190,20 @@ func (c *Capacity) conclude() {
 	}
 }
 
-// probe tests whether the queue grows at a load, relative to the scenario's own.
-func (c *Capacity) probe(load float64, long bool, stop func() error) (Trend, error) {
-	t := Trend{}
+// probe tests whether the queue grows at a load.
+func (c *Capacity) probe(load float64, long bool, stop func() error) (t Trend, err error) {
 	if long {
 		t.Start = max(200, 20*min(c.Load.Max, 500))
 	}
-	s, cycle, work := c.scenario.Repeated(load, maxItems-t.Start)
+	share := load / c.Load.Arrivals
+	s, cycle, work := c.scenario.Repeated(share, maxItems-t.Start)
 	for i := range s.Queues {
 		s.Queues[i].Backlog = 0
 	}
-	if len(s.Queues) > 0 {
-		s.Queues[0].Backlog = t.Start
-	}
-	w := watch{cycle: seconds(cycle), work: work, whole: load == 1, stop: stop}
+	s.Queues[0].Backlog = t.Start
+	w := watch{cycle: seconds(cycle), work: work, whole: share == 1, stop: stop}
 	if work == 0 { // items that take no time are counted
-		w.items, w.work = true, c.unit*load
+		w.items, w.work = true, load
 	}
 	r, err := simulation.Run(s, simulation.Options{SummaryOnly: true, EachPoll: w.record})
 	if err != nil {

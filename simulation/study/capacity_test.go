@@ -69,14 +69,6 @@ func TestPresentLoad(t *testing.T) {
 			s.Duration, s.Autoscaler = simulation.Duration(48*time.Hour), scaled("accurate", 20)
 			s.Queues[0].Arrivals = simulation.Daily(0.3, 1.2, 0.3, 0.3)
 		}, true},
-		"a trace": {func(s *simulation.Scenario) {
-			s.Autoscaler, s.Duration = scaled("accurate", 20), 0
-			s.Queues[0].Arrivals, s.Queues[0].Trace = simulation.Arrivals{}, burstsOf(60, time.Hour)
-		}, false},
-		"a trace that is too much": {func(s *simulation.Scenario) {
-			s.Autoscaler, s.Duration = scaled("accurate", 20), 0
-			s.Queues[0].Arrivals, s.Queues[0].Trace = simulation.Arrivals{}, burstsOf(600, time.Hour)
-		}, true},
 		"90 items a second for 100 Jobs that empty the queue": {func(s *simulation.Scenario) {
 			s.Duration, s.Autoscaler, s.Jobs.DrainQueue = simulation.Duration(24*time.Hour), scaled("accurate", 100), true
 			s.Queues[0].Arrivals, s.Queues[0].Service = simulation.Poisson(90), simulation.Fixed(time.Second)
@@ -92,14 +84,6 @@ func TestPresentLoad(t *testing.T) {
 			require.LessOrEqual(t, of.Present.Empty.Summary.Arrived, int64(51_000))
 		})
 	}
-}
-
-// burstsOf is a trace of so many items every six minutes, of an hour for some hours.
-func burstsOf(items int64, length time.Duration) (trace []simulation.Arrival) {
-	for at := time.Duration(0); at < 6*length; at += length / 10 {
-		trace = append(trace, simulation.Arrival{At: simulation.Duration(at), Items: items})
-	}
-	return trace
 }
 
 // The queue of KEDA 2.21 with the default strategy, min 5, max 30 and 40 s of work grows at
@@ -137,7 +121,7 @@ func TestNoCapacity(t *testing.T) {
 	require.Equal(t, "there is a single burst", capacity(t, s).Reason)
 	s.Queues[0].Arrivals, s.Queues[0].Trace, s.Duration = simulation.Arrivals{}, []simulation.Arrival{{Items: 6}}, 0
 	c := capacity(t, s)
-	require.Equal(t, "the trace is shorter than 20 polls", c.Reason)
+	require.Equal(t, "a recording is played as it was", c.Reason)
 	require.NoError(t, c.Measure(study.Options{}))
 	require.Empty(t, c.Probes)
 }

@@ -27,10 +27,10 @@
 //
 // A load is given as the mean rate of items. The queue grows at a load if the unfinished
 // work at the same phase of successive cycles rises with 99 % confidence. A cycle is the
-// day of a daily curve, the length of a trace or the time between bursts. The work that
+// day of a daily curve or the time between bursts. The work that
 // happens to arrive is a control variate, since its mean is known. A probe has at most
 // 50,000 items, and reads at most 100,000 metrics. It starts from an
-// empty queue, and again from a long queue.
+// empty queue, and again from a long queue. A trace has no capacity: it is judged as it was.
 //
 // Growth is not monotone in the load: a policy that ignores the queue while Jobs of the
 // minimum are missing may fail at a low load only. So loads are tested on a grid, and each

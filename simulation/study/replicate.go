@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
@@ -16,9 +17,8 @@ import (
 
 // Options control a study. The zero value decides on the number of seeds itself.
 type Options struct {
-	// Progress receives the completed share of the work, from 0 to 1, which never decreases. It
-	// is never called by two goroutines at once.
-	Progress func(part float64)
+	// Ran is called after each run, by several goroutines.
+	Ran func()
 	// Stop is called often, by several goroutines. An error ends the work, and is returned.
 	Stop func() error
 	// Parallel is the number of simultaneous runs; below 1 it is the number of processors. It
@@ -28,7 +28,7 @@ type Options struct {
 	Seeds int
 	// Resample also plays shuffled copies of the traces, which widen the intervals.
 	Resample bool
-	// SummaryOnly leaves out the bands, and the ticks of the first run.
+	// SummaryOnly leaves out the bands.
 	SummaryOnly bool
 }
 
@@ -54,15 +54,11 @@ type Sample struct {
 	Runs   []simulation.Summary `json:"runs"` // by seed
 	// Resampled are the runs of shuffled traces.
 	Resampled []simulation.Summary `json:"resampled,omitempty"`
-	// First is the run under the first seed.
-	First simulation.Result `json:"first"`
 	// Queue and Jobs are the waiting items and the unfinished Jobs over time, as means of steps of
 	// so many seconds.
 	Step  float64 `json:"step,omitempty"`
 	Queue Band    `json:"queue,omitzero"`
 	Jobs  Band    `json:"jobs,omitzero"`
-	// Waits holds the quantiles of the wait at 0, 1, … 100 %, in seconds.
-	Waits Band `json:"waits,omitzero"`
 }
 
 // A Band holds, for each place of a curve, the mean of the runs and the values between which
@@ -129,14 +125,13 @@ type replicator struct {
 	study    *Study
 	blocks   blocks
 	step     simulation.Duration
-	curves   [][]curves // of each policy
-	progress float64
+	curves   [][]simulation.Curves // of the runs of each policy
 }
 
 func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Options) (*replicator, error) {
 	load := s.Load()
 	r := &replicator{
-		scenario: s, policies: policies, options: o, curves: make([][]curves, len(policies)), step: stepOf(s, load.Length),
+		scenario: s, policies: policies, options: o, curves: make([][]simulation.Curves, len(policies)), step: stepOf(s, load.Length),
 		study: &Study{Exact: !load.Random, Samples: make([]Sample, len(policies))},
 	}
 	for i, p := range policies {
@@ -146,7 +141,7 @@ func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Op
 	if o.Resample {
 		r.blocks = newBlocks(s, policies)
 		if r.study.Blocks = r.blocks.count; r.blocks.count < minBlocks {
-			return nil, fmt.Errorf("the trace has %d blocks of 20 polls, and at least %d are needed to shuffle it", r.blocks.count, minBlocks)
+			return nil, fmt.Errorf("the recording has %d blocks of 20 polls, and at least %d are needed to shuffle it", r.blocks.count, minBlocks)
 		}
 	}
 	return r, nil
@@ -163,30 +158,9 @@ func (r *replicator) start() int {
 	return minSeeds
 }
 
-// A task is a run of a policy.
-type task struct {
-	policy int
-	seed   int
-	result *simulation.Result
-}
-
-// curves are those of one run, and the quantiles of its wait.
-type curves struct {
-	simulation.Curves
-	waits []float64
-}
-
 // grow adds runs until there are n of each policy.
 func (r *replicator) grow(n int) error {
-	tasks, err := r.play(r.study.Seeds, n, func(int) simulation.Scenario { return r.scenario })
-	for i := range tasks {
-		t := &tasks[i]
-		sample := &r.study.Samples[t.policy]
-		if len(sample.Runs) == 0 {
-			sample.First = *t.result
-		}
-		sample.Runs = append(sample.Runs, t.result.Summary)
-	}
+	err := r.play(r.study.Seeds, n, func(int) simulation.Scenario { return r.scenario }, func(s *Sample) *[]simulation.Summary { return &s.Runs })
 	r.study.Seeds = n
 	return err
 }
@@ -196,50 +170,34 @@ func (r *replicator) resample() error {
 	if !r.options.Resample {
 		return nil
 	}
-	tasks, err := r.play(0, resamples, r.blocks.scenario)
-	for i := range tasks {
-		sample := &r.study.Samples[tasks[i].policy]
-		sample.Resampled = append(sample.Resampled, tasks[i].result.Summary)
-	}
-	return err
+	return r.play(0, resamples, r.blocks.scenario, func(s *Sample) *[]simulation.Summary { return &s.Resampled })
 }
 
-// play runs each policy under the seeds from a number until another.
-func (r *replicator) play(from, until int, scenario func(seed int) simulation.Scenario) ([]task, error) {
+// play runs each policy under the seeds from a number until another, and adds the summaries to a list.
+func (r *replicator) play(from, until int, scenario func(seed int) simulation.Scenario, list func(*Sample) *[]simulation.Summary) error {
 	width := len(r.policies)
-	tasks := make([]task, max(0, until-from)*width)
-	start, completed := r.progress, 0
-	var mutex sync.Mutex
-	err := parallel(len(tasks), r.options.Parallel, func(i int) (err error) {
-		t := &tasks[i]
-		t.policy, t.seed = i%width, from+i/width
-		s := scenario(t.seed)
-		s.Autoscaler, s.Seed = r.policies[t.policy], r.scenario.Seed+uint64(t.seed)
-		t.result, err = r.run(s, from == 0 && t.seed == 0)
-		mutex.Lock()
-		defer mutex.Unlock()
-		completed++
-		r.progress = start + (1-start)*0.9*float64(completed)/float64(len(tasks)) // further seeds may follow
-		if r.options.Progress != nil {
-			r.options.Progress(r.progress)
-		}
+	played := make([]*simulation.Result, max(0, until-from)*width)
+	err := parallel(len(played), r.options, func(i int) (err error) {
+		seed := from + i/width
+		s := scenario(seed)
+		s.Autoscaler, s.Seed = r.policies[i%width], r.scenario.Seed+uint64(seed)
+		played[i], err = r.run(s)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range tasks {
-		t := &tasks[i]
-		r.curves[t.policy] = append(r.curves[t.policy], curves{t.result.Curves, t.result.Waits})
+	for i, result := range played {
+		summaries := list(&r.study.Samples[i%width])
+		*summaries = append(*summaries, result.Summary)
+		r.curves[i%width] = append(r.curves[i%width], result.Curves)
 	}
-	return tasks, nil
+	return nil
 }
 
-// run plays a scenario. A first run keeps its ticks.
-func (r *replicator) run(s simulation.Scenario, first bool) (*simulation.Result, error) {
-	bands := !r.options.SummaryOnly
-	o := simulation.Options{SummaryOnly: !bands || !first, Waits: bands}
-	if bands {
+func (r *replicator) run(s simulation.Scenario) (*simulation.Result, error) {
+	o := simulation.Options{SummaryOnly: true}
+	if !r.options.SummaryOnly {
 		o.Step = r.step
 	}
 	if stop := r.options.Stop; stop != nil {
@@ -281,9 +239,8 @@ func (r *replicator) addBands() {
 	for i := range r.study.Samples {
 		s := &r.study.Samples[i]
 		s.Step = seconds(r.step)
-		s.Queue = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.Queue })
-		s.Jobs = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.Jobs })
-		s.Waits = newBand(r.curves[i], len(s.Runs), func(c *curves) []float64 { return c.waits })
+		s.Queue = newBand(r.curves[i], len(s.Runs), func(c *simulation.Curves) []float64 { return c.Queue })
+		s.Jobs = newBand(r.curves[i], len(s.Runs), func(c *simulation.Curves) []float64 { return c.Jobs })
 	}
 }
 
@@ -304,7 +261,7 @@ func stepOf(s simulation.Scenario, length simulation.Duration) simulation.Durati
 
 // newBand returns the band of curves, of which shorter ones continue with 0. The mean is that of the
 // first n.
-func newBand(runs []curves, n int, values func(*curves) []float64) (b Band) {
+func newBand(runs []simulation.Curves, n int, values func(*simulation.Curves) []float64) (b Band) {
 	length := 0
 	for i := range runs {
 		length = max(length, len(values(&runs[i])))
@@ -330,31 +287,23 @@ func newBand(runs []curves, n int, values func(*curves) []float64) (b Band) {
 }
 
 // parallel calls work for 0 to n-1, some at the same time, and returns the error of the
-// lowest index.
-func parallel(n, width int, work func(i int) error) error {
+// lowest index. After an error no further work begins.
+func parallel(n int, o Options, work func(i int) error) error {
+	width := o.Parallel
 	if width < 1 {
 		width = runtime.GOMAXPROCS(0)
 	}
 	errs := make([]error, n)
-	var mutex sync.Mutex
-	next, failed := 0, false
-	take := func() int {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if failed {
-			return n
-		}
-		next++
-		return next - 1
-	}
+	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(width, n) {
 		group.Go(func() {
-			for i := take(); i < n; i = take() {
-				if errs[i] = work(i); errs[i] != nil {
-					mutex.Lock()
-					failed = true
-					mutex.Unlock()
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if errs[i] = work(int(i)); errs[i] != nil {
+					next.Store(int64(n))
+				}
+				if o.Ran != nil {
+					o.Ran()
 				}
 			}
 		})

@@ -20,9 +20,10 @@ func (c *Condition) Meets(n float64) bool { return n < c.Limit || (!c.Below && n
 
 // A Found is the result of a search.
 type Found struct {
-	Policy int    `json:"policy"` // index of the chosen policy, or -1 if none meets the conditions
+	Met    bool   `json:"met"`    // whether a policy meets the conditions
+	Policy int    `json:"policy"` // index of that policy, or of the one that misses the conditions by the least
 	Tried  int    `json:"tried"`  // policies that the search ran
-	Study  *Study `json:"study"`  // of the chosen policy, or of the one that misses the conditions by the least
+	Study  *Study `json:"study"`  // of that policy
 
 	miss float64 // of the closest policy, as a factor
 }
@@ -50,13 +51,13 @@ func Search(s simulation.Scenario, policies []simulation.Autoscaler, conditions 
 	slices.SortStableFunc(order, compare)
 	single := Options{Stop: o.Stop, Seeds: o.Seeds, Resample: o.Resample, Parallel: 1, SummaryOnly: true}
 	f := &Found{Policy: -1}
-	for f.Tried < len(order) && f.Policy < 0 {
+	for f.Tried < len(order) && !f.Met {
 		group := order[f.Tried:]
 		if n := slices.IndexFunc(group, func(i int) bool { return compare(group[0], i) != 0 }); n >= 0 {
 			group = group[:n]
 		}
 		judged := make([]judgement, len(group))
-		err := parallel(len(group), o.Parallel, func(i int) (err error) {
+		err := parallel(len(group), Options{Parallel: o.Parallel, Ran: o.Ran}, func(i int) (err error) {
 			judged[i], err = judge(s, policies[group[i]], conditions, single)
 			return err
 		})
@@ -64,9 +65,6 @@ func Search(s simulation.Scenario, policies []simulation.Autoscaler, conditions 
 			return nil, err
 		}
 		f.add(group, judged)
-		if o.Progress != nil {
-			o.Progress(float64(f.Tried) / float64(len(order)))
-		}
 	}
 	return f, nil
 }
@@ -77,12 +75,13 @@ func (f *Found) add(group []int, judged []judgement) {
 	fewest := math.Inf(1)
 	for k, i := range group {
 		j := &judged[k]
-		switch idle := j.study.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean; {
-		case j.met && idle < fewest:
-			f.Policy, f.Study, fewest = i, j.study, idle
-		case f.Policy < 0 && (f.Study == nil || j.miss < f.miss):
-			f.Study, f.miss = j.study, j.miss
+		idle := j.study.Estimate(0, func(s *simulation.Summary) float64 { return s.IdleSeconds }).Mean
+		if j.met && idle < fewest {
+			f.Met, fewest = true, idle
+		} else if f.Met || (f.Study != nil && j.miss >= f.miss) {
+			continue
 		}
+		f.Policy, f.Study, f.miss = i, j.study, j.miss
 	}
 }
 

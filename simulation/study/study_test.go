@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,12 +67,7 @@ func TestReplicate(t *testing.T) {
 			r, err := simulation.Run(alone, simulation.Options{})
 			require.NoError(t, err)
 			require.Equal(t, r.Summary, got)
-			if seed == 0 {
-				require.Equal(t, r.Ticks, sample.First.Ticks)
-				require.Equal(t, r.Waits, sample.First.Waits)
-			}
 		}
-		require.Len(t, sample.Waits.Mean, 101)
 		require.NotEmpty(t, sample.Queue.Mean)
 	}
 }
@@ -224,7 +220,7 @@ func TestTraces(t *testing.T) {
 	}
 	s.Duration = simulation.Duration(30 * time.Minute)
 	_, err := study.Replicate(s, policies, study.Options{Resample: true})
-	require.EqualError(t, err, "the trace has 3 blocks of 20 polls, and at least 10 are needed to shuffle it")
+	require.EqualError(t, err, "the recording has 3 blocks of 20 polls, and at least 10 are needed to shuffle it")
 }
 
 // The search finds the policy that an exhaustive search of all policies finds.
@@ -272,14 +268,17 @@ func TestSearchIsExhaustive(t *testing.T) {
 		}
 		found, err := study.Search(s, policies, conditions, study.Options{})
 		require.NoError(t, err)
-		require.Equal(t, best, found.Policy, "p95 < %g s", bound)
+		require.Equal(t, best >= 0, found.Met)
+		if found.Met {
+			require.Equal(t, best, found.Policy, "p95 < %g s", bound)
+		}
 		chosen[best] = true
 	}
 	require.Greater(t, len(chosen), 3, "the objective selects")
 	found, err := study.Search(s, policies[:6], []study.Condition{{Value: wait, Limit: 0.001, Below: true}}, study.Options{})
 	require.NoError(t, err)
-	require.Equal(t, -1, found.Policy)
-	require.NotNil(t, found.Study)
+	require.False(t, found.Met)
+	require.GreaterOrEqual(t, found.Policy, 0, "the closest")
 }
 
 func TestErrors(t *testing.T) {
@@ -292,12 +291,10 @@ policies[2]: policy: found nothing; use Scaling, KEDA, Placement or a type of yo
 	require.Len(t, field.All(err), 3)
 
 	s.Jobs.Wait = 0
-	var told []float64
-	o := study.Options{Progress: func(part float64) { told = append(told, part) }}
-	_, err = study.Replicate(s, under(t, 10, "default", "accurate"), o)
+	var runs atomic.Int64
+	of, err := study.Replicate(s, under(t, 10, "default", "accurate"), study.Options{Ran: func() { runs.Add(1) }})
 	require.NoError(t, err)
-	require.Greater(t, len(told), 10)
-	require.IsNonDecreasing(t, told)
+	require.EqualValues(t, 2*of.Seeds, runs.Load())
 	enough := errors.New("enough")
 	_, err = study.Replicate(s, under(t, 10, "default"), study.Options{Stop: func() error { return enough }})
 	require.ErrorIs(t, err, enough)

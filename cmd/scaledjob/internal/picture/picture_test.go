@@ -40,10 +40,6 @@ func of(names []string, queued ...[]float64) *study.Study {
 			sample.Queue.Low, sample.Queue.High = append(sample.Queue.Low, n/2), append(sample.Queue.High, n*2)
 		}
 		sample.Jobs = sample.Queue
-		for k := range 101 {
-			sample.Waits.Mean = append(sample.Waits.Mean, float64(k))
-		}
-		sample.Waits.Low, sample.Waits.High = sample.Waits.Mean, sample.Waits.Mean
 		s.Samples = append(s.Samples, sample)
 	}
 	return s
@@ -52,37 +48,31 @@ func of(names []string, queued ...[]float64) *study.Study {
 // Policies share a chart, with the maximum, and names are escaped.
 func TestCharts(t *testing.T) {
 	s := of([]string{"a<b", "c"}, []float64{5, 9, 1}, []float64{2, 3, 4})
-	items := Items(s)
-	require.Len(t, items, 1)
-	words := wellFormed(t, items[0])
+	words := wellFormed(t, Items(s))
 	require.Contains(t, words, "Items waiting|")
 	require.Contains(t, words, "a<b|")
-	require.Contains(t, words, "minutes\na<b: 9 (4.5 to 18)\nc: 3 (1.5 to 6)", "hovering over the second minute")
-	jobs := Jobs(s, 15)[0]
-	require.Contains(t, wellFormed(t, jobs), "maximum 15|")
+	jobs := Jobs(s, 15)
+	require.Contains(t, wellFormed(t, jobs), "maximum 15")
 	for _, class := range []string{"p0 line", "p1 line", "p0 area", "p1 area"} {
 		require.Contains(t, jobs, `class="`+class+`"`)
 	}
-	require.NotContains(t, wellFormed(t, Jobs(s, 100)[0]), "maximum", "a maximum far above would hide the Jobs")
-	require.Contains(t, wellFormed(t, Waits(s)[0]), "Items served within a given wait (%)|")
-	require.Contains(t, wellFormed(t, string(Sheet(items[0], jobs))), "maximum 15|")
+	require.NotContains(t, wellFormed(t, Jobs(s, 100)), "maximum", "a maximum far above would hide the Jobs")
 }
 
-// More policies than fit in a chart have a chart each, with the whole name and equal axes.
-func TestSmallMultiples(t *testing.T) {
+// Many policies have a line each, without bands, and whole names.
+func TestManyPolicies(t *testing.T) {
 	var names []string
 	var queued [][]float64
 	for i := range 7 {
 		names = append(names, fmt.Sprintf("KEDA 2.%d.0 custom 0 0.5, min 5, max 300, every 10s, of a long name that needs two lines", i))
 		queued = append(queued, []float64{1, 2, float64(i)})
 	}
-	for _, charts := range [][]string{Items(of(names, queued...)), Waits(of(names, queued...))} {
-		require.Len(t, charts, 7)
-		for i, c := range charts {
-			require.Contains(t, strings.ReplaceAll(wellFormed(t, c), "|", " "), names[i])
-			require.Contains(t, c, `class="`+colour(i)+` line"`)
-		}
+	chart := Items(of(names, queued...))
+	for i, name := range names {
+		require.Contains(t, strings.ReplaceAll(wellFormed(t, chart), "|", " "), name)
+		require.Contains(t, chart, `class="`+colour(i)+` line"`)
 	}
+	require.NotContains(t, chart, " area")
 	require.Equal(t, "p0 again", colour(Colours))
 	require.Contains(t, Style, ".again.line { stroke-dasharray: 2 2; }")
 }
@@ -96,15 +86,11 @@ func TestUnits(t *testing.T) {
 // Studies may be empty, and numbers of any size.
 func TestEmptyAndExtreme(t *testing.T) {
 	empty, huge := of([]string{"a"}, nil), of([]string{"huge"}, []float64{math.MaxInt64, 0})
-	empty.Samples[0].Waits = study.Band{}
-	huge.Samples[0].Waits.Mean[99] = 1e300
 	for _, s := range []*study.Study{{}, empty, huge} {
-		for _, charts := range [][]string{Items(s), Jobs(s, 3), Waits(s), {string(Sheet())}} {
-			for _, svg := range charts {
-				wellFormed(t, svg)
-				require.NotContains(t, svg, "NaN")
-				require.NotContains(t, svg, "Inf")
-			}
+		for _, svg := range []string{Items(s), Jobs(s, 3)} {
+			wellFormed(t, svg)
+			require.NotContains(t, svg, "NaN")
+			require.NotContains(t, svg, "Inf")
 		}
 	}
 }

@@ -3,17 +3,14 @@
 package results
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/picture"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -31,6 +28,7 @@ type Findings struct {
 	Capacities  []study.Capacity      `json:"capacities"`
 	Objectives  []goalResult          `json:"objectives,omitempty"`
 	Search      *searched             `json:"search,omitempty"`
+	File        string                `json:"file,omitempty"`  // the scenario as it was written, instead of assumptions
 	Price       float64               `json:"price,omitempty"` // of a pod for an hour
 	Command     string                `json:"command"`         // to repeat the run
 
@@ -49,11 +47,11 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 	case "json":
 		return writeJSON, nil
 	}
-	formats := map[string]func(io.Writer, *Findings) error{".html": writeHTML, ".svg": writeSVG, ".json": writeJSON}
+	formats := map[string]func(io.Writer, *Findings) error{".html": writeHTML, ".json": writeJSON}
 	extension := output[max(0, strings.LastIndexByte(output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
-		return nil, input.Usagef("-o %q: want a file that ends with .html, .svg or .json, or json", output)
+		return nil, input.Usagef("-o %q: want a file that ends with .html or .json, or json", output)
 	}
 	return func(stdout io.Writer, r *Findings) error {
 		if info, err := os.Lstat(output); err == nil && !info.Mode().IsRegular() {
@@ -74,83 +72,18 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 	}, nil
 }
 
-// charts returns the charts of a report. The first two are the most important.
-func (r *Findings) charts() []string {
-	charts := append(picture.Items(r.Study), picture.Jobs(r.Study, r.Capacities[0].Load.Max)...)
-	return append(charts, picture.Waits(r.Study)...)
-}
-
-func writeSVG(w io.Writer, r *Findings) error {
-	_, err := w.Write(picture.Sheet(r.charts()...))
-	return err
-}
-
-// workload describes the items, the Jobs and the rules in a single line.
-func (r *Findings) workload() string {
-	s := &r.Scenario
-	var parts []string
-	for i := range s.Queues {
-		q := &s.Queues[i]
-		arrivals := q.Arrivals.String()
-		if len(q.Trace) > 0 {
-			arrivals = fmt.Sprintf("a trace of %d rows", len(q.Trace))
-		}
-		if q.Watches != "" {
-			parts = append(parts, fmt.Sprintf("%s: counts the %s items of %s", q.Name, cmp.Or(q.Metric, "waiting and active"), q.Watches))
-		} else {
-			parts = append(parts, fmt.Sprintf("%s: %s, %s each", cmp.Or(q.Name, "items"), arrivals, brief(q.Service)))
+// maximum returns the most Jobs of all policies, or 0 if it differs.
+func (r *Findings) maximum() int64 {
+	most := r.Capacities[0].Load.Max
+	for i := range r.Capacities {
+		if r.Capacities[i].Load.Max != most {
+			return 0
 		}
 	}
-	if s.Duration > 0 {
-		parts = append(parts, "for "+s.Duration.String())
-	}
-	parts = append(parts, fmt.Sprintf("startup %s", brief(s.Jobs.Startup)))
-	if s.Jobs.WarmUp.Mean() > 0 {
-		parts = append(parts, fmt.Sprintf("warm-up %s", brief(s.Jobs.WarmUp)))
-	}
-	if s.Jobs.Completion.Mean() > 0 {
-		parts = append(parts, fmt.Sprintf("completion %s", brief(s.Jobs.Completion)))
-	}
-	parts = append(parts, faults(s)...)
-	return strings.Join(append(parts, "rules of "+r.Policies[0].Release.String()), "; ") + "."
+	return most
 }
 
 // numbers says of what the numbers are.
 func (r *Findings) numbers() string {
 	return fmt.Sprintf("Numbers: %s; the first seed is %d.", r.Study, r.Scenario.Seed)
-}
-
-// faults describes what fails at times: metrics, clusters and pods.
-func faults(s *simulation.Scenario) (parts []string) {
-	for _, q := range s.Queues {
-		metric := strings.TrimSpace("metric " + q.Name)
-		if q.Staleness > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s old", metric, q.Staleness))
-		}
-		for _, o := range q.Outages {
-			parts = append(parts, fmt.Sprintf("%s unreadable from %s to %s", metric, o.From, o.Until))
-		}
-	}
-	for _, c := range s.Clusters {
-		cluster := strings.TrimSpace("cluster " + c.Name)
-		if c.ListAge > 0 {
-			parts = append(parts, fmt.Sprintf("list of Jobs of the %s %s old", cluster, c.ListAge))
-		}
-		for _, o := range c.Outages {
-			parts = append(parts, fmt.Sprintf("%s %s from %s to %s", cluster, cmp.Or(o.Kind, "down"), o.From, o.Until))
-		}
-	}
-	if p := s.Jobs.FailureProbability; p > 0 {
-		parts = append(parts, fmt.Sprintf("pods fail at %s %% of the items", strconv.FormatFloat(p*100, 'g', 3, 64)))
-	}
-	return parts
-}
-
-// brief returns a distribution without its recorded values.
-func brief(d simulation.Distribution) string {
-	text := d.String()
-	if values, recorded := strings.CutPrefix(text, "recorded:"); recorded && strings.Count(values, ",") > 2 {
-		return fmt.Sprintf("%d recorded times, %s on average", strings.Count(values, ",")+1, d.Mean())
-	}
-	return text
 }

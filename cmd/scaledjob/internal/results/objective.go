@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
@@ -124,17 +125,15 @@ func (g *goal) estimate(e study.Estimate, u *units) string {
 }
 
 // Missed reports whether a policy misses the objective for certain, or the search found none, and close
-// whether that is too close to call for one.
+// whether that is too close to call for one. Today's policy does not count if another was searched.
 func (r *Findings) Missed() (missed, close bool) {
-	searching := r.Search != nil
-	if searching && r.Search.Policy < 0 {
+	if r.Search != nil && !r.Search.Met {
 		return true, false
 	}
-	if searching && len(r.Study.Samples) == 1 { // today's policy, which the search is to replace
-		return false, false
-	}
 	for _, o := range r.Objectives {
-		missed, close = missed || o.Result == fail, close || o.Result == tooClose
+		if replaced := r.Search != nil && o.Policy == scenario.Today; !replaced {
+			missed, close = missed || o.Result == fail, close || o.Result == tooClose
+		}
 	}
 	return missed, close
 }

@@ -64,13 +64,13 @@ func writeHTML(w io.Writer, r *Findings) error {
 	p.add("<p class=\"verdict\">%s</p>\n", strings.Join(r.Verdict, " "))
 	rows := r.table(false)
 	p.table(rows[0], rows[1:])
-	p.add("<div class=\"charts\">")
-	for _, chart := range r.charts() {
-		p.WriteString("\n<figure>" + chart + "</figure>")
-	}
-	p.add("\n</div>\n<p>%s Lines are means of the runs; 90 %% of the runs are within a band.</p>\n", r.numbers())
-	p.add("<h2>Assumed</h2>\n<p>%s</p>\n", r.workload())
-	if len(r.Assumptions) > 0 {
+	p.add("<div class=\"charts\">\n")
+	p.WriteString("<figure>" + picture.Items(r.Study) + "</figure>\n<figure>" + picture.Jobs(r.Study, r.maximum()) + "</figure>\n")
+	p.add("</div>\n<p>%s Lines are means of the runs; 90 %% of the runs are within a band.</p>\n", r.numbers())
+	p.add("<h2>Assumed</h2>\n")
+	if r.File != "" {
+		p.add("<pre>%s</pre>\n", r.File)
+	} else {
 		p.table([]string{"assumption", "value", "source", "flag"}, assumptionRows(r))
 	}
 	if r.Patch != "" {

@@ -12,84 +12,90 @@ import (
 
 // A searched is the result of a search.
 type searched struct {
-	*study.Found
-	Candidates int    `json:"candidates"`
-	Name       string `json:"name"` // of the policy
+	Met        bool `json:"met"`    // whether a policy meets the objective
+	Policy     int  `json:"policy"` // index of that policy, or of the closest
+	Tried      int  `json:"tried"`
+	Candidates int  `json:"candidates"`
 }
 
-// Find searches the policy with the smallest maximum that meets the goals: first among some
-// maxima, and then between the maximum that was found and the maximum before.
-func (r *Findings) Find(s *scenario.Scenario, o study.Options) error {
-	load := r.Capacities[0].Load
-	interval := 30.0
-	if n := s.Policy.Spec.PollingInterval; n != nil {
-		interval = float64(*n)
-	}
+// Find searches the policy with the smallest maximum that meets the goals, and adds it, or the closest one, to
+// the policies. It first tries some maxima, and then those between the one that was found and the one before.
+func (r *Findings) Find(s *scenario.Scenario, o *study.Options) error {
 	conditions := make([]study.Condition, len(r.Goals))
 	for i, g := range r.Goals {
 		conditions[i] = g.Condition
 	}
-	jobs := load.Arrivals * (load.Service + s.Jobs.Startup.Mean().Seconds() + interval)
-	from, to, attempts := int64(1), int64(min(max(2*jobs, 10), 1e5))+1, 0
-	r.Search = &searched{}
-	for {
+	peak, err := unlimitedPeak(s)
+	if err != nil {
+		return err
+	}
+	from, to := int64(1), max(10, 2*peak)
+	r.Search = &searched{Policy: len(r.Policies)}
+	var chosen *scenario.Policy
+	for seeds := o.Seeds; ; {
 		maxima := scenario.Maxima(from, to)
-		policies := scenario.Candidates(s.Policy, load.Busy, maxima)
+		policies := scenario.Candidates(s.Policy, s.Load().Busy, maxima)
 		built, err := scenario.BuildAll(policies, len(s.Clusters))
 		if err != nil {
 			return err
 		}
-		found, err := study.Search(s.Scenario, built, conditions, o)
+		options := *o
+		options.Seeds = seeds
+		found, err := study.Search(s.Scenario, built, conditions, options)
 		if err != nil {
 			return err
 		}
-		attempts += found.Tried
-		r.Search.Found, r.Search.Candidates = found, r.Search.Candidates+len(policies)
-		if found.Policy < 0 {
-			break
-		}
-		chosen := &policies[found.Policy]
-		r.Search.Name, r.Patch = chosen.Name, patch(s.Name, chosen, &s.Policy)
+		chosen = &policies[found.Policy]
+		o.Seeds = found.Study.Seeds // the numbers of the output are those of the search
+		r.Search.Met, r.Search.Tried, r.Search.Candidates = found.Met, r.Search.Tried+found.Tried, r.Search.Candidates+len(policies)
 		i := slices.Index(maxima, *chosen.Spec.MaxReplicaCount)
-		if i == 0 || maxima[i]-maxima[i-1] < 2 {
+		if !found.Met || i == 0 || maxima[i]-maxima[i-1] < 2 {
 			break
 		}
 		from, to = int64(maxima[i-1])+1, int64(maxima[i])
 	}
-	r.Search.Tried = attempts
-	r.describeSearch()
+	r.Policies = append(r.Policies, *chosen)
+	if r.Search.Met {
+		r.Patch = patch(s.Name, chosen, &s.Policy)
+	}
 	return nil
 }
 
-// describeSearch puts what was found in front of the verdict, with its cost against today's.
-func (r *Findings) describeSearch() {
-	s, goals := r.Search, goalTexts(r.Goals)
-	r.Details = append(r.Details, fmt.Sprintf("Search: %d of %d policies were tried. Of equal maxima the longest polling interval wins, then the fewest idle pods.", s.Tried, s.Candidates))
-	if s.Study == nil {
-		r.Verdict = []string{"No policy meets " + goals + "."}
-		return
+// unlimitedPeak returns how many Jobs the strategy default runs at once without a maximum. It creates no Job
+// twice, and may need half of the Jobs of others.
+func unlimitedPeak(s *scenario.Scenario) (int64, error) {
+	p := s.Policy
+	p.Spec.ScalingStrategy.Strategy, p.Spec.MaxReplicaCount = "default", new(int32(100_000))
+	unlimited := s.Scenario
+	var err error
+	if unlimited.Autoscaler, err = p.Build(len(s.Clusters)); err != nil {
+		return 0, err
 	}
-	var parts []string
+	run, err := simulation.Run(unlimited, simulation.Options{SummaryOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	return run.Summary.PeakJobs, nil
+}
+
+// found returns the verdict of a search, with the cost against today's.
+func (r *Findings) found() []string {
+	i, goals := r.Search.Policy, goalTexts(r.Goals)
+	var numbers []string
 	for _, g := range r.Goals {
 		name, _, _ := strings.Cut(g.text, "<")
-		parts = append(parts, strings.TrimSpace(name)+" "+g.estimate(s.Study.Estimate(0, g.Value), &r.units))
+		numbers = append(numbers, strings.TrimSpace(name)+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
 	}
-	numbers := strings.Join(parts, ", ")
-	if s.Policy < 0 {
-		r.Verdict = []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", s.Study.Samples[0].Policy, numbers)}
-		return
+	name, has := r.Study.Samples[i].Policy, strings.Join(numbers, ", ")
+	if !r.Search.Met {
+		return []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", name, has)}
 	}
-	found := s.Study.Estimate(0, (*simulation.Summary).Cost).Mean
 	today := r.podTime(0)
-	text := fmt.Sprintf("It costs %s; today's policy costs %s", r.cost(found), r.cost(today))
+	text := fmt.Sprintf("It costs %s; today's policy costs %s", r.cost(r.podTime(i)), r.cost(today))
 	if today > 0 {
-		text += fmt.Sprintf(" (%+.0f %%)", 100*(found/today-1))
+		text += fmt.Sprintf(" (%+.0f %%)", 100*(r.podTime(i)/today-1))
 	}
-	r.Verdict = []string{
-		fmt.Sprintf("Use %s: the smallest maximum that meets %s.", s.Name, goals),
-		fmt.Sprintf("It has %s.", numbers),
-		text + ".",
-	}
+	return []string{fmt.Sprintf("Use %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("It has %s.", has), text + "."}
 }
 
 // patch returns the lines of a manifest that differ from today's, as a YAML patch.

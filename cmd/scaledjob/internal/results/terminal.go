@@ -65,7 +65,7 @@ func terminalCharts(r *Findings, columns int) string {
 		c.names = 0 // names have lines of their own
 	}
 	title := "Jobs"
-	if limit := r.Capacities[0].Load.Max; limit > 0 {
+	if limit := r.maximum(); limit > 0 {
 		title = fmt.Sprintf("Jobs (maximum %d)", limit)
 	}
 	var b strings.Builder

@@ -19,10 +19,10 @@ const (
 	rate                    // items a second
 )
 
-// A unit is a multiple of a quantity.
+// A unit is a multiple of a quantity, and used from a value on.
 type unit struct {
-	name string
-	size float64
+	name       string
+	size, from float64
 }
 
 // units are those of an output, by quantity.
@@ -33,35 +33,25 @@ type units [4]unit
 func newUnits(s *study.Study, load simulation.Load) units {
 	longest, cost := 0.0, 0.0
 	for i := range s.Samples {
-		longest = max(longest, s.Estimate(i, func(s *simulation.Summary) float64 { return s.Wait.P95 }).Mean)
+		longest = max(longest, s.Estimate(i, columnOf("p95").value).Mean)
 		cost = max(cost, s.Estimate(i, (*simulation.Summary).Cost).Mean)
 	}
 	return units{
-		wait:    largest(longest, unit{"ms", 1e-3}, unit{"s", 0.2}, unit{"min", 600}, unit{"h", 3 * 3600}),
-		podTime: largest(cost, unit{"pod-min", 0}, unit{"pod-h", 3600}),
-		rate:    largest(load.Arrivals, unit{"items/h", 0}, unit{"items/min", 1. / 60}, unit{"items/s", 1}),
-	}.sized()
+		count:   {size: 1},
+		wait:    largest(longest, unit{"ms", 1e-3, 0}, unit{"s", 1, 0.2}, unit{"min", 60, 600}, unit{"h", 3600, 3 * 3600}),
+		podTime: largest(cost, unit{"pod-min", 60, 0}, unit{"pod-h", 3600, 3600}),
+		rate:    largest(load.Arrivals, unit{"items/h", 1. / 3600, 0}, unit{"items/min", 1. / 60, 1. / 60}, unit{"items/s", 1, 1}),
+	}
 }
 
-// largest returns the last of the units from whose size on it is used.
-func largest(value float64, candidates ...unit) unit {
-	chosen := candidates[0]
-	for _, u := range candidates[1:] {
-		if value >= u.size {
+// largest returns the last of the units that are used for a value.
+func largest(value float64, candidates ...unit) (chosen unit) {
+	for _, u := range candidates {
+		if value >= u.from {
 			chosen = u
 		}
 	}
 	return chosen
-}
-
-// sized replaces the sizes from which units are used by those of the units.
-func (u units) sized() units {
-	sizes := map[string]float64{"ms": 1e-3, "s": 1, "min": 60, "h": 3600, "pod-min": 60, "pod-h": 3600, "items/s": 1, "items/min": 1. / 60, "items/h": 1. / 3600}
-	for q := range u {
-		u[q].size = sizes[u[q].name]
-	}
-	u[count].size = 1
-	return u
 }
 
 // number formats a number without its unit.

@@ -17,20 +17,25 @@ import (
 func (r *Findings) Judge(startup float64) {
 	r.units = newUnits(r.Study, r.Capacities[0].Load)
 	r.Objectives = judged(r.Study, r.Goals)
-	best := r.best()
+	r.Details = r.details(startup)
+	if r.Search != nil {
+		r.Verdict = r.found()
+		return
+	}
+	best := r.Best()
 	r.Verdict = []string{r.answer(best), r.needs(best)}
-	if line := r.objectiveLine(); line != "" {
-		r.Verdict = append(r.Verdict, line)
+	if len(r.Goals) > 0 {
+		r.Verdict = append(r.Verdict, r.objectiveLine())
 	} else if symptoms := troubles(r.Study, best, startup); len(symptoms) > 0 {
 		r.Verdict = append(r.Verdict, "Beware: "+symptoms[0])
 	}
-	r.Details = r.details(startup)
 }
 
 // deciding are the numbers that decide between policies, the most important first.
 var deciding = []*column{columnOf("undone"), columnOf("p95"), columnOf("mean"), {name: "pod time", quantity: podTime, value: (*simulation.Summary).Cost}}
 
-// compare returns -1 if policy a is better than b, 1 if it is worse, and 0 if that is too close to call.
+// compare returns -1 if policy a is better than b, 1 if it is worse, and 0 if that is too close to call. Of
+// differences that do not matter, the most important decides.
 func (r *Findings) compare(a, b int) int {
 	if growsA, growsB := r.Capacities[a].Present.Grows(), r.Capacities[b].Present.Grows(); growsA != growsB {
 		if growsA {
@@ -38,15 +43,19 @@ func (r *Findings) compare(a, b int) int {
 		}
 		return -1
 	}
+	slight := 0 // certain, though it does not matter
 	for _, c := range deciding {
-		if d := r.Study.Difference(a, b, c.value); r.matters(d, a, c) {
-			if d.Mean > 0 {
-				return 1
-			}
-			return -1
+		d := r.Study.Difference(a, b, c.value)
+		if d.Word != study.Different {
+			continue
+		}
+		if sign := cmp.Compare(d.Mean, 0); r.matters(d, a, c) {
+			return sign
+		} else if slight == 0 {
+			slight = sign
 		}
 	}
-	return 0
+	return slight
 }
 
 // matters reports whether a difference to a policy decides: it is certain, and a difference of waits is at
@@ -57,8 +66,8 @@ func (r *Findings) matters(d study.Difference, policy int, c *column) bool {
 	return d.Word == study.Different && !slight
 }
 
-// best returns the first policy than which no other is better.
-func (r *Findings) best() (best int) {
+// Best returns the first policy than which no other is better.
+func (r *Findings) Best() (best int) {
 	for i := range r.Study.Samples {
 		if r.compare(i, best) < 0 {
 			best = i
@@ -81,31 +90,46 @@ func (r *Findings) answer(best int) string {
 			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
 		case undone > 0:
 			return fmt.Sprintf("%s leaves %s items undone: %s.", name, report.Count(undone), waits)
+		case r.Study.Recorded:
+			return fmt.Sprintf("%s serves all recorded items: %s.", name, waits)
 		}
 		return fmt.Sprintf("%s keeps up: %s.", name, waits)
 	}
-	var ties, others []string
+	ties, others, verb := []string{name}, []string(nil), "do the same"
 	for i, s := range r.Study.Samples {
 		if i == best {
 			continue
 		}
-		others = append(others, s.Policy+": "+r.outcome(i, best, shown))
-		if r.compare(i, best) == 0 {
+		outcome := s.Policy + ": " + r.outcome(i, best, shown)
+		switch {
+		case r.compare(i, best) != 0:
+			others = append(others, outcome)
+		case r.equal(best, i):
 			ties = append(ties, s.Policy)
+		default:
+			ties, others, verb = append(ties, s.Policy), append(others, outcome), "are too close to call"
 		}
 	}
-	switch text := fmt.Sprintf("%s (%s)", waits, strings.Join(others, ", ")); {
+	text := waits
+	if len(others) > 0 {
+		text += " (" + strings.Join(others, ", ") + ")"
+	}
+	switch {
 	case growth != "":
 		return fmt.Sprintf("No policy keeps up. The best is %s: %s.", name, text)
-	case len(ties) > 0:
-		verb := "are too close to call"
-		if r.equal(best, ties) {
-			verb = "do the same"
-		}
-		return fmt.Sprintf("%s and %s %s: %s.", name, strings.Join(ties, ", "), verb, text)
-	default:
-		return fmt.Sprintf("Use %s: %s.", name, text)
+	case len(ties) > 1:
+		return fmt.Sprintf("%s %s: %s.", listed(ties), verb, text)
 	}
+	return fmt.Sprintf("Use %s: %s.", name, text)
+}
+
+// listed joins names: a, b and c.
+func listed(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // shownWait returns the wait that the answer shows: that of 95 % of the items, or the mean if only that
@@ -126,15 +150,9 @@ func (r *Findings) shownWait(best int) (*column, string) {
 	return p95, "95 %% of the items wait at most %s"
 }
 
-// equal reports whether policies of these names do the same as the best in each run.
-func (r *Findings) equal(best int, names []string) bool {
-	for i, s := range r.Study.Samples {
-		differs := func(c *column) bool { return r.Study.Difference(i, best, c.value).Word != study.Equal }
-		if slices.Contains(names, s.Policy) && slices.ContainsFunc(deciding, differs) {
-			return false
-		}
-	}
-	return true
+// equal reports whether two policies do the same in each run.
+func (r *Findings) equal(a, b int) bool {
+	return !slices.ContainsFunc(deciding, func(c *column) bool { return r.Study.Difference(a, b, c.value).Word != study.Equal })
 }
 
 // outcome is how long items wait under another policy, or that its queue grows.
@@ -156,9 +174,13 @@ func (r *Findings) outcome(policy, best int, shown *column) string {
 func (r *Findings) needs(policy int) string {
 	c := &r.Capacities[policy]
 	peak := r.Study.Estimate(policy, columnOf("peak").value).Mean
-	text := fmt.Sprintf("It runs up to %s Jobs", report.Count(peak))
+	subject := "It"
+	if len(r.Study.Samples) > 1 {
+		subject = c.Policy
+	}
+	text := fmt.Sprintf("%s runs up to %s Jobs", subject, report.Count(peak))
 	if peak == 1 {
-		text = "It runs up to 1 Job"
+		text = strings.TrimSuffix(text, "s")
 	}
 	if c.Load.Max > 0 && c.Load.Max < 1e9 {
 		text += fmt.Sprintf(" (maximum %d)", c.Load.Max)
@@ -262,12 +284,18 @@ func cause(t *study.Trend, s *simulation.Scenario) string {
 // details are the intervals, and their reasons.
 func (r *Findings) details(startup float64) (lines []string) {
 	for i := range r.Capacities {
-		lines = append(lines, r.capacityLine(i))
+		if !r.Study.Recorded {
+			lines = append(lines, r.capacityLine(i))
+		}
 	}
 	for _, c := range append(deciding, columnOf("idle")) {
 		if line := r.differences(c); line != "" {
 			lines = append(lines, line)
 		}
+	}
+	if r.Search != nil {
+		lines = append(lines, fmt.Sprintf("Search: %d of %d policies were tried. Of equal maxima the longest polling interval wins, then the fewest idle pods.",
+			r.Search.Tried, r.Search.Candidates))
 	}
 	for i := range r.Objectives {
 		lines = append(lines, r.Goals[i%len(r.Goals)].line(&r.Objectives[i], &r.units))
@@ -383,6 +411,11 @@ func symptoms(startup float64) []symptom {
 			report.Count, polls, "starves the queue: after %s of %s polls, items wait without a Job although the maximum has room",
 		},
 		{
+			func(s *simulation.Summary) float64 { return float64(s.FullPolls) },
+			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
+			report.Count, polls, "is at its maximum: after %s of %s polls, items wait and no more Jobs are allowed",
+		},
+		{
 			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
 			func(s *simulation.Summary, n float64) bool { return n > 1 && n*20 > float64(s.JobsCreated) },
 			report.Count, created, "creates too many Jobs: %s of %s find no item",
@@ -439,9 +472,6 @@ func troubles(s *study.Study, policy int, startup float64) (lines []string) {
 
 // objectiveLine says which policies meet the objective.
 func (r *Findings) objectiveLine() string {
-	if len(r.Goals) == 0 || r.Search != nil {
-		return ""
-	}
 	results := map[string][]string{}
 	for i := range r.Study.Samples {
 		name, result := r.Study.Samples[i].Policy, resultOf(r.Objectives, r.Study.Samples[i].Policy)
@@ -450,7 +480,7 @@ func (r *Findings) objectiveLine() string {
 	var parts []string
 	for _, result := range []string{pass, fail, tooClose} {
 		if names := results[result]; len(names) > 0 {
-			parts = append(parts, map[string]string{pass: "met by ", fail: "missed by ", tooClose: "too close to call for "}[result]+strings.Join(names, ", "))
+			parts = append(parts, map[string]string{pass: "met by ", fail: "missed by ", tooClose: "too close to call for "}[result]+listed(names))
 		}
 	}
 	return goalTexts(r.Goals) + ": " + strings.Join(parts, "; ") + "."

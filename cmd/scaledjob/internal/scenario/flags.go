@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,20 +38,19 @@ type Flags struct {
 	seed         uint64
 	release      input.Releases
 	interval     time.Duration
-	metricAge    time.Duration
-	listAge      time.Duration
 	dumps        []string
 
 	// changed reports whether a flag was given.
 	changed     func(flag string) bool
 	Assumptions []Assumption
+	File        string // the text of --scenario
 	recorded    string // the source of service and start times, if not the flags
 	Warnings    []string
 }
 
 // worldly are the flags that a scenario file replaces.
 var worldly = []string{"arrivals", "trace", "trace-as", "service", "startup", "warm-up", "wait", "duration", "metric", "partitions", "acknowledge", "name", "items-per-job", "seed",
-	"release", "target", "polling-interval", "metric-age", "list-age", "jobs"}
+	"release", "target", "polling-interval", "jobs"}
 
 // Add adds the flags to a command.
 func (f *Flags) Add(c *cobra.Command) {
@@ -60,21 +60,19 @@ func (f *Flags) Add(c *cobra.Command) {
 	f.AddPartitions(c)
 	f.release.Add(c, "release", "rules of this")
 	flags.StringVar(&f.scenario, "scenario", "", "`file` with a scenario in YAML, instead of -f and the flags about the workload")
-	flags.StringArrayVar(&f.arrivals, "arrivals", nil, "when items arrive, `[trigger=]pattern:rate`; once for each trigger")
-	flags.StringVar(&f.trace, "trace", "", "`file` of the times at which items arrived, for the first trigger: CSV, JSON, or a Prometheus range query")
-	flags.StringVar(&f.traceAs, "trace-as", "", "`items|rate|counter`: meaning of the numbers in a trace: items of each row, items per second, or a total that rises; by default items, and for Prometheus from the name of the series")
+	flags.StringArrayVar(&f.arrivals, "arrivals", nil, "when items arrive: `[trigger=]pattern:rate`, once for each trigger")
+	flags.StringVar(&f.trace, "trace", "", "`file` with recorded arrivals: CSV or JSON with time, items and service, or a Prometheus range query")
+	flags.StringVar(&f.traceAs, "trace-as", "", "what the numbers of --trace are: `items|rate|counter`, where rate is items per second and counter a total that rises; by default items, and for Prometheus from the name of the series")
 	flags.StringVar(&f.service, "service", "30s", "how long a Job works on an item: a `time` or distribution")
-	flags.StringVar(&f.startup, "startup", "5s", "how long a pod takes to start: a `time` or distribution")
-	flags.StringVar(&f.warmUp, "warm-up", "0s", "how long a running pod takes until it asks for its first item: a `time` or distribution")
-	flags.DurationVar(&f.wait, "wait", 0, "how long a Job without an item waits for one before it ends, a `time`")
+	flags.StringVar(&f.startup, "startup", "5s", "from the scheduling of a pod until it runs: a `time` or distribution")
+	flags.StringVar(&f.warmUp, "warm-up", "0s", "from the time that a pod runs until it asks for its first item: a `time` or distribution")
+	flags.DurationVar(&f.wait, "wait", 0, "`time` that a Job waits for an item before it ends")
 	flags.DurationVar(&f.duration, "duration", time.Hour, "`time` for which items arrive; with --trace, by default until its end")
-	flags.StringSliceVar(&f.metricValues, "metric", nil, "what a trigger counts: `[trigger=]all|waiting|active`, items with, without, or only those being worked on; by default from the manifest")
+	flags.StringSliceVar(&f.metricValues, "metric", nil, "which items a trigger counts: `[trigger=]all|waiting|active`; by default from the manifest")
 	flags.DurationVar(&f.interval, "polling-interval", 0, "`time` from poll to poll; by default that of the manifest")
-	flags.DurationVar(&f.metricAge, "metric-age", 0, "age of a metric when a poll reads it, a `time`")
-	flags.DurationVar(&f.listAge, "list-age", 0, "age of the list of Jobs when a poll reads it, a `time`")
-	flags.StringArrayVar(&f.dumps, "jobs", nil, "`file` with real Jobs and pods, as kubectl get jobs,pods -o json prints them, for service and start times; may be repeated")
+	flags.StringArrayVar(&f.dumps, "jobs", nil, "`file` with your Jobs and pods (kubectl get jobs,pods -o json), for service and startup; may be repeated")
 	flags.StringVar(&f.ack, "acknowledge", "end", "when a Job tells the queue that it has an item: `end|start` of the work")
-	flags.Int64Var(&f.items, "items-per-job", 0, "`items` that a Job does before it ends; 0 is until the queue is empty; by default the target of the trigger")
+	flags.Int64Var(&f.items, "items-per-job", 0, "`items` that a Job does before it ends, or 0 for all until the queue is empty; by default the target of the trigger")
 	flags.Uint64Var(&f.seed, "seed", 1, "first seed of the random numbers")
 	f.changed = flags.Changed
 	_ = c.MarkFlagFilename("scenario", "yaml", "yml", "json")
@@ -115,9 +113,6 @@ func (f *Flags) Read(stdin io.Reader) (*Scenario, error) {
 			return nil, err
 		}
 	}
-	if f.listAge != 0 {
-		world.Clusters = []simulation.Cluster{{ListAge: simulation.Duration(f.listAge)}}
-	}
 	if problem != nil {
 		return nil, input.Usage(problem)
 	}
@@ -144,6 +139,7 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.File = string(source.Data)
 	return Read(source)
 }
 
@@ -153,7 +149,9 @@ func (f *Flags) setQueues(world *Scenario, m *input.ScaledJob, configured []mani
 	err = errors.Join(w.Set(&world.Scenario, configured, "--"), checkNames("metric", f.metricValues, configured))
 	for i := range world.Queues {
 		q := &world.Queues[i]
-		q.Staleness = simulation.Duration(f.metricAge)
+		if arrivals := q.Arrivals.String(); arrivals != "" {
+			f.assume(q.Name+" arrivals", arrivals+" for "+world.Duration.String(), "", "arrivals")
+		}
 		f.limit(q, triggers.LimitOf(configured[i].Type, world.Policy.Release.Version(), m.Spec.Spec.Triggers[i].Metadata))
 	}
 	if len(f.arrivals) == 0 && f.trace == "" {
@@ -188,6 +186,7 @@ func (f *Flags) setTrace(world *Scenario) (err error) {
 	}
 	i := max(0, slices.IndexFunc(world.Queues, func(q simulation.Queue) bool { return q.Watches == "" }))
 	world.Queues[i].Trace = arrivals
+	f.assume(world.Queues[i].Name+" arrivals", fmt.Sprintf("%d rows of %s", len(arrivals), filepath.Base(f.trace)), "", "trace")
 	f.assumeTrace(arrivals)
 	if !f.changed("duration") {
 		world.Duration = 0

@@ -185,7 +185,7 @@ func (s *Flags) Compared(world *Scenario, names []string) (policies []Policy, er
 	if len(names) == 0 {
 		return []Policy{today}, nil
 	}
-	today.Name = todayName
+	today.Name = Today
 	implicit := len(names) == 1
 	for _, name := range names {
 		p := world.Policy
@@ -199,14 +199,14 @@ func (s *Flags) Compared(world *Scenario, names []string) (policies []Policy, er
 		s.assumeMetrics(world, &p)
 		policies = append(policies, p)
 	}
-	if implicit && !slices.Contains(names, todayName) {
+	if implicit && !slices.Contains(names, Today) {
 		policies = append([]Policy{today}, policies...)
 	}
 	return policies, nil
 }
 
-// todayName is the name of the manifest's own policy.
-const todayName = "today"
+// Today is the name of the manifest's own policy.
+const Today = "today"
 
 func isFile(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
@@ -224,7 +224,7 @@ func (s *Flags) change(p *Policy, part string) (err error) {
 		}
 		return err
 	}
-	if part == todayName {
+	if part == Today {
 		return nil
 	}
 	strategy, release, both := strings.Cut(part, "@")
