@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -33,6 +35,27 @@ func (e *CreateError) Error() string {
 
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
+
+// Words returns the text of an error for a condition, an event or a log. What a server may have said is one printable
+// line of at most 256 characters, without credentials, that begins with the HTTP status: "403 Forbidden: exceeded
+// quota". Errors of this library have their own text: a [CreateError], a request and a [field.Error]. Joined errors have
+// a line each.
+func Words(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines []string
+		for _, part := range joined.Unwrap() {
+			lines = append(lines, Words(part))
+		}
+		return strings.Join(lines, "\n")
+	}
+	_, create := errors.AsType[*CreateError](err)
+	_, other := errors.AsType[*request.Error](err)
+	_, invalid := errors.AsType[*field.Error](err)
+	if create || other || invalid {
+		return err.Error()
+	}
+	return request.Words(err)
+}
 
 var (
 	// ErrOutdated is the error of a plan that stops: its Target was edited or

@@ -122,7 +122,7 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 		late = true
 	}
 	if s.tracker.absent(ctx, job, err) {
-		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: err.Error(), MayArrive: late}
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: adapter.Words(err), MayArrive: late}
 		s.tracker.mutex.Lock()
 		defer s.tracker.mutex.Unlock()
 		if s.tracker.rejected == nil {

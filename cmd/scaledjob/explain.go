@@ -21,6 +21,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
+	"github.com/scaledjob/scaledjob/internal/redact"
 )
 
 type explainCommand struct {
@@ -190,7 +191,7 @@ func (e *explainCommand) values(ctx context.Context, client *cluster.Client, ope
 	if e.past != "" {
 		past, err := prometheus(ctx, e.past, client.Namespace, name, recent, &why.Log{}, time.Time{})
 		if err != nil {
-			operator.Missing = append(operator.Missing, "Prometheus: "+why.Redact(err.Error()))
+			operator.Missing = append(operator.Missing, "Prometheus: "+redact.Text(err.Error()))
 		}
 		if values, complete := past.ForScaledJob(client.Namespace, name).Values(triggers, time.Time{}, time.Now()); complete {
 			return values, "Prometheus"

@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
+	"github.com/scaledjob/scaledjob/internal/redact"
 )
 
 type whyCommand struct {
@@ -142,7 +143,7 @@ func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q w
 	if w.past != "" {
 		var err error
 		if q.Past, err = prometheus(ctx, w.past, q.Namespace, name, w.span, l, q.Moment); err != nil {
-			notes = append(notes, "Prometheus: "+why.Redact(err.Error()))
+			notes = append(notes, "Prometheus: "+redact.Text(err.Error()))
 		}
 	}
 	r := why.Explain(l, q)

@@ -21,6 +21,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/internal/redact"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -213,7 +214,7 @@ func waiting(p *corev1.Pod) string {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return report.Clean(why.Redact(c.Reason + ": " + c.Message))
+			return report.Clean(redact.Text(c.Reason + ": " + c.Message))
 		}
 	}
 	return "no node and no reason yet"

@@ -121,7 +121,7 @@ func (p *poller) abandons(member string) bool {
 func (p *poller) tellOnce(before *string, reason string, problems []error, advice string) {
 	text := ""
 	if err := errors.Join(problems...); err != nil {
-		text = err.Error()
+		text = adapter.Words(err)
 	}
 	if text != "" && text != *before {
 		p.log.Warn(reason, "err", text)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -71,7 +72,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 	case plan.Scaling.Reason == scaling.ReasonJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	case err != nil:
-		return notReady(reasonCreateFailed, err.Error())
+		return notReady(reasonCreateFailed, adapter.Words(err))
 	case o.failing != "":
 		return notReady("JobsFailing", o.failing)
 	case plan.Reason == jobs.ReasonHeldByStuck:
@@ -128,7 +129,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.plan.Reason == replicas.ReasonAllExcluded:
 		return notReady(string(out.plan.Reason), "All members are excluded")
 	case err != nil:
-		return notReady(reasonScaleFailed, err.Error())
+		return notReady(reasonScaleFailed, adapter.Words(err))
 	case out.keda.problem != nil:
 		return *out.keda.problem
 	case out.plan.Reason == replicas.ReasonAtMax:

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -75,7 +76,7 @@ func (c causes) add(member string, state api.MemberState, err error) string {
 	case state == api.Ready:
 		delete(c, member)
 	case err != nil && c[member] == "":
-		c[member] = ": " + cluster.EventMessage(err.Error())
+		c[member] = ": " + cluster.EventMessage(adapter.Words(err))
 	}
 	return c[member]
 }

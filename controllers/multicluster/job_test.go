@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -86,7 +86,7 @@ func newBench(t *testing.T, names ...string) *bench {
 		}
 		return false, nil, nil
 	})
-	log := slog.New(slog.NewTextHandler(&b.log, nil))
+	log := process.Log{}.To(&b.log)
 	c := &controller{options: newOptions(), log: log, home: "home", reader: b.queue, recorder: events.NewFakeRecorder(100)}
 	c.dynamic = b.home
 	c.members = &members{controller: c}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
@@ -67,9 +68,9 @@ func (o *object) scaleByKEDA(ctx context.Context, plan *replicas.Decision) (r ke
 	case notServed(err):
 		return r.fail(notReady(reasonKEDAMissing, "The API server does not serve ScaledObjects: install KEDA in the hub cluster"))
 	case errors.Is(err, errForeign):
-		return r.fail(notReady(reasonForeignObject, err.Error()))
+		return r.fail(notReady(reasonForeignObject, adapter.Words(err)))
 	case err != nil:
-		return r.fail(notReady(reasonObjectRejected, "The ScaledObject: "+err.Error()))
+		return r.fail(notReady(reasonObjectRejected, "The ScaledObject: "+adapter.Words(err)))
 	}
 	reported := conditionsOf(scaled)
 	r.conditions = mirror(reported, scaledObjectConditions)
@@ -98,7 +99,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaRepo
 	}
 	number := []operation{{"test", "/metadata/generation", o.current.GetGeneration()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
 	if err := o.patch(ctx, number); err != nil {
-		return r.fail(notReady(reasonNotStored, "spec.replicas: "+err.Error()))
+		return r.fail(notReady(reasonNotStored, "spec.replicas: "+adapter.Words(err)))
 	}
 	return r.fail(unknown(reasonAdopting, fmt.Sprintf("The first number is %d, the sum of the members' replicas", sum)))
 }
@@ -155,7 +156,7 @@ func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport
 			reported[string(c.Type)] = metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason}
 		}
 	case !apierrors.IsNotFound(err):
-		return r.fail(unknown(reasonKEDASilent, "The HorizontalPodAutoscaler cannot be read: "+err.Error()))
+		return r.fail(unknown(reasonKEDASilent, "The HorizontalPodAutoscaler cannot be read: "+adapter.Words(err)))
 	}
 	r.conditions = append(r.conditions, mirror(reported, autoscalerConditions)...)
 	active := reported[string(autoscalingv2.ScalingActive)]

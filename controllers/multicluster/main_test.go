@@ -331,7 +331,7 @@ func TestCauses(t *testing.T) {
 	require.Equal(t, ": x", c.add("a", api.NotReady, errors.New("y")))
 	require.Empty(t, c.add("a", api.Ready, nil))
 	require.Equal(t, ": y", c.add("a", api.NotReady, errors.New("y")))
-	require.Len(t, c.add("b", api.NotReady, errors.New(strings.Repeat("x", 1<<20))), len(": ")+1024, "so that the status can be stored")
+	require.Len(t, []rune(c.add("b", api.NotReady, errors.New(strings.Repeat("no ", 1<<20)))), len(": ")+256, "so that the status can be stored")
 }
 
 // An object's events tell a reason when it begins, and that a former member is released.

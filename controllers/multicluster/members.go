@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -53,7 +54,7 @@ func (m *members) credentials(registered []registry.Member, now time.Time) {
 		if r.Err == nil {
 			continue
 		}
-		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + r.Err.Error(), Since: now.UTC().Truncate(time.Second)}
+		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + adapter.Words(r.Err), Since: now.UTC().Truncate(time.Second)}
 		if previous := before[r.Name]; previous != nil {
 			p.Since, p.Count = previous.Since, previous.Count
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http/httptest"
 	"slices"
 	"strconv"
@@ -137,7 +136,7 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		slow := slow{b.kube, b}
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
-		log := slog.New(slog.NewTextHandler(b, nil))
+		log := process.Log{}.To(b)
 		lease := loop.Lease{Holder: requests.Alone(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
 		if elect {
 			lease.Holder, lease.Client = &requests.Holder{}, b.leases.CoordinationV1()

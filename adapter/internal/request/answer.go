@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/scaledjob/scaledjob/internal/redact"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -39,28 +40,30 @@ func Result(err error) slots.Result {
 	return slots.Unanswered
 }
 
-// Longest bounds the API server's words, in characters.
-const Longest = 300
+// Longest bounds what a server said, in characters.
+const Longest = 256
 
-// Words returns an error's text without control characters: at most [Longest] characters of it. An
-// answer of the API server begins with its status, such as "403 Forbidden: exceeded quota".
+// Words returns what a server said as one printable line without credentials, of at most [Longest]
+// characters. An answer of the API server begins with its status, such as "403 Forbidden: exceeded quota".
 func Words(err error) string {
-	text := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+	text := err.Error()
+	if code := Code(err); code > 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(int(code)))) + ": " + text
+	}
+	const readable = 4 << 10 // a credential of the line ends before, and a megabyte would take long
+	line := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || r == unicode.ReplacementChar {
 			return ' '
 		}
 		return r
-	}, err.Error()))
-	if len(text) > Longest {
-		text = append(text[:Longest-1], '…')
+	}, redact.Answer(text[:min(len(text), readable)])))
+	if len(line) > Longest {
+		line = append(line[:Longest-1], '…')
 	}
-	if code := Code(err); code > 0 {
-		return strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(int(code)))) + ": " + string(text)
-	}
-	return string(text)
+	return string(line)
 }
 
-// An Error is a failed request. Its text has at most [Longest] characters of the API server's words.
+// An Error is a failed request. Its text ends with the [Words] of the API server.
 type Error struct {
 	Request string
 	Err     error

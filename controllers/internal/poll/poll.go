@@ -7,11 +7,12 @@ package poll
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter"
 )
 
 // A Latest passes values on, and only the newest counts: a value that has not been received
@@ -83,11 +84,11 @@ type Warnings struct {
 }
 
 // Warn logs the error with a heading, unless it is the same as last time. A nil error means
-// no problem. Texts are cut to 1,000 characters, because their author is unknown.
+// no problem.
 func (w *Warnings) Warn(heading string, err error) {
 	text := ""
 	if err != nil {
-		text = fmt.Sprintf("%.1000s", err)
+		text = adapter.Words(err)
 	}
 	if text != "" && text != w.logged[heading] {
 		w.Log.Warn(heading, "err", text)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -29,9 +30,17 @@ func (l Log) Check() error {
 
 // To returns a logger that writes to w.
 func (l Log) To(w io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: l.Level}
+	options := &slog.HandlerOptions{Level: l.Level, ReplaceAttr: readable}
 	if l.Format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// readable gives an error the words that adapter.Words has for it.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(adapter.Words(err))
+	}
+	return a
 }

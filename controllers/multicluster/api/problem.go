@@ -7,6 +7,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/scaledjob/scaledjob/adapter"
 )
 
 // Reasons of a MemberProblem.
@@ -43,7 +45,7 @@ func NextProblem(before *MemberProblem, err error, requested bool, generation in
 	case err == nil:
 		return before
 	}
-	after := &MemberProblem{Reason: problemReason(err), Message: fmt.Sprintf("%.300s", err), Since: now.UTC().Truncate(time.Second), Generation: generation}
+	after := &MemberProblem{Reason: problemReason(err), Message: adapter.Words(err), Since: now.UTC().Truncate(time.Second), Generation: generation}
 	if before != nil {
 		after.Since, after.Count = before.Since, before.Count
 	}

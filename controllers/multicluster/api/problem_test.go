@@ -32,7 +32,7 @@ func TestNextProblem(t *testing.T) {
 	require.Equal(t, ProblemRejected, p.Reason)
 	require.EqualValues(t, 2, p.Count)
 	require.Equal(t, start.Add(time.Minute), p.Since)
-	require.Contains(t, p.String(), "CreateRejected since 2026-01-01T12:01:00Z, 2 times: created 0 of 1 Jobs")
+	require.Contains(t, p.String(), "CreateRejected since 2026-01-01T12:01:00Z, 2 times: 403 Forbidden: created 0 of 1 Jobs")
 	next(nil, false, 2)
 	require.Nil(t, p, "edited")
 	next(errors.New("no answer"), true, 2)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/internal/redact"
 )
 
 // StuckAfter is the time after which a pod that does not run is no longer starting.
@@ -119,7 +121,7 @@ func (j *judge) live(a *Account, l *Live) {
 	}
 	found := l.causes(j)
 	for _, text := range l.Lint {
-		a.Lint = append(a.Lint, Redact(text))
+		a.Lint = append(a.Lint, redact.Text(text))
 	}
 	if l.Counted {
 		a.Notes = append(a.Notes, fmt.Sprintf("in the cluster now: R=%d, P=%d", l.Running, l.Pending))

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/internal/redact"
 )
 
 // A plainError is an error of KEDA or of the API server in plain words.
@@ -98,7 +100,7 @@ func plainly(begin string, candidates []plainError, text string) (said, fix stri
 
 // quote returns an error of the log without credentials and of limited length.
 func quote(text string) string {
-	text = strings.Join(strings.Fields(Redact(text)), " ")
+	text = strings.Join(strings.Fields(redact.Text(text)), " ")
 	if runes := []rune(text); len(runes) > 200 {
 		text = string(runes[:200]) + "…"
 	}

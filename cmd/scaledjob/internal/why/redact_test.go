@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/scaledjob/scaledjob/internal/redact"
 )
 
 // explained returns all that is printed about a log with an error, in lower case.
@@ -63,7 +65,7 @@ func TestKept(t *testing.T) {
 		"Exception (404) Reason: \"NOT_FOUND - no queue 'orders' in vhost '/'\"", "WRONGPASS invalid username-password pair or user is disabled.",
 		"dial redis://redis:6379: i/o timeout", "http://[::1]:8080: EOF", "https://keda.sh/docs: see key: listName",
 	} {
-		require.Equal(t, text, Redact(text))
+		require.Equal(t, text, redact.Text(text))
 	}
 }
 
@@ -137,7 +139,7 @@ func TestNoPieceIsLeft(t *testing.T) {
 			}
 		}
 	}
-	redacted := func(_ require.TestingT, text string) string { return strings.ToLower(Redact(text)) }
+	redacted := func(_ require.TestingT, text string) string { return strings.ToLower(redact.Text(text)) }
 	for _, name := range names {
 		for _, d := range `/?#@%:&+"',;=<>(){}[]\` + "`" {
 			look(t, name, "Zq7w"+string(d)+"Xk9vJ"+string(d)+string(d)+"w8", redacted)

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 )
@@ -48,7 +49,7 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) ti
 		Active: o.active, Depth: float64(o.depth), Desired: float64(o.desired), Read: o.read(), Failed: err != nil,
 	})
 	if err != nil {
-		log.Info("failed", "err", err.Error(), "retryAfter", r.Retry)
+		log.Info("failed", "err", err, "retryAfter", r.Retry)
 		return r.Retry
 	}
 	log.V(1).Info("reconciled", "depth", o.depth, "desired", o.desired, "active", o.active)
@@ -137,7 +138,7 @@ func (o outcome) connected() metav1.Condition {
 	case o.invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1.ReasonInvalidSpec, "The queue is not read while the spec is invalid"
 	case o.unread != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), o.unread.Error()
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), adapter.Words(o.unread)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonConnected, o.queue()
 	}
@@ -152,7 +153,7 @@ func (o outcome) ready() metav1.Condition {
 	case o.unread != nil:
 		c.Reason, c.Message = o.unreadable(), "No Job is created while the queue cannot be read"
 	case o.createFailed != nil:
-		c.Reason, c.Message = v1.ReasonCreateFailed, o.createFailed.Error()
+		c.Reason, c.Message = v1.ReasonCreateFailed, adapter.Words(o.createFailed)
 	case o.failing != "":
 		c.Reason, c.Message = v1.ReasonJobsFailing, o.queue()+": "+o.failing
 	default:

@@ -85,7 +85,7 @@ func TestNeverRead(t *testing.T) {
 	o.write(&status, 1, time.Time{})
 	require.Nil(t, status.QueueDepth)
 	require.Nil(t, status.DesiredJobs)
-	require.Len(t, status.Conditions[0].Message, 2000)
+	require.Len(t, []rune(status.Conditions[0].Message), 256)
 	require.Len(t, o.notes(&v1.ScaledJobStatus{}, &status), 1, "that it is not there from the beginning is news as well")
 	require.Equal(t, metav1.ConditionFalse, status.Conditions[0].Status)
 }

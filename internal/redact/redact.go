@@ -1,4 +1,5 @@
-package why
+// Package redact removes credentials from the texts of servers.
+package redact
 
 import (
 	"cmp"
@@ -39,8 +40,10 @@ var secrets = compiled(
 	`\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b`,
 	`\beyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)*`,
 	`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|pk_|rk_|npm_|dckr_pat_|hvs\.|AIza|ya29\.|SG\.|dop_v1_|shpat_)[A-Za-z0-9_.-]{8,}`,
-	`\b[A-Za-z0-9+/_-]{32,}={0,2}`,
+	longWord,
 )
+
+const longWord = `\b[A-Za-z0-9+/_-]{32,}={0,2}`
 
 func compiled(texts ...string) (patterns []*regexp.Regexp) {
 	for _, text := range texts {
@@ -49,15 +52,31 @@ func compiled(texts ...string) (patterns []*regexp.Regexp) {
 	return patterns
 }
 
-// Redact replaces what may be a credential. Each form is looked for in the whole text, so that none
+// Text replaces what may be a credential. Each form is looked for in the whole text, so that none
 // hides a part of another. Long words without spaces are taken for one, and the text between a URL and
 // the last @, so that other words may be lost too. A credential is left if nothing marks it, or its
 // words after the first if neither quotes nor what follows show its end.
-func Redact(text string) string {
+func Text(text string) string {
+	return replace(text, func(*regexp.Regexp, string) bool { return false })
+}
+
+// Answer is Text for an API server, whose long words are mostly names and paths: in lower case, with a
+// dash or a slash.
+func Answer(text string) string {
+	return replace(text, func(form *regexp.Regexp, word string) bool {
+		return form.String() == longWord && strings.ContainsAny(word, "-/") && strings.ToLower(word) == word
+	})
+}
+
+// replace replaces the credentials that harmless does not let pass.
+func replace(text string, harmless func(form *regexp.Regexp, word string) bool) string {
 	var found [][2]int
 	for _, s := range secrets {
 		for _, m := range s.FindAllStringSubmatchIndex(text, -1) {
-			found = append(found, [2]int(m[len(m)-2:]))
+			place := [2]int(m[len(m)-2:])
+			if !harmless(s, text[place[0]:place[1]]) {
+				found = append(found, place)
+			}
 		}
 	}
 	slices.SortFunc(found, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
+	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+)
+
+// What a member says about a Job, and the hub about a status, is harmless in conditions, events and the log.
+func TestHostileAnswer(t *testing.T) {
+	b := newBench(t, "a")
+	b.create = processtest.Hostile
+	for range 3 {
+		b.poll(t.Context())
+	}
+	u, err := b.home.Resource(api.Jobs).Namespace("shop").Get(t.Context(), "work", v1.GetOptions{})
+	require.NoError(t, err)
+	status, err := json.Marshal(u.Object["status"])
+	require.NoError(t, err)
+	b.home.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, processtest.Hostile() })
+	b.poll(t.Context())
+	texts := []string{string(status), b.log.String()}
+	for said := b.recorder.(*events.FakeRecorder).Events; len(said) > 0; {
+		texts = append(texts, <-said)
+	}
+	processtest.RequireHarmless(t, texts...)
+	require.Contains(t, string(status), "403 Forbidden")
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
+)
+
+// What the API server says about a Job and a status is harmless in conditions, events and the log.
+func TestHostileAnswer(t *testing.T) {
+	w := newFixture(t, "  schedule: {timeSpec: R1//PT1S}\n")
+	var log bytes.Buffer
+	w.log = process.Log{}.To(&log)
+	hostile := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, processtest.Hostile() }
+	w.client.PrependReactor("create", "jobs", hostile)
+	for i := range 10 {
+		if i == 5 {
+			w.custom.PrependReactor("update", "scheduledjobs", hostile)
+		}
+		w.lists("1")
+		if _, err := w.reconcile(t.Context(), w.sees().key()); err != nil {
+			w.log.Warn("will try again", "err", err) // as the controller does
+		}
+	}
+	status, err := json.Marshal(w.object()["status"])
+	require.NoError(t, err)
+	processtest.RequireHarmless(t, append(w.told(), string(status), log.String())...)
+}
