@@ -129,6 +129,9 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if s.price > 0 {
+		s.Assumptions = append(s.Assumptions, scenario.Assumption{Name: "price of a pod-hour", Value: fmt.Sprint(s.price), Source: "given", Flag: "--price"})
+	}
 	r := &results.Findings{
 		Scenario: world.Scenario, Policies: policies, Assumptions: s.Assumptions, File: s.File, Command: repeated(c), Price: s.price, Goals: goals, AllDetails: s.details,
 	}

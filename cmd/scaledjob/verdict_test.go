@@ -114,7 +114,7 @@ func TestPatch(t *testing.T) {
 	require.NotNil(t, p.Spec.MinReplicaCount)
 	require.Less(t, *p.Spec.MaxReplicaCount, int32(100))
 	require.NotEmpty(t, p.Spec.ScalingStrategy.Strategy)
-	require.Regexp(t, `It costs [0-9.]+; today's policy costs [0-9.]+ \([-+][0-9]+ %\)\.`, strings.Join(strings.Fields(out), " "))
+	require.Regexp(t, `Then 95 % wait at most [0-9.]+ s, not done 0\. It costs [0-9.]+ in [0-9hms]+; today's policy costs [0-9.]+ \([-+][0-9]+ %\)\.`, strings.Join(strings.Fields(out), " "))
 }
 
 // Settings and files are compared with today's policy.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
@@ -84,18 +85,22 @@ func (r *Findings) found() []string {
 	var numbers []string
 	for _, g := range r.Goals {
 		name, _, _ := strings.Cut(g.text, "<")
-		numbers = append(numbers, strings.TrimSpace(name)+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
+		numbers = append(numbers, columnOf(strings.TrimSpace(name)).name+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
 	}
 	name, has := r.Study.Samples[i].Policy, strings.Join(numbers, ", ")
 	if !r.Search.Met {
 		return []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", name, has)}
 	}
 	today := r.podTime(0)
-	text := fmt.Sprintf("It costs %s; today's policy costs %s", r.cost(r.podTime(i)), r.cost(today))
+	length := r.Study.Estimate(i, func(s *simulation.Summary) float64 { return s.Seconds }).Mean
+	text := fmt.Sprintf("It costs %s in %s; today's policy costs %s", r.cost(r.podTime(i)), report.Span(length), r.cost(today))
 	if today > 0 {
 		text += fmt.Sprintf(" (%+.0f %%)", 100*(r.podTime(i)/today-1))
 	}
-	return []string{fmt.Sprintf("Use %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("It has %s.", has), text + "."}
+	if undone := r.Study.Estimate(0, study.Undone).Mean; undone > 0 {
+		text += " and leaves " + report.Count(undone) + " items undone"
+	}
+	return []string{fmt.Sprintf("Use %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("Then %s.", has), text + "."}
 }
 
 // patch returns the lines of a manifest that differ from today's, as a YAML patch.

@@ -255,7 +255,7 @@ func (r *Findings) growth(policy int) string {
 }
 
 // causes are rules as causes of a growing queue.
-var causes = strings.NewReplacer("the minimum; the queue is ignored", "KEDA ignores the queue because fewer Jobs run than the minimum",
+var causes = strings.NewReplacer("the minimum; the queue is ignored", "KEDA ignores the queue while fewer Jobs run than the minimum",
 	"the strategy's answer", "the strategy asks for fewer Jobs than the queue needs")
 
 // cause names the most frequent cause of a growing queue, from the counts of its run.

@@ -120,11 +120,11 @@ func TestCauseOfGrowth(t *testing.T) {
 		return []simulation.RuleCount{{Rule: rule, Polls: starved + 1, Starved: starved}, {Rule: "other", Polls: 99 - starved}}
 	}
 	for want, r := range map[string]simulation.Summary{
-		", because the maximum is reached in 51 of 100 polls":                                         {Polls: 100, FullPolls: 51, Rules: rule("r", 60)},
-		", because in 61 of 100 polls KEDA ignores the queue because fewer Jobs run than the minimum": {Polls: 100, FullPolls: 50, Rules: rule("the minimum; the queue is ignored", 60), LongestPending: 100},
-		", because in 61 of 100 polls the strategy asks for fewer Jobs than the queue needs":          {Polls: 100, Rules: rule("the strategy's answer", 60)},
-		", because Jobs stay pending for up to 1m40s":                                                 {Polls: 100, Rules: rule("r", 50), LongestPending: 100},
-		", because items have no Job in 50 of 100 polls; the rule is mostly: the strategy's answer":   {Polls: 100, Rules: rule("the strategy's answer", 50), StarvedPolls: 50, LongestPending: 60},
+		", because the maximum is reached in 51 of 100 polls":                                       {Polls: 100, FullPolls: 51, Rules: rule("r", 60)},
+		", because in 61 of 100 polls KEDA ignores the queue while fewer Jobs run than the minimum": {Polls: 100, FullPolls: 50, Rules: rule("the minimum; the queue is ignored", 60), LongestPending: 100},
+		", because in 61 of 100 polls the strategy asks for fewer Jobs than the queue needs":        {Polls: 100, Rules: rule("the strategy's answer", 60)},
+		", because Jobs stay pending for up to 1m40s":                                               {Polls: 100, Rules: rule("r", 50), LongestPending: 100},
+		", because items have no Job in 50 of 100 polls; the rule is mostly: the strategy's answer": {Polls: 100, Rules: rule("the strategy's answer", 50), StarvedPolls: 50, LongestPending: 60},
 		"": {Polls: 100, Rules: rule("r", 10)},
 	} {
 		require.Equal(t, want, cause(&study.Trend{Summary: r}, &simulation.Scenario{}))
