@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/requests"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -27,6 +28,9 @@ type Plan struct {
 	// Decision.Create is 0 and its Rule is scaling.ReasonWaiting.
 	Holds  []slots.Hold
 	Delete []Deletion
+	// Warnings are settings of Target.Policy and of the metrics that are valid, and have no effect or
+	// are probably a mistake.
+	Warnings []*field.Error
 	// NextCheck is when a plan may differ without an event; zero if unknown.
 	NextCheck time.Time
 	// Failures is what Target.FailureBackoff remembers, to be stored.
@@ -71,6 +75,7 @@ func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Plan {
 	t := o.target
 	plan, state := Plan{Owner: o.uid, target: t}, scaling.Observation{Metrics: metrics}
+	plan.Warnings = field.All(t.Policy.Warnings(metrics...))
 	if !listed {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
@@ -115,10 +120,13 @@ func (p *Plan) hold(holds []slots.Hold) {
 	}
 }
 
-// String returns the decision, and a line for each reason why fewer Jobs are created.
+// String returns the decision, and a line for each warning and for each reason why fewer Jobs are created.
 func (p *Plan) String() string {
 	var b strings.Builder
 	b.WriteString(p.Decision.String())
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "\nwarning   %v", w)
+	}
 	for _, h := range p.Holds {
 		fmt.Fprintf(&b, "\nheld      %s: %s", h.Reason, h.Text)
 	}

@@ -194,10 +194,14 @@ func (p Policy) Validate() error {
 // out the items in progress beside a strategy that subtracts the running Jobs.
 func (p Policy) Warnings(metrics ...Metric) error {
 	var e field.Errors
-	e.Check(p.Bounds.Min <= p.Bounds.Max, "Bounds.Min", p.Bounds.Min, fmt.Sprintf("at most Max, %d; it counts as Max", p.Bounds.Max))
+	if p.Bounds.Min > p.Bounds.Max {
+		e.Check(false, "Bounds.Min", p.Bounds.Min, fmt.Sprintf("at most Max, %d; it counts as Max", p.Bounds.Max))
+	}
 	for i, m := range metrics {
-		e.Check(!m.WaitingOnly || !strategy.TargetIsTotal(p.strategy()), fmt.Sprintf("Metrics[%d].WaitingOnly", i), true,
-			"a metric that counts items in progress, or the strategy accurate: "+strategy.Describe(p.strategy())+" subtracts the running Jobs from the waiting items")
+		if m.WaitingOnly && strategy.TargetIsTotal(p.strategy()) {
+			e.Check(false, fmt.Sprintf("Metrics[%d].WaitingOnly", i), true,
+				"a metric that counts items in progress, or the strategy accurate: "+strategy.Describe(p.strategy())+" subtracts the running Jobs from the waiting items")
+		}
 	}
 	return e.Err()
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/testfile"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/unittest"
 )
 
 type tester struct {
@@ -50,7 +50,7 @@ The exit status is 1 if a test fails.
   scaledjob test tests/ -o junit > junit.xml`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if t.schema {
-				_, err := fmt.Fprint(c.OutOrStdout(), testfile.Schema)
+				_, err := fmt.Fprint(c.OutOrStdout(), unittest.Schema)
 				return err
 			}
 			return t.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
@@ -64,11 +64,11 @@ The exit status is 1 if a test fails.
 
 func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io.Writer) error {
 	sources, problems := t.Sources(args, stdin)
-	results, failed := []testfile.Result{}, 0
+	results, failed := []unittest.Result{}, 0
 	if t.output.Text == "text" {
 		report.Fit(out, 0)
 	}
-	done := func(r *testfile.Result) {
+	done := func(r *unittest.Result) {
 		if results = append(results, *r); !r.Passed {
 			failed++
 		}
@@ -77,14 +77,14 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 		}
 	}
 	for _, s := range sources {
-		f, err := testfile.Read(s)
+		f, err := unittest.Read(s)
 		if err == nil {
 			err = f.Run(ctx, s.Name, done)
 		}
 		problems = errors.Join(problems, err)
 	}
 	if t.output.Text == "junit" {
-		if err := testfile.WriteJUnit(out, results); err != nil {
+		if err := unittest.WriteJUnit(out, results); err != nil {
 			return err
 		}
 		return input.Outcome(failed > 0, problems)

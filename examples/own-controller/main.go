@@ -16,38 +16,56 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	informers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/adapter/loop"
-
-	"github.com/scaledjob/scaledjob/adapter/requests"
-
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// run is a term: it polls each queue every second, until the lease or the program ends.
-func run(ctx context.Context, clients loop.Clients, terms *requests.Holder) {
-	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{Terms: terms, Namespace: "default"})
-	exitOn(err)
-	queues := informers.NewFilteredConfigMapInformer(clients.Watches, "default", 0, nil,
-		func(o *metav1.ListOptions) { o.LabelSelector = "example.com/queue" })
-	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: clients.Queue})
-	_, err = queues.AddEventHandler(loop.Handler(polls, target, func(queue *corev1.ConfigMap, err error) {
-		slog.Error("edit ignored", "queue", cache.MetaObjectToName(queue), "err", err)
-	}))
-	exitOn(err)
-	go tracker.Run(ctx)
-	go queues.RunWithContext(ctx)
-	polls.Run(ctx, loop.Stored(queues.GetStore(), func(_ context.Context, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
-		return poll(tracker, queue)
-	}))
+// run reconciles each queue every second, until ctx ends.
+func run(ctx context.Context, client kubernetes.Interface) {
+	for ctx.Err() == nil {
+		queues, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{LabelSelector: "example.com/queue"})
+		if err != nil {
+			slog.Error("queues not listed", "err", err)
+			queues = &corev1.ConfigMapList{}
+		}
+		for i := range queues.Items {
+			queue := &queues.Items[i]
+			if err := reconcile(ctx, client, queue); err != nil {
+				slog.Error("not reconciled", "queue", cache.MetaObjectToName(queue), "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 }
 
-// target describes the Jobs of a queue. An edit stops a plan that is under way.
+// reconcile asks for a Job for each item of the queue. Finished Jobs beyond the limits are deleted.
+func reconcile(ctx context.Context, client kubernetes.Interface, queue *corev1.ConfigMap) error {
+	target, err := target(queue)
+	if err != nil || queue.DeletionTimestamp != nil {
+		return err
+	}
+	jobs, err := adapter.List(ctx, client, target, adapter.Options{})
+	if err != nil {
+		return err
+	}
+	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
+	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
+	result, err := jobs.Apply(ctx, client, jobs.Plan(queue.UID, metrics, time.Now()))
+	if result != (adapter.Result{}) {
+		slog.Info("reconciled", "queue", cache.MetaObjectToName(queue), "items", items, "created", result.Created, "deleted", result.Pruned)
+	}
+	return errors.Join(unreadable, err)
+}
+
+// target describes the Jobs of a queue. The next reconcile has each edit.
 func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 	t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	t.Policy.Bounds.Max, err = strconv.ParseInt(queue.Data["max"], 10, 64)
@@ -58,33 +76,16 @@ func target(queue *corev1.ConfigMap) (t adapter.Target, err error) {
 	return t, err
 }
 
-// poll asks for a Job for each item of the queue. Finished Jobs beyond the limits are deleted.
-func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, loop.Done) {
-	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
-	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
-	return t.Plan(queue.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
-		if err = errors.Join(unreadable, err); err != nil || result != (adapter.Result{}) {
-			slog.Info("polled", "queue", cache.MetaObjectToName(queue), "items", items,
-				"created", result.Created, "deleted", result.Pruned, "err", err)
-		}
-		return time.Second
-	}
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loader.ClientConfig()
 	exitOn(err)
-	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
+	config.QPS, config.Burst, config.Timeout = 50, 100, adapter.DefaultTimeout
+	client, err := kubernetes.NewForConfig(config)
 	exitOn(err)
-	lease, err := loop.NewLease(config, "default", "own-controller", 0)
-	exitOn(err)
-	exitOn(lease.Keep(ctx, func(ctx context.Context) error {
-		run(ctx, clients, lease.Holder)
-		return nil
-	}))
+	run(ctx, client)
 }
 
 func exitOn(err error) {

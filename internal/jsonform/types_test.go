@@ -51,7 +51,6 @@ func TestTypes(t *testing.T) {
 		simulation.Event{}, simulation.Queue{}, simulation.JobBehavior{}, simulation.Cluster{}, simulation.Outage{}, simulation.Arrival{},
 		study.Capacity{}, study.Interval{}, study.Probe{}, study.Trend{}, study.Estimate{}, study.Difference{}, study.Study{}, study.Sample{}, study.Band{},
 	}, map[string]string{
-		"history.Times":           "the argument of Finished",
 		"field.Decoder":           "reads a document",
 		"field.Error":             "an error",
 		"field.Errors":            "gathers errors",

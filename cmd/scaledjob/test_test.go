@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/testfile"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/unittest"
 )
 
 // printedSchema compiles the schema that is printed.
@@ -55,7 +55,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 	example, _, found = strings.Cut("  manifests: "+example, "\n\n")
 	require.True(t, found)
 	require.NoError(t, valid(t, s, example))
-	_, err = testfile.Read(input.Source{Name: "help", Data: []byte(example)})
+	_, err = unittest.Read(input.Source{Name: "help", Data: []byte(example)})
 	require.NoError(t, err)
 }
 
@@ -75,10 +75,10 @@ tests:
 `
 	require.NoError(t, valid(t, s, good))
 	check := func(text string) error {
-		f, err := testfile.Read(input.Source{Name: "x.test.yaml", Data: []byte(text)})
+		f, err := unittest.Read(input.Source{Name: "x.test.yaml", Data: []byte(text)})
 		if err == nil {
 			f.Manifests = []string{"testdata/accurate.yaml"}
-			err = f.Run(t.Context(), "x.test.yaml", func(*testfile.Result) {})
+			err = f.Run(t.Context(), "x.test.yaml", func(*unittest.Result) {})
 		}
 		return err
 	}

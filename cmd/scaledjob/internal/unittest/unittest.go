@@ -1,5 +1,5 @@
-// Package testfile reads and runs unit tests of ScaledJobs.
-package testfile
+// Package unittest reads and runs unit tests of ScaledJobs.
+package unittest
 
 import (
 	"bytes"

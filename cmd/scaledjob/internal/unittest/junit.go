@@ -1,4 +1,4 @@
-package testfile
+package unittest
 
 import (
 	"fmt"
