@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -41,7 +42,8 @@ func minUsesUpMax(j *job) {
 // the minimum from the running Jobs before the strategy sees them.
 func minIsAdditional(j *job) {
 	minimum, maximum := j.spec.MinReplicaCount, j.spec.MaxReplicaCount
-	if minimum == nil || *minimum < 1 || maximum == nil || *minimum >= *maximum {
+	needed := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return countsPendingEntries(&t) }) // which a Job must read first
+	if minimum == nil || *minimum < 1 || maximum == nil || *minimum >= *maximum || needed {
 		return
 	}
 	j.find(j.place("spec", "minReplicaCount"), "Write 0 if the Jobs for the queue are enough",

@@ -67,17 +67,30 @@ var exclusions = map[string]string{
 	"rabbitmq":        `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
 }
 
-// inFlight returns the check for triggers that count so under a strategy.
+// opposite reports whether another trigger counts the other way, so that no strategy fits both.
+func (j *job) opposite(trigger int, how triggers.Counting, p keda.Profile) bool {
+	other := map[triggers.Counting]triggers.Counting{triggers.Includes: triggers.LeavesOut, triggers.LeavesOut: triggers.Includes}[how]
+	for i := range j.spec.Triggers {
+		if i != trigger && j.counts(i, other)(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// inFlight returns the check for triggers that count so under a strategy. With one Job at most all strategies are alike.
 func inFlight(strategy string, how triggers.Counting, want func(t *manifest.ScaleTrigger) string, text string) func(*job) {
 	return eachTrigger(func(j *job, i int, t *manifest.ScaleTrigger) {
-		if name := j.spec.ScalingStrategy.Strategy; name != strategy && (strategy != "default" || name != "") {
+		name := j.spec.ScalingStrategy.Strategy
+		chosen := name == strategy || (strategy == "default" && name == "")
+		if !chosen || j.limit() <= 1 {
 			return
 		}
 		counts, selects := j.counts(i, how), j.selects()
 		position := j.trigger(i, "type")
 		position.found = t.Type
 		j.find(position, want(t), effect{affected: func(p keda.Profile) bool {
-			return counts(p) && (strategy == "default" || selects(p))
+			return counts(p) && (strategy == "default" || selects(p)) && !j.opposite(i, how, p)
 		}, text: text})
 	})
 }

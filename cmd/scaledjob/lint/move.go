@@ -126,7 +126,11 @@ func (r *reader) belongs(parent tree.Path, key string) string {
 	}
 	free := slices.DeleteFunc(slices.Clone(homes), func(h home) bool { return h.taken })
 	if len(free) == 0 && len(homes) > 0 {
-		return fmt.Sprintf("Delete it: it belongs to %s, which has a value", nearestHomes(parent, homes)[0])
+		nearest := nearestHomes(parent, homes)[0]
+		if strings.HasPrefix(parent.String()+".", nearest+".") { // it is within itself
+			return "Move what is below it to " + nearest
+		}
+		return fmt.Sprintf("Delete it: it belongs to %s, which has a value", nearest)
 	}
 	if len(free) == 0 {
 		return ""

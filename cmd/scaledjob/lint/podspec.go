@@ -140,7 +140,27 @@ func (j *job) containerFields(c container) {
 }
 
 // podNeverWorks finds what the API server accepts and the kubelet cannot do.
+// imageFault returns what makes the name of an image invalid, and its fix.
+func imageFault(image string) (fault, fix string) {
+	name, _, _ := strings.Cut(image, "@")
+	host, repository, hasHost := strings.Cut(name, "/")
+	if isHost := hasHost && (strings.ContainsAny(host, ".:") || host == "localhost"); !isHost {
+		repository = name
+	}
+	repository, tag, hasTag := strings.Cut(repository, ":")
+	switch {
+	case hasTag && tag == "":
+		return "the tag is empty", "Write a tag behind the colon"
+	case repository != strings.ToLower(repository):
+		return "the repository has capital letters", "Write " + strings.Replace(image, repository, strings.ToLower(repository), 1)
+	}
+	return "", ""
+}
+
 func podNeverWorks(j *job, c container) {
+	if fault, fix := imageFault(c.Image); fault != "" {
+		j.find(j.in(c, "image"), fix, effect{text: fault + ": the kubelet refuses the name, and the container never starts"})
+	}
 	j.runAs(c, j.template.Template.Spec.SecurityContext)
 	request := c.Resources.Requests[corev1.ResourceMemory]
 	position := j.in(c, "resources", "requests", "memory")

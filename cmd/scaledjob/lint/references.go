@@ -267,11 +267,10 @@ type variable struct {
 }
 
 // requirements holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
-// A noted one has a note: a ScaledJob may have it from an object that is not given. The containers are the places
-// of their names.
+// The containers are the places of their names.
 type requirements struct {
-	fresh, noted map[string][]variable
-	containers   map[string][]place
+	fresh      map[string][]variable
+	containers map[string][]place
 	// unchecked are the names that no ScaledJob with the same sources has looked up in these, since it has a
 	// variable of the name itself.
 	unchecked map[string]map[string]bool
@@ -279,7 +278,7 @@ type requirements struct {
 
 func (x *index) variables(d *document) *requirements {
 	if x.required[d] == nil {
-		w := &requirements{map[string][]variable{}, map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
+		w := &requirements{map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
 		for i := range d.length("spec", "env") {
 			container, name := d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name")
 			if container != "" {
@@ -292,23 +291,24 @@ func (x *index) variables(d *document) *requirements {
 	return x.required[d]
 }
 
-// unset reports a variable that the container does not have, or may not have, and returns the severity.
-func (j *job) unset(v variable, container *corev1.Container) Severity {
+// unset reports whether the container does not have a variable, and finds it. It may come from an envFrom whose object is
+// not given, which has a note of its own.
+func (j *job) unset(v variable, container *corev1.Container) bool {
 	_, provided, complete := j.variable(v.name)
-	switch {
-	case provided || (v.container != "" && v.container != container.Name):
-		return 0
-	case complete:
-		j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable: KEDA reads an empty value"})
-		return Error
+	if provided || !complete || (v.container != "" && v.container != container.Name) {
+		return false
 	}
-	j.note(v.place(), "Check that one of the envFrom has the variable, or lint its manifest too",
-		effect{text: "no document has this variable: an envFrom must provide it, and its manifest is not given"})
-	return Note
+	j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable: KEDA reads an empty value"})
+	return true
 }
 
-// variableFix names the variable that was meant, or those of the container.
+// variableFix names the container that has the variable, the variable that was meant, or those of the container.
 func (j *job) variableFix(name string, container *corev1.Container) string {
+	for _, other := range j.template.Template.Spec.Containers {
+		if slices.ContainsFunc(other.Env, func(e corev1.EnvVar) bool { return e.Name == name }) {
+			return fmt.Sprintf("Write spec.jobTargetRef.envSourceContainerName: %s, or give %s the variable", other.Name, container.Name)
+		}
+	}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(j.variablesOf())), func(name string) bool { return name == "" })
 	near := j.near(name, names)
 	switch {
@@ -328,7 +328,7 @@ func missingEnvironment(j *job) {
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
 			if strings.HasSuffix(key, "FromEnv") && name != "" && !j.ignored(i, key) {
-				j.unset(variable{name: name, place: func() place { return j.trigger(i, "metadata", key) }}, container)
+				j.unset(variable{name: name, place: func() place { return j.variableName(i, key, name) }}, container)
 			}
 		}
 	}
@@ -338,18 +338,13 @@ func missingEnvironment(j *job) {
 		unchecked, repeated := w.unchecked[from]
 		provided := map[string]bool{} // variables of the container, which the sources need not have
 		for name := range j.variablesOf() {
-			provided[name] = len(w.fresh[name])+len(w.noted[name]) > 0
+			provided[name] = len(w.fresh[name]) > 0
 			j.recheck(w, name, container)
 		}
 		if !repeated {
 			unchecked = map[string]bool{}
 			for name := range w.fresh {
 				unchecked[name] = true
-			}
-			if j.sources().absent < 0 { // or else they get the same note
-				for name := range w.noted {
-					unchecked[name] = true
-				}
 			}
 			w.unchecked[from] = unchecked
 		}
@@ -362,29 +357,20 @@ func missingEnvironment(j *job) {
 	}
 }
 
-// recheck reports the variables of a name that the container does not have, or may not have.
+// variableName is the place of the name of a variable. It is not shown if it may be the credential itself.
+func (j *job) variableName(trigger int, key, name string) place {
+	position := j.trigger(trigger, "metadata", key)
+	if triggers.IsCredential(strings.TrimSuffix(key, "FromEnv")) && name != strings.ToUpper(name) {
+		position.found, position.hidden = "a text", true
+	}
+	return position
+}
+
+// recheck reports the variables of a name that the container does not have, and keeps the others.
 func (j *job) recheck(w *requirements, name string, container *corev1.Container) {
-	if len(w.fresh[name])+len(w.noted[name]) == 0 {
-		return
-	}
-	var fresh, noted []variable
-	for _, v := range w.fresh[name] {
-		switch j.unset(v, container) {
-		case 0:
-			fresh = append(fresh, v)
-		case Note:
-			noted = append(noted, v)
-		}
-	}
-	for _, v := range w.noted[name] {
-		if j.unset(v, container) != Error {
-			noted = append(noted, v)
-		}
-	}
-	for group, remaining := range map[*map[string][]variable][]variable{&w.fresh: fresh, &w.noted: noted} {
-		if delete(*group, name); len(remaining) > 0 {
-			(*group)[name] = remaining
-		}
+	remaining := slices.DeleteFunc(w.fresh[name], func(v variable) bool { return j.unset(v, container) })
+	if w.fresh[name] = remaining; len(remaining) == 0 {
+		delete(w.fresh, name)
 	}
 }
 
@@ -446,7 +432,7 @@ func authenticationParameterUnknown(j *job) {
 			fix := "Delete it"
 			if near := nearest(name, choices); near != "" {
 				fix = "Write " + near
-			} else if len(choices) > 0 {
+			} else if len(choices) > 0 && len(choices) <= maxNames {
 				fix = "Delete it, or write one that KEDA reads: " + strings.Join(choices, ", ")
 			}
 			j.find(a.document.place(steps...), fix, effect{text: fmt.Sprintf("%s takes no parameter of this name from a TriggerAuthentication, and KEDA ignores it", strings.Join(types, " and "))})

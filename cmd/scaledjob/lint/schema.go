@@ -230,12 +230,18 @@ func (r *reader) meant(at string, names []string) string {
 	path := r.unknownAt(at)
 	key, _ := path[len(path)-1].(string) // an index if a key with dots is the path of a list
 	path = path[:len(path)-1]
+	name := r.longer(path, key, names)
+	if name != "" {
+		return "Write " + path.Step(name).String()
+	}
+	if r.wraps(path, key, names) {
+		return "Move what is below it to " + path.String()
+	}
 	if fix := r.belongs(path, key); fix != "" {
 		return fix
 	}
-	name := nearest(key, names)
-	if name == "" {
-		name = r.ending(path, key, names)
+	if name = nearest(key, names); name == "" {
+		name = r.shorter(path, key, names)
 	}
 	if name != "" {
 		return "Write " + path.Step(name).String()
@@ -249,21 +255,57 @@ func (r *reader) meant(at string, names []string) string {
 	return "Delete it: a ScaledJob has no such field"
 }
 
-// ending returns a field that the object lacks, that a key ends with and whose value it has: triggers for scalingTriggers.
-func (r *reader) ending(parent tree.Path, key string, names []string) string {
+// shorter returns the field of which a key is a longer name: triggers for scalingTriggers.
+func (r *reader) shorter(parent tree.Path, key string, names []string) string {
 	const shortest = 6
 	for _, name := range names {
-		if len(name) < shortest || !strings.HasSuffix(strings.ToLower(key), strings.ToLower(name)) {
-			continue
-		}
-		for _, h := range r.homes(name, r.node(parent.Step(key)...)) {
-			if !h.taken && slices.Equal(h.path, parent.Step(name)) {
-				r.c.moved[h.path.String()] = true
-				return name
-			}
+		if len(name) >= shortest && endsWith(key, name) && r.free(parent, key, name) {
+			return name
 		}
 	}
 	return ""
+}
+
+// longer returns the field of a small object of which a key is a shorter name: claimName for name.
+func (r *reader) longer(parent tree.Path, key string, names []string) string {
+	const small = 6
+	fitting := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !endsWith(name, key) })
+	if len(names) > small || len(fitting) != 1 || !r.free(parent, key, fitting[0]) {
+		return ""
+	}
+	return fitting[0]
+}
+
+// wraps reports whether all that is below a key are fields of the key's object, which lacks them: spec within jobTargetRef.
+func (r *reader) wraps(parent tree.Path, key string, names []string) bool {
+	value := r.node(parent.Step(key)...)
+	if value == nil || value.Kind != yaml.MappingNode || len(value.Content) == 0 {
+		return false
+	}
+	for name := range tree.Entries(value) {
+		if _, own := r.keys.Child(r.node(parent...), name.Value); own != nil || !slices.Contains(names, name.Value) {
+			return false
+		}
+	}
+	for name := range tree.Entries(value) {
+		r.c.moved[parent.Step(name.Value).String()] = true
+	}
+	return true
+}
+
+func endsWith(longer, shorter string) bool {
+	return shorter != "" && strings.HasSuffix(strings.ToLower(longer), strings.ToLower(shorter))
+}
+
+// free reports whether an object lacks a field that can have the value of a key. It is no second finding then.
+func (r *reader) free(parent tree.Path, key, name string) bool {
+	for _, h := range r.homes(name, r.node(parent.Step(key)...)) {
+		if !h.taken && slices.Equal(h.path, parent.Step(name)) {
+			r.c.moved[h.path.String()] = true
+			return true
+		}
+	}
+	return false
 }
 
 // nearest returns the name that got misspells, or "".

@@ -118,13 +118,18 @@ func cronRepeatsJobs(j *job) {
 // streamNeverStarts finds a trigger for the pending entries of a group: those that a consumer has read.
 func streamNeverStarts(j *job, i int, t *manifest.ScaleTrigger) {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
-	j.check(strings.HasSuffix(t.Type, "-streams") && noJob && t.Metadata["consumerGroup"] != "" && t.Metadata["lagCount"] == "", j.trigger(i, "metadata", "consumerGroup"),
+	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return !countsPendingEntries(&t) })
+	j.check(countsPendingEntries(t) && noJob && !others, j.trigger(i, "metadata", "consumerGroup"),
 		"Add lagCount, which counts the entries that nobody has read", "KEDA counts the entries that a consumer has read and not acknowledged: without a running Job there are none, and no Job is created")
+}
+
+func countsPendingEntries(t *manifest.ScaleTrigger) bool {
+	return strings.HasSuffix(t.Type, "-streams") && t.Metadata["consumerGroup"] != "" && t.Metadata["lagCount"] == ""
 }
 
 func pipelinesPlaceholder(j *job, i int, t *manifest.ScaleTrigger) {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
-	j.check(t.Type == "azure-pipelines" && noJob, j.trigger(i, "type"), "Register an agent once and leave it offline, if the pool has none",
+	j.check(t.Type == "azure-pipelines" && noJob && t.Metadata["parent"] == "", j.trigger(i, "type"), "Register an agent once and leave it offline, if the pool has none",
 		"Azure Pipelines queues no job in a pool that never had an agent, and KEDA sees none")
 }
 

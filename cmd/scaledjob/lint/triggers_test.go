@@ -65,6 +65,30 @@ func TestUnacknowledged(t *testing.T) {
 	}
 }
 
+// With one Job at most all strategies are alike, and none fits triggers that count differently.
+func TestUnacknowledgedWithoutAChoice(t *testing.T) {
+	kafka := withTrigger("accurate", `{type: kafka, metadata: {}}`)
+	require.True(t, has(checkText(kafka), "accurate-counts-unacknowledged"))
+	require.False(t, has(checkText(strings.Replace(kafka, "spec:\n", "spec:\n  maxReplicaCount: 1\n", 1)), "accurate-counts-unacknowledged"))
+	const waiting, pending = `{type: redis-streams, metadata: {stream: a, consumerGroup: g, lagCount: "1"}}`, `{type: redis-streams, metadata: {stream: a, consumerGroup: g}}`
+	both := checkText(withTrigger("", waiting) + "    - " + pending + "\n")
+	require.False(t, has(both, "default-misses-unacknowledged"), brief(both.Findings))
+	require.False(t, has(both, "stream-never-starts"))
+	require.True(t, has(checkText(withTrigger("", waiting)), "default-misses-unacknowledged"))
+	require.True(t, has(checkText(strings.Replace(withTrigger("", pending), minimal[strings.Index(minimal, "    - "):], "", 1)), "stream-never-starts"))
+}
+
+// The kubelet refuses some names of images.
+func TestImageNames(t *testing.T) {
+	for image, want := range map[string]string{
+		"ghcr.io/acme/worker:": "Write a tag behind the colon", "ghcr.io/Acme/worker:v1": "Write ghcr.io/acme/worker:v1", "Worker": "Write worker",
+		"GHCR.io/acme/worker:V1": "", "localhost:5000/worker": "", "worker@sha256:ABC": "", "acme/worker": "", "${IMAGE}:": "",
+	} {
+		fixes := fixesOf(checkText(strings.Replace(minimal, "example.com/orders:1", `"`+image+`"`, 1)), "pod-never-works")
+		require.Equal(t, want, strings.Join(fixes, "|"), image)
+	}
+}
+
 // BullMQ keeps waiting and active items in two lists: their sum includes in-progress items.
 func TestUnacknowledgedBullMQ(t *testing.T) {
 	text := func(calculation, other string) string {
@@ -102,8 +126,8 @@ metadata: {name: sealed}
 		{"known in the pod only", "env: [{name: HOST, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", lint.Error},
 		{"of a Secret", "envFrom: [{secretRef: {name: given}}]", 0},
 		{"with a prefix", "envFrom: [{prefix: A_, secretRef: {name: given}}]", lint.Error},
-		{"of a Secret that is sealed", "envFrom: [{secretRef: {name: sealed}}]", lint.Note},
-		{"of one that is not given", "envFrom: [{configMapRef: {name: nope, optional: true}}]", lint.Note},
+		{"of a Secret that is sealed", "envFrom: [{secretRef: {name: sealed}}]", 0},
+		{"of one that is not given", "envFrom: [{configMapRef: {name: nope, optional: true}}]", 0},
 		{"of nothing", "envFrom: [{prefix: A_}]", lint.Error},
 		{"none", "args: []", lint.Error},
 	} {

@@ -30,6 +30,7 @@ func TestBesideKEDA(t *testing.T) {
 		t.Skipf("KEDA %s is selected: the test is about the newest release, for WATCH_LABEL_SELECTOR", other)
 	}
 	s := newStand(t)
+	s.install(t)
 	t.Setenv("WATCH_LABEL_SELECTOR", "!"+ours)
 	s.keda.Restart(t)
 	spec := func(namespace string) *queue {

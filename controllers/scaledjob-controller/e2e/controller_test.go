@@ -69,8 +69,8 @@ const everything = `
   envSourceContainerName: c
   minReplicaCount: 10
   maxReplicaCount: 100
-  rolloutStrategy: default
-  rollout: {strategy: default, propagationPolicy: foreground}
+  rolloutStrategy: gradual
+  rollout: {strategy: gradual, propagationPolicy: foreground}
   scalingStrategy:
     strategy: default
     customScalingQueueLengthDeduction: 1

@@ -138,7 +138,8 @@ func (c *checker) instead(key string, keys []string, letters *int) string {
 	if near := NearestWithin(key, keys, letters); near != "" {
 		return "Write " + near
 	}
-	if len(keys) == 0 {
+	const longest = 12
+	if len(keys) == 0 || len(keys) > longest {
 		return "Delete the key"
 	}
 	return fmt.Sprintf("Delete the key, or write one that %s has: %s", c.name, strings.Join(keys, ", "))
@@ -185,7 +186,11 @@ func (c *checker) parameter(p Parameter) {
 			Fix: "Give " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
-		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: "Delete the key. " + sentence(p.Deprecated)})
+		fix := "Delete the key. " + sentence(p.Deprecated)
+		if v.Key == "subscriptionSize" {
+			fix = fmt.Sprintf("Write mode: SubscriptionSize and value: %q in its place", v.Text)
+		}
+		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: fix})
 	default:
 		if p.Announced != "" && v.Key != "" {
 			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: v.Key + " is deprecated", Fix: sentence(p.Announced)})

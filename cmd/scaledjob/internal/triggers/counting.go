@@ -56,14 +56,13 @@ func rabbitmq(in Input, excludes bool) (how Counting, hidden bool) {
 	host := get("host")
 	scheme, _, _ := strings.Cut(host.Text, "://")
 	switch {
-	case host.State != Visible:
-		return 0, host.State != Absent
 	case scheme == "amqp" || scheme == "amqps":
 		return LeavesOut, false
 	case scheme == "http" || scheme == "https":
 		return Includes, false
 	}
-	return 0, false // KEDA rejects it
+	hidden = host.State != Visible && host.State != Absent
+	return 0, hidden // or KEDA rejects it
 }
 
 // A Proof is what shows whether a metric includes in-progress items in some releases: a

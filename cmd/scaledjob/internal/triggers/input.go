@@ -66,7 +66,7 @@ func (in Input) lookup(place rune, name string) (v Value) {
 	switch place {
 	case 'm':
 		if v = literal(in.Metadata[name]); Placeholder.MatchString(v.Text) {
-			v = Value{State: Hidden}
+			v.State = Hidden // but for what is beside the placeholder
 		}
 		v.Key = name
 	case 'e':
@@ -92,10 +92,13 @@ func (in Input) lookup(place rune, name string) (v Value) {
 // Placeholder matches what a tool replaces before the API server reads the value: ${NAME}, {{NAME}}, {NAME}, $NAME, __NAME__, <name>,
 // %NAME%, @NAME@ and #{NAME}#.
 var Placeholder = regexp.MustCompile(`\$\{\w+\b[^}]*\}|\{\{[^{}]*\}\}|(?:^|[^$%#{\\])\{[A-Za-z_]\w*\}|\x{E000}+[^\x{E000}\x{E001}]*\x{E001}+|(?:^|[^$\\\w(])\$[A-Z_][A-Z0-9_]+\b|__[A-Z][A-Za-z0-9_-]*__|` +
-	`<[A-Za-z][\w .-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#`)
+	`<[A-Za-z][\w .:/-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#`)
 
 // credentialName matches the parameters that let a scaler in.
 var credentialName = regexp.MustCompile(`(?i)passw|secret|token|key$|connection|credential|^host$`)
+
+// IsCredential reports whether a parameter lets a scaler in.
+func IsCredential(parameter string) bool { return credentialName.MatchString(parameter) }
 
 // HasCredential reports whether the metadata gives a credential that may come from a TriggerAuthentication too.
 func HasCredential(kind, release string, in Input) bool {
