@@ -70,7 +70,7 @@ func distinct[T any](items []T, meta func(*T) metav1.Object) []T {
 
 // add adds the Jobs and pods of a text with objects in JSON or YAML.
 func (d *Dump) add(text []byte) error {
-	if first, _, _ := strings.Cut(string(text), " "); first == "NAME" || first == "NAMESPACE" {
+	if bytes.HasPrefix(text, []byte("NAME ")) || bytes.HasPrefix(text, []byte("NAMESPACE ")) {
 		return fmt.Errorf("found a table; %s", KubectlGet)
 	}
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
