@@ -60,3 +60,13 @@ func TestSearch(t *testing.T) {
 	}
 	require.Less(t, maxima["p95<20m"], maxima["p95<2m"])
 }
+
+// A search goes up to the Jobs that a burst needs, though the mean load needs few, and its policy is shown beside today's.
+func TestSearchOfABurst(t *testing.T) {
+	trace := written(t, "burst.csv", "time,items\n0,1\n600,60\n7200,1\n")
+	status, out, said := call(t, "simulate -f testdata/manifest.yaml --trace "+trace+" --service 2m --search --objective p95<3m", "")
+	require.Equal(t, success, status, out+said)
+	require.Contains(t, out, "Use ")
+	require.Regexp(t, `maxReplicaCount: [2-6][0-9]\b`, out)
+	require.Contains(t, out, "Highest in any run: today ")
+}
