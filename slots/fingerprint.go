@@ -20,7 +20,7 @@ func (s *Set) Fingerprint(now time.Time) string {
 	requests := func(queue []Request) (texts list) {
 		for _, q := range queue {
 			c := s.creates[q.Number]
-			texts = append(texts, q.Verb, q.Number, q.UID, q.Finished, c != nil && c.id == q.id, q.round == s.poll.round, q.id > 0 && q.id == s.poll.first)
+			texts = append(texts, q.Verb, q.Number, q.UID, q.Finished, c != nil && c.id == q.id, q.round == s.poll.round, q.id == s.poll.first)
 		}
 		return texts
 	}

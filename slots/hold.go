@@ -188,8 +188,6 @@ func (s *Set) NextCheck(now time.Time) (next time.Time) {
 	}
 	if history {
 		check(s.deletePause.until)
-	}
-	if history && !s.historyWaits.IsZero() {
 		check(s.historyWaits.Add(l))
 	}
 	return next

@@ -346,6 +346,19 @@ func TestEmpty(t *testing.T) {
 	require.False(t, f.set.Empty(f.now))
 }
 
+// A create that fails once beside others that succeed is sent again in this poll, and its number is not skipped.
+func TestRepeat(t *testing.T) {
+	f := newFixture(t)
+	four := slots.Demand{Create: 4, Max: 4}
+	f.expect(four, slots.Create, slots.Done, "1")
+	batch := f.set.Next(f.now)
+	require.Len(t, batch, 2)
+	f.set.Answer(batch[1], slots.Done, "3", f.now)
+	f.set.Answer(batch[0], slots.NoEffect, "", f.now)
+	require.Equal(t, []string{"2", "4"}, f.finish(f.set.Next(f.now)))
+	require.Empty(t, f.set.Holds(f.now))
+}
+
 // Each reason has its text, and those that stop all creates say so.
 func TestHolds(t *testing.T) {
 	f := newFixture(t)
@@ -370,4 +383,6 @@ func TestHolds(t *testing.T) {
 		f.wait(time.Second)
 	}
 	require.Equal(t, []slots.Hold{{Reason: slots.NumbersSkipped, Text: "1 number whose create fails is skipped", Count: 1}}, f.set.Holds(f.now))
+	f.wait(time.Minute)
+	require.Equal(t, []string{"4", "5", "6", "1"}, f.finish(f.poll(slots.Demand{Create: 4, Max: 9})), "the skipped number is the last")
 }
