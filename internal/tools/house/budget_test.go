@@ -23,13 +23,13 @@ var rooms = []room{
 	{"field", size{500, 400}, size{510, 400}},
 	{"keda", size{1900, 1400}, size{2000, 1450}},
 	{"horizontal", size{1850, 1400}, size{1900, 1400}},
-	{"slots", size{2300, 1200}, size{2700, 1400}},
+	{"slots", size{2300, 1200}, size{2620, 1360}},
 	{"placement", size{2900, 4300}, size{3300, 5700}},
 	{"schedule", size{3000, 3800}, size{3700, 5400}}, // situations that people reported are tests
 	{"simulation", size{3600, 2400}, size{4350, 2900}},
 	{"adapter", size{10500, 10300}, size{12800, 14100}},
 	{"cmd", size{19000, 8000}, size{26500, 8900}},                   // conform is 1,300 of them, the bounds of lint 250
-	{"controllers examples", size{8500, 12000}, size{11200, 17750}}, // faults of single numbers on the control plane, hangs in conditions
+	{"controllers examples", size{8500, 12000}, size{11200, 17850}}, // faults of single numbers on the control plane, hangs in conditions
 	{"test", size{3700, 6300}, size{4200, 8700}},
 	{"internal", size{1300, 800}, size{1300, 1200}}, // pages, their links and commands, and budgets are checked
 }
