@@ -56,7 +56,7 @@ check:
 # runs beside something else. The other tests of study run the same goroutines for longer. With -short
 # properties have a tenth of their draws: a race does not need many cases.
 race:
-	go test -race -short -timeout 30m ./field ./simulation ./strategy/... ./cmd/scaledjob/internal/cluster ./cmd/scaledjob/internal/editor \
+	go test -race -short -timeout 30m ./field ./simulation ./strategy/... ./cmd/scaledjob/internal/cluster \
 	$$(go list $(patsubst %,%/...,$(filter-out . ./internal/tools ./cmd/scaledjob,$(PURE))) | grep -v /e2e$$)
 	go test -race -run 'TestSameBytes|TestErrors|TestReplicate|TestTraces' ./simulation/study
 	go test -race -run Interrupt ./cmd/scaledjob

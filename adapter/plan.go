@@ -25,7 +25,7 @@ type Plan struct {
 	Create   int64            // Jobs to create: Decision.Create
 	// Holds are the reasons why fewer Jobs are created than the strategy proposed: those of
 	// package slots, JobsUnknown and NotLeading. If one of them stops all creates,
-	// Decision.Create is 0 and its Rule is scaling.ReasonWaiting.
+	// Decision.Create is 0 and its Reason is scaling.ReasonWaiting.
 	Holds  []slots.Hold
 	Delete []Deletion
 	// Warnings are settings of Target.Policy and of the metrics that are valid, and have no effect or

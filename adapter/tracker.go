@@ -92,7 +92,7 @@ type Tracker struct {
 // every problem of the options.
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	var problems field.Errors
-	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or term.Alone()")
+	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or requests.Alone()")
 	o.hub = hub.OptionsOf(client)
 	t, err := newTracker(o)
 	problems.Join("", err)

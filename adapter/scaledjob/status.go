@@ -153,9 +153,10 @@ func (p *PollResult) facts() []metav1.Condition {
 	}
 }
 
-// Holds that tell of requests that fail or are not answered. A fault that lasts is in a hold between two attempts.
+// Holds that tell of requests that fail or are not answered, and of Jobs that fail. A fault that lasts is in a hold between two
+// attempts.
 var (
-	createHolds = []slots.Reason{slots.CreatesUnanswered, slots.BackingOff, slots.NumberFailed, slots.NumbersSkipped}
+	createHolds = []slots.Reason{slots.CreatesUnanswered, slots.BackingOff, slots.NumberFailed, slots.NumbersSkipped, adapter.FailingJobs}
 	deleteHolds = []slots.Reason{slots.DeleteUnanswered, slots.DeletesPaused, slots.DeletesRefused, slots.HistoryWaiting}
 )
 

@@ -234,6 +234,8 @@ func TestConditionsOfFacts(t *testing.T) {
 	}{
 		{"a trigger and creates", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Applied: refused},
 			"False JobCreateFailed created 0 of 3 Jobs: exceeded quota\n1 of 1 triggers could not be read", "False JobCreateFailed", "True Succeeding", "False TriggerError"},
+		{"Jobs that fail", scaledjob.PollResult{Decision: decision(true, metrics()...), Holds: []slots.Hold{hold(adapter.FailingJobs)}},
+			"False FailingJobs text of FailingJobs", "False FailingJobs", "True Succeeding", "True Succeeding"},
 		{"creates that wait", scaledjob.PollResult{Decision: decision(false, metrics(true)...), Holds: []slots.Hold{hold(slots.BackingOff)}},
 			"False BackingOff text of BackingOff\n1 of 1 triggers could not be read", "False BackingOff", "True Succeeding", "False TriggerError"},
 		{"half of the creates hang", scaledjob.PollResult{Decision: decision(false, metrics(false)...), Holds: []slots.Hold{hold(slots.CreatesUnanswered)}},

@@ -12,7 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// again is the time after which a poll is repeated that may not act yet.
+// retryDelay is the time after which a poll is repeated that may not act yet.
 const retryDelay = time.Second
 
 // poll decides on the reading of a ScaledJob's queues. done reports what was done.

@@ -85,7 +85,7 @@ func polls() *rapid.Generator[Poll] {
 		n := func(label string, limit int64) int64 { return rapid.Int64Range(0, limit).Draw(t, label) }
 		p := Poll{Policy: scaling.Policy{
 			Bounds:      scaling.Bounds{Min: n("min", 4), Max: n("max", 30), Mode: scaling.MinMode(n("mode", 1))},
-			Aggregation: scaling.Aggregation(n("aggregation", 3)),
+			Aggregation: scaling.Aggregation(n("aggregation", int64(len(scaling.Aggregations())-1))),
 			Strategy: rapid.SampledFrom([]strategy.Strategy{strategy.Default{}, strategy.PendingAware{},
 				strategy.Accurate{SubtractPending: true}, strategy.Eager{}}).Draw(t, "strategy"),
 			HoldOnFailure: n("hold", 3) == 0,

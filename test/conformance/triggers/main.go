@@ -2,7 +2,7 @@
 // fields of its CRDs. It writes the table of cmd/scaledjob/internal/triggers, the targets of
 // adapter/manifest and the fields of cmd/scaledjob/internal/crd:
 //
-//	go run ./triggers -C ..
+//	go run ./triggers -C ../..
 package main
 
 import (

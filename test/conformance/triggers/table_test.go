@@ -29,7 +29,7 @@ func TestGenerated(t *testing.T) {
 		require.NoError(t, err)
 		want, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), path.Base(name)))
 		require.NoError(t, err)
-		require.True(t, string(want) == string(got), "%s is outdated: go run ./triggers -C ..", name)
+		require.True(t, string(want) == string(got), "%s is outdated: go run ./triggers -C ../..", name)
 	}
 }
 
