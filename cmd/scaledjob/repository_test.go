@@ -157,8 +157,8 @@ func TestLongFiles(t *testing.T) {
 	require.Contains(t, out, "skipped 1 oversized file\n")
 	short := strings.Repeat("---\na: 1\n", input.MaxManifest/9+1)
 	for text, want := range map[string]string{
-		strings.Replace(long, "1", `"keda.sh"`, 1):     "keda.json:1:1: error: There is a document of more than 5 MiB",
-		short + strings.Repeat(" ", 1<<16) + "KEDA.sh": "keda.json:1:1: error: There is a file of more than 16 MiB",
+		strings.Replace(long, "1", `"keda.sh"`, 1):     "keda.json:1:1: error: a document of more than 5 MiB",
+		short + strings.Repeat(" ", 1<<16) + "KEDA.sh": "keda.json:1:1: error: a file of more than 16 MiB",
 		short: "",
 	} {
 		require.NoError(t, os.WriteFile("keda.json", []byte(text), 0o600))

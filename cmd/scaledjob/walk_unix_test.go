@@ -66,7 +66,7 @@ func TestWalk(t *testing.T) {
 func TestLimits(t *testing.T) {
 	status, out, _ := callWith(t, "lint -", []byte(hostileManifest+"---\na: ["+strings.Repeat("1,", input.MaxDocument/2)+"1]\n"))
 	require.Equal(t, found, status)
-	require.Contains(t, out, fmt.Sprintf("standard input:%d:1: error: There is a document of more than 5 MiB", strings.Count(hostileManifest, "\n")+1))
+	require.Contains(t, out, fmt.Sprintf("standard input:%d:1: error: a document of more than 5 MiB", strings.Count(hostileManifest, "\n")+1))
 	require.Contains(t, out, " in 1 ScaledJob", "the other document is judged")
 	_, err := input.ReadSource("/dev/zero", nil, input.MaxDocument)
 	require.EqualError(t, err, "/dev/zero: too large: more than 5 MiB; use smaller files")

@@ -63,7 +63,7 @@ func urlInvalid(j *job) {
 		var broken *url.Error
 		switch {
 		case errors.As(err, &broken) && strings.Contains(value, "://"):
-			fix, text = "Correct the URL, with %20 for a space and %25 for %", broken.Err.Error()+": "+text
+			fix, text = "Correct the URL, with %20 for a space and %25 for %", text+" ("+broken.Err.Error()+")"
 		case err == nil && u.Scheme != "" && u.Host != "":
 			fix = "Write a URL that begins with http:// or https://"
 		}
@@ -81,12 +81,12 @@ func addressInvalid(j *job) {
 			if !strings.Contains(host, ":") {
 				host += ":PORT"
 			}
-			j.find(position, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", and KEDA cannot connect"})
+			j.find(position, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", so KEDA cannot connect"})
 		}
 	})
 	j.texts(hosts, func(position place, name, text string) {
 		if _, host, ok := strings.Cut(text, "://"); ok {
-			j.find(position, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host has no scheme, and KEDA cannot connect"})
+			j.find(position, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host must not have a scheme, so KEDA cannot connect"})
 		}
 	})
 	for i, t := range j.spec.Triggers {
@@ -94,7 +94,7 @@ func addressInvalid(j *job) {
 			for item := range strings.SplitSeq(t.Metadata[name], ",") {
 				item = strings.TrimSpace(item)
 				if n, err := strconv.Atoi(item); item != "" && triggers.HasKey(t.Type, name) && (err != nil || n < 1 || n > 65535) {
-					j.find(j.trigger(i, "metadata", name), "Write a port from 1 to 65535", effect{text: "it is not a port, and KEDA cannot connect"})
+					j.find(j.trigger(i, "metadata", name), "Write a port from 1 to 65535", effect{text: "it is not a port, so KEDA cannot connect"})
 				}
 			}
 		}
@@ -114,7 +114,7 @@ func regionInvalid(j *job) {
 			continue
 		}
 		if !awsRegion.MatchString(region) {
-			j.find(j.trigger(i, "metadata", "awsRegion"), "Write a region such as eu-west-1", effect{text: "it is not the name of a region, and each poll fails"})
+			j.find(j.trigger(i, "metadata", "awsRegion"), "Write a region such as eu-west-1", effect{text: "it is not the name of a region, so each poll fails"})
 			continue
 		}
 		u, err := url.Parse(t.Metadata["queueURL"])
@@ -123,7 +123,7 @@ func regionInvalid(j *job) {
 		}
 		parts := strings.Split(u.Host, ".")
 		if len(parts) > 3 && parts[0] == "sqs" && awsRegion.MatchString(parts[1]) && parts[1] != region {
-			j.find(j.trigger(i, "metadata", "awsRegion"), "Write "+parts[1], effect{text: "the queue is in " + parts[1] + ": the request is signed for another region, and each poll fails"})
+			j.find(j.trigger(i, "metadata", "awsRegion"), "Write "+parts[1], effect{text: "the queue is in " + parts[1] + ", so the request is signed for the wrong region and each poll fails"})
 		}
 	}
 }
@@ -172,14 +172,14 @@ func hostUnresolvable(j *job) {
 				}
 				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
 				if host == "localhost" {
-					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "localhost is the pod of KEDA's operator, which does not run the server: each poll fails"})
+					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "for KEDA's operator, localhost is its own pod. The server does not run there, so each poll fails"})
 					return
 				}
 				full := host + "." + cmp.Or(j.manifest.Namespace, "NAMESPACE") + ".svc"
 				if v.Secret {
 					full = "NAME.NAMESPACE.svc"
 				}
-				j.find(position, "Write "+full+" with the namespace of the server", effect{text: "KEDA's operator looks the name up in its own namespace and does not find it: each poll fails"})
+				j.find(position, "Write "+full+" with the namespace of the server", effect{text: "KEDA's operator looks up the name in its own namespace and does not find it, so each poll fails"})
 				return
 			}
 		})
@@ -223,7 +223,7 @@ func passwordUnescaped(j *job) {
 			if c := unescaped(v.Text); c != "" {
 				position := j.key("spec", "triggers", i, "metadata", cmp.Or(v.Key, name))
 				position.found = "a URL whose password has " + c
-				j.find(position, fmt.Sprintf("Write %s as %s in the password", c, url.QueryEscape(c)), effect{text: "the password ends there, and KEDA cannot connect"})
+				j.find(position, fmt.Sprintf("Write %s as %s in the password", c, url.QueryEscape(c)), effect{text: "the password ends there, so KEDA cannot connect"})
 			}
 		})
 	}
@@ -233,14 +233,14 @@ func passwordUnescaped(j *job) {
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key, value := range t.Metadata {
 		j.check(j.variablesOf()[strings.TrimSpace(value)] != nil && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
-			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "it is the name of a variable of the container, and KEDA takes the name as the value")
+			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "the container has a variable of this name, but KEDA uses the name itself as the value")
 	}
 }
 
 // addressProblem returns "" for a host with a port.
 func addressProblem(text string) string {
 	if strings.Contains(text, "://") {
-		return "an address has no scheme"
+		return "an address must not have a scheme"
 	}
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
@@ -269,5 +269,5 @@ func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 	})
 	j.check(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
 		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
-		"nothing gives the trigger AWS credentials: KEDA rejects it and never polls")
+		"the trigger has no AWS credentials, so KEDA rejects it and never polls")
 }

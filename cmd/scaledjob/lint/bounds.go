@@ -15,15 +15,15 @@ func minAboveMax(j *job) {
 		return
 	}
 	total := int64(*maximum)
-	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write at most maxReplicaCount, %d", *maximum),
+	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write at most %d, the value of maxReplicaCount", *maximum),
 		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
-		}, text: fmt.Sprintf("KEDA takes the minimum as %d, which uses up the maximum: the queue gets no Job", total)},
+		}, text: fmt.Sprintf("KEDA lowers the minimum to the maximum of %d, so the queue gets no Job", total)},
 		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == total
-		}, text: fmt.Sprintf("KEDA takes the minimum as %d, and the queue gets the maximum once more: up to %d Jobs run", total, 2*total)})
+		}, text: fmt.Sprintf("KEDA lowers the minimum to the maximum of %d and gives the queue the maximum once more, so up to %d Jobs run", total, 2*total)})
 }
 
 func minUsesUpMax(j *job) {
@@ -31,11 +31,11 @@ func minUsesUpMax(j *job) {
 	if minimum == nil || maximum == nil || *minimum != *maximum || *minimum < 1 {
 		return
 	}
-	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write less than maxReplicaCount, %d: the queue gets the difference", *maximum),
+	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write less than %d, the value of maxReplicaCount; the queue gets the difference", *maximum),
 		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
-		}, text: "the minimum uses up the maximum: the queue gets no Job"})
+		}, text: "the minimum uses up the maximum, so the queue gets no Job"})
 }
 
 // minIsAdditional explains the commonest reports in KEDA's tracker: KEDA subtracts
@@ -60,7 +60,7 @@ func minWithoutMax(j *job) {
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
 			text: "KEDA's operator panics", fatal: true},
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("the minimum is added to the default maximum of 100: up to %d Jobs run", 100+minimum)})
+			text: fmt.Sprintf("the minimum is added to the default maximum of 100, so up to %d Jobs run", 100+minimum)})
 }
 
 const refusal = "the API server rejects it"

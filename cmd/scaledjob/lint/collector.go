@@ -60,8 +60,8 @@ func (c *collector) overflow() {
 	if c.overflown {
 		last := c.findings[len(c.findings)-1]
 		c.perFile, c.findings = nil, c.findings[:min(len(c.findings), maxFindings-1)]
-		c.add(overBound, place{file: last.File, line: last.Line, column: 1, found: fmt.Sprintf("a bound of %d findings, %d in a file", maxFindings, maxFindingsPerFile)},
-			"Correct the others first", effect{text: "the remainder is not judged"})
+		c.add(overBound, place{file: last.File, line: last.Line, column: 1, found: fmt.Sprintf("a limit of %d findings, and of %d per file", maxFindings, maxFindingsPerFile)},
+			"Fix these first", effect{text: "lint shows no more"})
 	}
 }
 

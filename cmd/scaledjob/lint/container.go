@@ -10,7 +10,7 @@ import (
 
 // rejected is the consequence of a template that the API server accepts in a ScaledJob
 // and not in a Job.
-const rejected = "the API server accepts the ScaledJob and rejects each of its Jobs"
+const rejected = "the API server rejects each Job, although it accepts the ScaledJob"
 
 // A container with its place.
 type container struct {
@@ -61,7 +61,7 @@ func containerNameInvalid(j *job) {
 		case len(validation.IsDNS1123Label(c.Name)) > 0:
 			j.find(j.in(c, "name"), "Write at most 63 lower-case letters, digits and -", effect{text: rejected})
 		case visited[c.Name]:
-			j.find(j.in(c, "name"), "Give each container a name of its own", effect{text: "two containers have this name: " + rejected})
+			j.find(j.in(c, "name"), "Give each container a name of its own", effect{text: "two containers have this name, so " + rejected})
 		}
 		visited[c.Name] = true
 	}
@@ -78,7 +78,7 @@ func limitsBelowRequests(j *job, c container) {
 		limit, ok := c.Resources.Limits[name]
 		ok = ok && (!limit.IsZero() || isZero(j.in(c, "resources", "limits", string(name)).found))
 		j.check(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
-			fmt.Sprintf("it is below the request of %s: %s", request.String(), rejected))
+			fmt.Sprintf("it is below the request of %s, so %s", request.String(), rejected))
 	}
 }
 
@@ -104,6 +104,6 @@ func volumeUnknown(j *job, c container) {
 		if near := j.near(m.Name, names); near != "" {
 			fix = "Write " + near
 		}
-		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name: " + rejected})
+		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name, so " + rejected})
 	}
 }

@@ -105,7 +105,7 @@ func (x *index) note(d *document, c *collector) {
 		return
 	}
 	if x.values += shorten(d.root); x.values > maxKeptValues {
-		c.tooLarge(d.file, d.root.Line, fmt.Sprintf("the object that makes more than %d values of Secrets, ConfigMaps and the like", maxKeptValues), "Use fewer files at once")
+		c.tooLarge(d.file, d.root.Line, fmt.Sprintf("a limit of %d values in Secrets, ConfigMaps and the like", maxKeptValues), "Use fewer files at once")
 		return
 	}
 	x.kept = append(x.kept, d)
@@ -224,10 +224,10 @@ func (x *index) want(l lookup) string {
 			list = few(slices.Sorted(maps.Keys(elsewhere)), 0)
 			x.lists[lookup{l.kind, "", l.name}] = list
 		}
-		return fmt.Sprintf("Write its namespace, %s: it is given in namespace %s", l.namespace, list)
+		return fmt.Sprintf("Set its namespace to %s; the files define it in namespace %s", l.namespace, list)
 	}
 	if names := x.inNamespace(l); names != "" {
-		return fmt.Sprintf("Write a %s that is given: %s", l.kind, names)
+		return fmt.Sprintf("Use a %s that the files define: %s", l.kind, names)
 	}
 	return fmt.Sprintf("Create a %s of this name in namespace %s", l.kind, l.namespace)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 )
 
+//go:generate go test . -run ^TestPage$ -update
+
 //go:embed examples.txt
 var examplesText string
 
@@ -42,7 +44,7 @@ func (r Rule) Example() Example { return examples()[r.ID] }
 
 // URL returns the address of the rule's description.
 func (r Rule) URL() string {
-	return "https://github.com/scaledjob/scaledjob/blob/main/cmd/scaledjob/lint/RULES.md#" + r.ID
+	return "https://github.com/scaledjob/scaledjob/blob/main/docs/lint-rules.md#" + r.ID
 }
 
 func indent(text string) string {

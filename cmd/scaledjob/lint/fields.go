@@ -53,7 +53,7 @@ var (
 	nonEmpty = fieldRule{func(v any) bool {
 		list, isList := v.([]any)
 		return v != "" && (!isList || len(list) > 0)
-	}, "it is empty", "Give a value"}
+	}, "it is empty", "Add a value"}
 	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
 	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
 	local    = word("it is not a path within the volume", "Write a relative path without ..", isLocal)
@@ -123,7 +123,7 @@ var requiredInJob = map[string]string{
 // absent reports a field that a Job requires.
 func (r *reader) absent(t reflect.Type, present map[string]bool, path tree.Path) {
 	if name := requiredInJob[t.Name()]; name != "" && !present[name] {
-		r.c.add(inTemplate, r.place(path.Step(name)...), "Give "+name, effect{text: rejected})
+		r.c.add(inTemplate, r.place(path.Step(name)...), "Add "+name, effect{text: rejected})
 	}
 }
 
@@ -134,7 +134,7 @@ var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 func (r *reader) field(t reflect.Type, name string, n *yaml.Node, path tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
 		if !rule.accepts(numberOf(n)) {
-			r.c.add(inTemplate, r.place(path...), rule.fix, effect{text: rule.reason + ": " + rejected})
+			r.c.add(inTemplate, r.place(path...), rule.fix, effect{text: rule.reason + ", so " + rejected})
 			return
 		}
 	}
@@ -153,14 +153,14 @@ func numberOf(n *yaml.Node) any {
 func (r *reader) selector(path tree.Path) {
 	operator, values := r.text(path.Step("operator")...), r.length(path.Step("values")...)
 	refuse := func(reason, fix string) {
-		r.c.add(inTemplate, r.place(path.Step("values")...), fix, effect{text: "operator " + operator + " " + reason + ": " + rejected})
+		r.c.add(inTemplate, r.place(path.Step("values")...), fix, effect{text: "operator " + operator + " " + reason + ", so " + rejected})
 	}
 	switch {
 	case (operator == "In" || operator == "NotIn") && values == 0:
-		refuse("needs values", "Give values, or write operator: Exists")
+		refuse("needs values", "Add values, or write operator: Exists")
 	case (operator == "Exists" || operator == "DoesNotExist") && values > 0:
 		refuse("has no values", "Delete values, or write operator: In")
 	case (operator == "Gt" || operator == "Lt") && values != 1:
-		refuse("needs one value", "Give one value")
+		refuse("needs one value", "Write one value")
 	}
 }

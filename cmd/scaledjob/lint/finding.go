@@ -82,7 +82,7 @@ func (f *Finding) Problem() string {
 	}
 	switch {
 	case f.Path == "":
-		b.WriteString("There is " + f.Found)
+		b.WriteString(f.Found)
 	case f.Found == noValue:
 		b.WriteString(f.Path + " is missing")
 	case (f.Found == "a map" || f.Found == "a list") && f.Rule != "wrong-type": // its form is not the problem
@@ -96,9 +96,20 @@ func (f *Finding) Problem() string {
 			b.WriteString("; ")
 		}
 		if e.Releases != "" {
-			b.WriteString(e.Releases + ", ")
+			b.WriteString(period(e.Releases) + ", ")
 		}
 		b.WriteString(e.Text)
 	}
 	return b.String()
+}
+
+// period returns "in 2.2 to 2.5 and since 2.7" for "2.2 to 2.5, since 2.7".
+func period(releases string) string {
+	if last := strings.LastIndex(releases, ", "); last >= 0 {
+		releases = releases[:last] + " and" + releases[last+1:]
+	}
+	if strings.HasPrefix(releases, "since ") {
+		return releases
+	}
+	return "in " + strings.Replace(releases, "until ", "releases up to ", 1)
 }

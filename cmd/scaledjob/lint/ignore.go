@@ -27,7 +27,7 @@ func (c *collector) ignores(files []File) {
 			number++
 			for _, id := range ignored(line) {
 				if !isRule(id) {
-					spot := place{file: f.Name, line: number, column: column(line, id), found: "no rule of the name " + id}
+					spot := place{file: f.Name, line: number, column: column(line, id), found: "no rule named " + id}
 					unknown.add(unknownIgnore, spot, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
 				} else if !slices.Contains(rules, id) {
 					rules = append(rules, id)

@@ -55,7 +55,7 @@ func metricUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	}
 	_, hidden := triggers.Counts(t.Type, knownProfiles()[len(knownProfiles())-1].Release(), j.input(i))
 	j.check(hidden, j.trigger(i, "type"), "Write protocol: amqp or protocol: http, or lint the manifest together with the Secret",
-		"the URL's protocol is unknown: the metric may include in-progress items or leave them out")
+		"the manifest does not show the URL's protocol, which decides whether the metric includes in-progress items")
 }
 
 // exclusions holds the settings that make a metric leave out in-progress items.

@@ -261,11 +261,11 @@ func TestOtherNamespace(t *testing.T) {
 	}
 	for others, want := range map[string][]string{
 		document("Secret", "other", "s") + document("TriggerAuthentication", "other", "a"): {
-			"Write its namespace, default: it is given in namespace other", "Write its namespace, default: it is given in namespace other"},
+			"Set its namespace to default; the files define it in namespace other", "Set its namespace to default; the files define it in namespace other"},
 		document("Secret", "other", "t") + document("TriggerAuthentication", "other", "b"): {
 			"Create a Secret of this name in namespace default", "Create a TriggerAuthentication of this name in namespace default"},
 		document("Secret", "other", "t") + document("Secret", "default", "u") + document("TriggerAuthentication", "default", "b"): {
-			"Write a Secret that is given: u", "Write a TriggerAuthentication that is given: b"},
+			"Use a Secret that the files define: u", "Use a TriggerAuthentication that the files define: b"},
 	} {
 		var got []string
 		for _, f := range checkText(job + others).Findings {

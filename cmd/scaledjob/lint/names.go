@@ -13,8 +13,8 @@ import (
 
 func nameTooLong(j *job) {
 	n, position := len(j.manifest.Name), j.place("metadata", "name")
-	position.found += ", of " + strconv.Itoa(n) + " characters"
-	j.check(n > validation.LabelValueMaxLength, position, "Write at most 63 characters", "the name is a label of each Job, and a label holds 63: KEDA cannot create Jobs")
+	position.found += ", which has " + strconv.Itoa(n) + " characters"
+	j.check(n > validation.LabelValueMaxLength, position, "Write at most 63 characters", "the name becomes a label of each Job, and a label has at most 63 characters, so KEDA cannot create Jobs")
 }
 
 func nameInvalid(j *job) {
@@ -35,7 +35,7 @@ func reservedLabel(j *job) {
 		alone.Labels = map[string]string{key: value}
 		j.find(j.key("metadata", "labels", key), "Delete the label",
 			effect{affected: func(p keda.Profile) bool { return !p.Generate(&alone, p.Release()).Tracked },
-				text: "it overwrites the label by which KEDA finds its Jobs: KEDA counts none, and each poll creates all of them again"})
+				text: "it overwrites the label by which KEDA finds its Jobs. KEDA then counts none, and each poll creates all Jobs again"})
 	}
 }
 
@@ -54,7 +54,7 @@ func reservedAnnotation(j *job) {
 	}
 	j.find(j.key("metadata", "annotations", manifest.AnnotationGeneration), "Delete the annotation",
 		effect{affected: func(p keda.Profile) bool { return deletesOwn(p, &marked) && !deletesOwn(p, &plain) },
-			text: "it overwrites the annotation of the Jobs: KEDA takes each Job as outdated and deletes it at the next reconciliation"})
+			text: "it overwrites KEDA's annotation on the Jobs. KEDA then sees each Job as outdated and deletes it at the next reconciliation"})
 }
 
 func excludedLabelsSpaces(j *job) {
@@ -65,7 +65,7 @@ func excludedLabelsSpaces(j *job) {
 	}
 	if trimmed := strings.Join(keys, ","); trimmed != list {
 		j.find(j.annotation(manifest.AnnotationExcludedLabels), "Write "+strconv.Quote(trimmed),
-			effect{affected: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name: KEDA copies the labels to the Jobs"})
+			effect{affected: supports(keda.ExcludedLabels), text: "a space becomes part of the label's name, so KEDA still copies the labels to the Jobs"})
 	}
 }
 
@@ -83,7 +83,7 @@ func (j *job) ofHelm() bool {
 }
 
 func trackingCopied(j *job) {
-	const text = "KEDA copies it to each Job: the deployment tool takes the Jobs as its own and may delete them"
+	const text = "KEDA copies it to each Job, so the deployment tool takes the Jobs for its own and may delete them"
 	for _, key := range trackingKeys {
 		if key == instanceLabel && j.ofHelm() {
 			continue

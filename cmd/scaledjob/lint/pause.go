@@ -20,7 +20,7 @@ func pausedUnparseable(j *job) {
 	text, ok := j.manifest.Annotations[manifest.AnnotationPaused]
 	if _, err := strconv.ParseBool(text); ok && err != nil {
 		j.find(j.annotation(manifest.AnnotationPaused), `Write "true" or "false"`,
-			effect{affected: j.pausedBy(), text: "it is not a boolean, and pauses the ScaledJob: KEDA does not poll and deletes no finished Jobs"})
+			effect{affected: j.pausedBy(), text: "a text that is not a boolean pauses the ScaledJob. KEDA then does not poll and deletes no finished Jobs"})
 	}
 }
 
@@ -37,7 +37,7 @@ var ofScaledObjects = []string{"autoscaling.keda.sh/paused-replicas", "autoscali
 func pausedIgnored(j *job) {
 	for _, key := range ofScaledObjects {
 		_, ok := j.manifest.Annotations[key]
-		j.check(ok, j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`, "it has no effect: KEDA reads it from ScaledObjects only")
+		j.check(ok, j.key("metadata", "annotations", key), "Write "+manifest.AnnotationPaused+`: "true" to pause`, "KEDA reads this annotation on ScaledObjects only")
 	}
 }
 
@@ -57,6 +57,6 @@ func annotationUnknown(j *job) {
 				fix = "Write " + name
 			}
 		}
-		j.find(j.key("metadata", "annotations", key), fix, effect{text: "it has no effect: KEDA does not read this annotation of a ScaledJob"})
+		j.find(j.key("metadata", "annotations", key), fix, effect{text: "KEDA does not read this annotation on a ScaledJob"})
 	}
 }

@@ -36,7 +36,7 @@ func pendingConditionDuplicate(j *job) {
 	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
 		if visited[name] {
 			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
-				effect{affected: j.pendingWith(1, name, name), text: "no pod ever meets the list: every unfinished Job counts as pending"})
+				effect{affected: j.pendingWith(1, name, name), text: "a pod has each condition once, so no pod meets the list and every unfinished Job counts as pending"})
 		}
 		visited[name] = true
 	}
@@ -54,10 +54,10 @@ func pendingConditionMisspelled(j *job) {
 		position := j.place("spec", "scalingStrategy", "pendingPodConditions", i)
 		switch meant := nearest(name, podConditions); {
 		case meant != "":
-			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition: every unfinished Job counts as pending"})
+			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition, so every unfinished Job counts as pending"})
 		case strings.Contains(name, "Custom"):
 			j.find(position, "Delete it, or add a readinessGate of this name",
-				effect{affected: supports(keda.PendingConditions), text: "it is copied from an example, and no pod has it: every unfinished Job counts as pending"})
+				effect{affected: supports(keda.PendingConditions), text: "it comes from an example and no pod has it, so every unfinished Job counts as pending"})
 		}
 	}
 }
@@ -69,7 +69,7 @@ func pendingConditionsTooEarly(j *job) {
 	}
 	j.find(j.place("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
 		effect{affected: conjunction(supports(keda.PendingConditions), j.selects()),
-			text: "these conditions hold before a container runs: Jobs that are starting do not count as pending"})
+			text: "these conditions hold before a container runs, so starting Jobs do not count as pending"})
 }
 
 func pendingConditionsSeveralPods(j *job) {
@@ -79,10 +79,10 @@ func pendingConditionsSeveralPods(j *job) {
 	}
 	j.find(j.place("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",
 		effect{affected: conjunction(j.pendingWith(2, names[0]), not(j.pendingWith(1, names[0]))),
-			text: "KEDA adds up the true conditions of all pods and wants as many as the list has: a Job with two ready pods counts as pending"})
+			text: "KEDA adds up the true conditions of all pods and expects as many as the list has, so a Job with two ready pods counts as pending"})
 }
 
 func pendingConditionsUnused(j *job) {
 	j.check(len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending(), j.place("spec", "scalingStrategy", "pendingPodConditions"),
-		"Delete the field, or use the strategy accurate or eager", "they have no effect: only accurate and eager use pending Jobs")
+		"Delete the field, or use the strategy accurate or eager", "only accurate and eager use pending Jobs")
 }

@@ -37,18 +37,18 @@ func templateRejected(j *job) {
 
 // refuse adds a finding if a field has a problem.
 func (j *job) refuse(problem bool, position place, reason, fix string) {
-	j.check(problem, position, fix, reason+": "+rejected)
+	j.check(problem, position, fix, reason+", so "+rejected)
 }
 
 func (j *job) jobFields(ref *batchv1.JobSpec) {
 	indexed := ref.CompletionMode != nil && *ref.CompletionMode == batchv1.IndexedCompletion
 	const needsIndexed = "it needs completionMode Indexed"
 	fix := "Write completionMode: Indexed, or delete the field"
-	j.refuse(indexed && ref.Completions == nil && ref.Parallelism != nil, j.target("completions"), "completionMode Indexed needs completions", "Give completions")
+	j.refuse(indexed && ref.Completions == nil && ref.Parallelism != nil, j.target("completions"), "completionMode Indexed needs completions", "Add completions")
 	j.refuse(!indexed && ref.BackoffLimitPerIndex != nil, j.target("backoffLimitPerIndex"), needsIndexed, fix)
 	j.refuse(!indexed && ref.MaxFailedIndexes != nil, j.target("maxFailedIndexes"), needsIndexed, fix)
 	j.refuse(!indexed && ref.SuccessPolicy != nil, j.target("successPolicy"), needsIndexed, fix)
-	j.refuse(indexed && ref.MaxFailedIndexes != nil && ref.BackoffLimitPerIndex == nil, j.target("maxFailedIndexes"), "it needs backoffLimitPerIndex", "Give backoffLimitPerIndex")
+	j.refuse(indexed && ref.MaxFailedIndexes != nil && ref.BackoffLimitPerIndex == nil, j.target("maxFailedIndexes"), "it needs backoffLimitPerIndex", "Add backoffLimitPerIndex")
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
 	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
@@ -72,8 +72,8 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 		names[c.Name] = true
 	}
 	for i, r := range ref.PodFailurePolicy.Rules {
-		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), placeOf("rules", i), "a rule has either onExitCodes or onPodConditions", "Give one of the two")
-		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, placeOf("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Give backoffLimitPerIndex, or write FailJob")
+		j.refuse((r.OnExitCodes == nil) == (len(r.OnPodConditions) == 0), placeOf("rules", i), "a rule has either onExitCodes or onPodConditions", "Use one of the two")
+		j.refuse(r.Action == batchv1.PodFailurePolicyActionFailIndex && ref.BackoffLimitPerIndex == nil, placeOf("rules", i, "action"), "FailIndex needs backoffLimitPerIndex", "Add backoffLimitPerIndex, or write FailJob")
 		if codes := r.OnExitCodes; codes != nil {
 			in := func(steps ...any) place { return placeOf(append([]any{"rules", i, "onExitCodes"}, steps...)...) }
 			j.refuse(codes.ContainerName != nil && !names[*codes.ContainerName], in("containerName"), "the template has no container of this name", "Write the name of a container")
@@ -87,11 +87,11 @@ func (j *job) failurePolicy(ref *batchv1.JobSpec) {
 func (j *job) podFields(s *corev1.PodSpec) {
 	placeOf := func(steps ...any) place { return j.place(j.pod(steps...)...) }
 	j.refuse(len(s.EphemeralContainers) > 0, placeOf("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
-	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), placeOf("dnsPolicy"), "dnsPolicy None needs nameservers", "Give dnsConfig.nameservers, or write ClusterFirst")
+	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), placeOf("dnsPolicy"), "dnsPolicy None needs nameservers", "Add dnsConfig.nameservers, or write ClusterFirst")
 	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
 	for i, t := range s.Tolerations {
 		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", placeOf("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
-		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, placeOf("tolerations", i), "a toleration without a key needs operator Exists", "Give key, or write operator: Exists")
+		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, placeOf("tolerations", i), "a toleration without a key needs operator Exists", "Add key, or write operator: Exists")
 		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, placeOf("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
 	}
 }
@@ -102,9 +102,9 @@ func (j *job) labelsOf(labels map[string]string, consequence string, steps ...an
 		position := j.key(append(slices.Clone(steps), key)...)
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
-			j.find(position, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label: " + consequence})
+			j.find(position, "Write at most 63 letters, digits, dots, - and _, after an optional domain and /", effect{text: "the key is not the name of a label, so " + consequence})
 		case len(validation.IsValidLabelValue(value)) > 0:
-			j.find(position, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not one of a label: " + consequence})
+			j.find(position, "Write at most 63 letters, digits, dots, - and _", effect{text: "the value is not allowed in a label, so " + consequence})
 		}
 	}
 }
@@ -167,20 +167,20 @@ func podNeverWorks(j *job, c container) {
 	if strings.HasSuffix(strings.Trim(position.found, `"`), "m") && request.Sign() > 0 {
 		r := j.rule
 		r.Severity = Warning
-		j.add(r, position, "Write "+strings.TrimSuffix(strings.Trim(position.found, `"`), "m")+"Mi", effect{text: "m is a thousandth of a byte: the scheduler takes the container for one that needs no memory"})
+		j.add(r, position, "Write "+strings.TrimSuffix(strings.Trim(position.found, `"`), "m")+"Mi", effect{text: "m means a thousandth of a byte, so the scheduler assumes that the container needs no memory"})
 	}
 	q, limited := c.Resources.Limits[corev1.ResourceMemory]
 	j.check(limited && q.Sign() > 0 && q.Cmp(resource.MustParse("1Mi")) < 0, j.in(c, "resources", "limits", "memory"), "Write a unit such as Mi or Gi",
-		fmt.Sprintf("it is %s: the container cannot start, and the Job hangs", bytesOf(q)))
+		fmt.Sprintf("it is %s, so the container cannot start and the Job hangs", bytesOf(q)))
 	for field, p := range map[string]*corev1.Probe{"livenessProbe": c.LivenessProbe, "startupProbe": c.StartupProbe} {
 		if p == nil {
 			continue
 		}
 		for source, port := range portsOf(p) {
 			if port.Type == intstr.String && port.StrVal != "" && !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.StrVal }) {
-				r, text := j.rule, "the container has no port of this name: the init container never counts as started, and the Job hangs"
+				r, text := j.rule, "the container has no port of this name, so the init container never counts as started and the Job hangs"
 				if field != "startupProbe" || c.list != "initContainers" {
-					r.Severity, text = Warning, "the container has no port of this name: the kubelet cannot probe it, and the probe has no effect"
+					r.Severity, text = Warning, "the container has no port of this name, so the kubelet cannot probe it and the probe has no effect"
 				}
 				j.add(r, j.in(c, field, source, "port"), "Write a number, or the name of a port of the container", effect{text: text})
 			}
@@ -203,7 +203,7 @@ func portsOf(p *corev1.Probe) map[string]intstr.IntOrString {
 func variableDuplicate(j *job, c container) {
 	visited := map[string]bool{}
 	for i, e := range c.Env {
-		j.check(visited[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice: "+refusal)
+		j.check(visited[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice, so "+refusal)
 		visited[e.Name] = true
 	}
 }
@@ -224,7 +224,7 @@ func variableUnknown(j *job, c container) {
 	check := func(text string, steps ...any) {
 		for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
 			j.check(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
-				fmt.Sprintf("$(%s) stays as it is: the container has no variable %s, or only below", m[2], m[2]))
+				fmt.Sprintf("Kubernetes leaves $(%s) as it is, because the container has no such variable or defines it further down", m[2]))
 		}
 	}
 	for i, e := range c.Env {
@@ -253,7 +253,7 @@ func (j *job) runAs(c container, pod *corev1.PodSecurityContext) {
 		nonRoot = s.RunAsNonRoot
 	}
 	if user != nil && *user == 0 && nonRoot != nil && *nonRoot {
-		j.find(position, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0: the kubelet does not start the container, and the Job hangs"})
+		j.find(position, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0, so the kubelet does not start the container and the Job hangs"})
 	}
 }
 
@@ -326,10 +326,10 @@ func restartPolicyMissing(j *job) {
 	if len(containers) == 0 || position.found != noValue {
 		return
 	}
-	const text = "KEDA takes OnFailure: a container that fails restarts in its pod, and its log is lost at the end"
+	const text = "KEDA uses OnFailure, so a failing container restarts in its pod and its log is lost at the end"
 	for i, c := range containers {
 		if c.RestartPolicy != nil {
-			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is the container's and not the pod's: " + text})
+			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is set on the container, not on the pod. " + text})
 			return
 		}
 	}

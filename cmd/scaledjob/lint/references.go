@@ -34,13 +34,13 @@ var referring = map[string]struct{ kind, name string }{
 // findReferences returns the required references of the containers' environments, of the volumes and of
 // the TriggerAuthentications in use.
 func (j *job) findReferences() []reference {
-	const starts = "pods start only after it exists"
+	const starts = "Pods start only after it exists"
 	var references []reference
 	containers := j.template.Template.Spec.Containers
 	for i := range containers {
 		text := starts
 		if &containers[i] == j.envSource() {
-			text = "KEDA reads the container's environment and polls only after it exists"
+			text = "KEDA polls only after it exists, because it reads the container's environment"
 		}
 		for _, field := range []string{"env", "envFrom"} {
 			references = append(references, j.referencesBelow(text, j.pod("containers", i, field))...)
@@ -50,7 +50,7 @@ func (j *job) findReferences() []reference {
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
 			references = append(references, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
-				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "each poll fails", ownNamespace, j.file})
+				j.trigger(i, "metadata", "resourceName"), j.trigger(i, "metadata", "key"), "Each poll fails", ownNamespace, j.file})
 		}
 	}
 	for _, a := range j.authentications() {
@@ -149,9 +149,9 @@ func missing(kind string) func(*job) {
 			if others {
 				add, fix = j.find, j.objects.want(r.lookup)
 			}
-			text := fmt.Sprintf("no document has this %s: %s", kind, r.effect)
+			text := fmt.Sprintf("no file defines this %s. %s", kind, r.effect)
 			if n := uses[r.lookup]; n > 1 {
-				text = fmt.Sprintf("no document has this %s, which %d fields name: %s", kind, n, r.effect)
+				text = fmt.Sprintf("no file defines this %s, which %d fields name. %s", kind, n, r.effect)
 			}
 			add(r.position, fix, effect{text: text})
 			uses[r.lookup] = 0
@@ -174,7 +174,7 @@ func missingKey(j *job) {
 		if meant := j.near(r.key, near[0].keysOf()); meant != "" {
 			fix = "Write " + meant
 		}
-		j.find(r.keyAt, fix, effect{text: "the key does not exist: the value is empty, or pods do not start"})
+		j.find(r.keyAt, fix, effect{text: "the " + r.kind + " has no such key, so the value is empty or pods do not start"})
 	}
 }
 
@@ -230,11 +230,11 @@ func missingAuthentication(j *job) {
 		switch {
 		case a.otherKind != "":
 			add, position, fix = j.find, j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind
-			hint = fmt.Sprintf(", and there is a %s of this name", a.otherKind)
+			hint = fmt.Sprintf(", but one defines a %s of this name", a.otherKind)
 		case a.others:
 			add, fix = j.find, j.objects.want(a.lookup)
 		}
-		add(position, fix, effect{text: fmt.Sprintf("no document has this %s%s: %s", kind, hint, result)})
+		add(position, fix, effect{text: fmt.Sprintf("no file defines this %s%s. %s", kind, hint, result)})
 	}
 }
 
@@ -452,7 +452,7 @@ func nameMisspelled(j *job) {
 			near = j.near(name, j.objects.names[kind])
 			j.objects.similar[key] = near
 		}
-		j.check(near != "", j.place(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no document has this %s: pods start only after it exists", kind))
+		j.check(near != "", j.place(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no file defines this %s. Pods start only after it exists", kind))
 	}
 	pod := &j.template.Template.Spec
 	check("ServiceAccount", pod.ServiceAccountName, "serviceAccountName")

@@ -17,10 +17,10 @@ func missingField(j *job) {
 	missingTemplate(j)
 	missingTriggers(j)
 	for i, t := range j.spec.Triggers {
-		j.require("Give the type of the trigger", "spec", "triggers", i, "type")
-		j.require("Give the trigger's parameters", "spec", "triggers", i, "metadata")
+		j.require("Add the type of the trigger", "spec", "triggers", i, "type")
+		j.require("Add the trigger's parameters", "spec", "triggers", i, "metadata")
 		if t.AuthenticationRef != nil {
-			j.require("Give the name of a TriggerAuthentication", "spec", "triggers", i, "authenticationRef", "name")
+			j.require("Add the name of a TriggerAuthentication", "spec", "triggers", i, "authenticationRef", "name")
 		}
 	}
 }
@@ -35,26 +35,26 @@ func missingTemplate(j *job) {
 	template := []any{"spec", "jobTargetRef", "template"}
 	switch {
 	case j.spec.JobTargetRef == nil:
-		j.require("Give the spec of a Job, with a template", template[:2]...)
+		j.require("Add the spec of a Job with a template", template[:2]...)
 		return
 	case j.place(template...).empty():
-		j.require("Give a pod template", template...)
+		j.require("Add a pod template", template...)
 		return
 	}
 	position, text := j.place(append(template, "spec", "containers")...), refusal
 	if position.found == emptyList {
-		text = "KEDA finds no environment to read and never polls"
+		text = "KEDA reads the environment of a container and never polls without one"
 	}
-	j.check(position.empty(), position, "Give at least one container", text)
+	j.check(position.empty(), position, "Add at least one container", text)
 }
 
 func missingTriggers(j *job) {
 	position := j.place("spec", "triggers")
 	if position.found != emptyList {
-		j.require("Give at least one trigger", "spec", "triggers")
+		j.require("Add at least one trigger", "spec", "triggers")
 		return
 	}
-	j.find(position, "Give at least one trigger",
+	j.find(position, "Add at least one trigger",
 		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
 		effect{affected: from("2.20.0"), text: refusal})
 }
@@ -91,7 +91,7 @@ func unsupportedFeature(j *job) {
 		var lacks *keda.UnsupportedError
 		if errors.As(knownProfiles()[0].Supports(feature), &lacks) {
 			j.find(j.place(steps...), fmt.Sprintf("Use KEDA %s or later", lacks.Since),
-				effect{affected: j.lacks(feature), text: "KEDA does not know this field and ignores it"})
+				effect{affected: j.lacks(feature), text: "KEDA does not support this yet and ignores it"})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (j *job) rolloutFields() []rolloutField {
 func rolloutUnknown(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value != "default" {
-			j.misnamed(f.path, f.value, rollouts, supports(f.feature), "KEDA takes it as immediate and deletes outdated Jobs, running ones too")
+			j.misnamed(f.path, f.value, rollouts, supports(f.feature), "KEDA uses immediate instead and deletes outdated Jobs, even running ones")
 		}
 	}
 }
@@ -33,7 +33,7 @@ func rolloutUnknown(j *job) {
 func rolloutDefaultRefused(j *job) {
 	for _, f := range j.rolloutFields() {
 		if f.value == "default" {
-			j.find(j.place(j.path(f.path)...), "Delete the field, which means the same in every release, or write immediate", effect{affected: j.refused(f.path), text: refusal})
+			j.find(j.place(j.path(f.path)...), "Delete the field or write immediate; both mean the same", effect{affected: j.refused(f.path), text: refusal})
 		}
 	}
 }
@@ -55,16 +55,16 @@ func rolloutDeprecatedWins(j *job) {
 	if old == "" || current == "" || (old == "gradual") == (current == "gradual") {
 		return
 	}
-	text := "the deprecated field wins over rollout.strategy: KEDA keeps outdated Jobs"
+	text := "the deprecated field wins over rollout.strategy, so KEDA keeps outdated Jobs"
 	if current == "gradual" {
-		text = "the deprecated field wins over rollout.strategy: KEDA deletes outdated Jobs, running ones too"
+		text = "the deprecated field wins over rollout.strategy, so KEDA deletes outdated Jobs, even running ones"
 	}
 	j.find(j.place("spec", "rolloutStrategy"), "Delete rolloutStrategy",
 		effect{affected: conjunction(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == old }), text: text})
 }
 
 func propagationUnknown(j *job) {
-	j.misnamed("spec.rollout.propagationPolicy", j.spec.Rollout.PropagationPolicy, propagations, supports(keda.RolloutFields), "KEDA takes it as background")
+	j.misnamed("spec.rollout.propagationPolicy", j.spec.Rollout.PropagationPolicy, propagations, supports(keda.RolloutFields), "KEDA uses background instead")
 }
 
 func propagationUnused(j *job) {
@@ -73,5 +73,5 @@ func propagationUnused(j *job) {
 	}
 	j.find(j.place("spec", "rollout", "propagationPolicy"), "Delete the field, or use the strategy immediate",
 		effect{affected: conjunction(supports(keda.RolloutFields), func(p keda.Profile) bool { return p.RolloutStrategy(j.model) == "gradual" }),
-			text: "it has no effect: gradual deletes no Job"})
+			text: "it has no effect, because gradual deletes no Jobs"})
 }

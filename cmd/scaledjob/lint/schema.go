@@ -117,7 +117,7 @@ func (r *reader) released(object *crd.Field, t reflect.Type, name string, path t
 	case f == nil:
 		place := r.key(path...)
 		place.found = "a field that KEDA's CRD does not have"
-		r.c.add(unknownField, place, "Delete it: no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it, and the Jobs do not have it"})
+		r.c.add(unknownField, place, "Delete it; no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it"})
 	case r.c.scope.named && slices.ContainsFunc(r.c.scope.profiles, r.lacks(object, f)) && !isFeature(path):
 		r.c.add(unsupported, r.place(path...), "Use KEDA "+f.Releases(), effect{affected: r.lacks(object, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
 	}
@@ -248,11 +248,11 @@ func (r *reader) meant(at string, names []string) string {
 	}
 	switch {
 	case r.kind != manifest.GroupVersionKind.Kind:
-		return fmt.Sprintf("Delete it: a %s has no such field", r.kind)
+		return fmt.Sprintf("Delete it; a %s has no such field", r.kind)
 	case slices.Contains(ofScaledObject, key):
-		return fmt.Sprintf("Delete it: %s is a field of ScaledObjects", key)
+		return fmt.Sprintf("Delete it; only ScaledObjects have %s", key)
 	}
-	return "Delete it: a ScaledJob has no such field"
+	return "Delete it; a ScaledJob has no such field"
 }
 
 // shorter returns the field of which a key is a longer name: triggers for scalingTriggers.

@@ -28,19 +28,19 @@ func oneOf(got string, choices []string) string {
 }
 
 func strategyUnknown(j *job) {
-	j.misnamed(strategyField, j.spec.ScalingStrategy.Strategy, keda.Strategies(), nil, "KEDA silently takes it as default")
+	j.misnamed(strategyField, j.spec.ScalingStrategy.Strategy, keda.Strategies(), nil, "KEDA silently uses default instead")
 }
 
 func strategyDefaultRefused(j *job) {
 	if j.spec.ScalingStrategy.Strategy == "default" {
-		j.find(j.scaling("strategy"), "Delete the field: default is the default in every release",
+		j.find(j.scaling("strategy"), "Delete the field; every release uses default without it",
 			effect{affected: j.refused(strategyField), text: refusal, fatal: true})
 	}
 }
 
 func calculationUnknown(j *job) {
 	j.misnamed("spec.scalingStrategy.multipleScalersCalculation", j.spec.ScalingStrategy.MultipleScalersCalculation, keda.Calculations(),
-		supports(keda.Calculation), "KEDA silently takes it as max")
+		supports(keda.Calculation), "KEDA silently uses max instead")
 }
 
 const percentageField = "customScalingRunningJobPercentage"
@@ -57,9 +57,9 @@ func customWithoutPercentage(j *job) {
 	if in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "" {
 		return
 	}
-	position, text := j.scaling("strategy"), "KEDA takes custom as default"
+	position, text := j.scaling("strategy"), "without "+percentageField+", KEDA uses the strategy default"
 	if d := in.CustomScalingQueueLengthDeduction; d != nil {
-		position, text = j.scaling("customScalingQueueLengthDeduction"), "without a percentage KEDA takes custom as default and ignores the deduction"
+		position, text = j.scaling("customScalingQueueLengthDeduction"), "without "+percentageField+", KEDA uses the strategy default and ignores the deduction"
 	}
 	j.find(position, "Add "+percentageField+`, such as "0.5", or use the strategy default`, effect{text: text})
 }
@@ -68,7 +68,7 @@ func customWithoutDeduction(j *job) {
 	if _, ok := j.percentage(); ok && j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
 		j.find(j.scaling("strategy"), "Add customScalingQueueLengthDeduction: 0",
 			effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
-				text: "KEDA's operator panics"})
+				text: "KEDA's operator panics without customScalingQueueLengthDeduction"})
 	}
 }
 
@@ -78,7 +78,7 @@ func customParametersUnused(j *job) {
 		percentageField:                     in.CustomScalingRunningJobPercentage != "",
 		"customScalingQueueLengthDeduction": in.CustomScalingQueueLengthDeduction != nil,
 	} {
-		j.check(used && in.Strategy != "custom", j.scaling(field), "Delete the field, or use the strategy custom", "it has no effect: only custom reads it")
+		j.check(used && in.Strategy != "custom", j.scaling(field), "Delete the field, or use the strategy custom", "only the strategy custom reads it")
 	}
 }
 
@@ -86,7 +86,7 @@ func percentageUnparseable(j *job) {
 	in := &j.spec.ScalingStrategy
 	_, ok := j.percentage()
 	j.check(!ok && in.Strategy == "custom" && in.CustomScalingRunningJobPercentage != "", j.scaling(percentageField),
-		decimal(in.CustomScalingRunningJobPercentage), "KEDA silently takes custom as default")
+		decimal(in.CustomScalingRunningJobPercentage), "it is not a decimal, so KEDA silently uses the strategy default")
 }
 
 // decimal returns a fix for values such as 50% or 0,5, or else a fix with an example.
@@ -110,13 +110,13 @@ func percentageOutOfRange(j *job) {
 	case !ok || (x >= 0 && x <= 1):
 		return
 	case math.IsNaN(x) || math.IsInf(x, 0):
-		text = "the deduction depends on the operator's processor"
+		text = "the deduction depends on the CPU architecture of KEDA's operator"
 	case x < 0:
-		text = "each running Job asks for more Jobs"
+		text = "each running Job makes KEDA create more Jobs"
 	default:
-		text = fmt.Sprintf("each running Job deducts %v Jobs", x)
+		text = fmt.Sprintf("KEDA deducts %v Jobs for each running Job", x)
 	}
-	j.find(j.scaling(percentageField), `Write 0 to 1, such as "0.5" for half`, effect{text: text})
+	j.find(j.scaling(percentageField), `Write a number from 0 to 1, such as "0.5" for half`, effect{text: text})
 }
 
 // limit is the maximum, by default 100.
@@ -134,10 +134,10 @@ func percentageNoEffect(j *job) {
 	}
 	text := "KEDA deducts no running Jobs"
 	if x > 0 {
-		text = fmt.Sprintf("KEDA deducts no running Jobs before %.0f run, above the maximum of %d", math.Ceil(1/x), j.limit())
+		text = fmt.Sprintf("KEDA deducts no running Jobs until %.0f run, more than the maximum of %d", math.Ceil(1/x), j.limit())
 	}
 	j.find(j.scaling(percentageField), `Write more, such as "1" to deduct all of them, or use the strategy accurate`,
-		effect{text: text + ": each poll creates Jobs for the whole queue again, above the maximum too"})
+		effect{text: text + ", so each poll creates Jobs for the whole queue again, even above the maximum"})
 }
 
 func customExceedsMax(j *job) {
@@ -157,7 +157,7 @@ func customExceedsMax(j *job) {
 	var effects []effect
 	for _, n := range numbers {
 		effects = append(effects, effect{affected: func(p keda.Profile) bool { return reach[p] == n },
-			text: fmt.Sprintf("up to %d Jobs run, because maxReplicaCount, %d, limits each poll and not the total", n, limit)})
+			text: fmt.Sprintf("up to %d Jobs run, because maxReplicaCount (%d) limits each poll, not the total", n, limit)})
 	}
 	j.find(j.scaling("strategy"), fmt.Sprintf(`Write %s: "1" with a deduction of 0 or more, or use another strategy`, percentageField), effects...)
 }
@@ -181,8 +181,8 @@ func (j *job) reach(p keda.Profile) int64 {
 func deductionNegative(j *job) {
 	_, ok := j.percentage()
 	d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction
-	j.check(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "Lower the target to have Jobs in reserve",
-		"KEDA creates no more Jobs in a poll than the queue is long")
+	j.check(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "To keep spare Jobs, lower the target",
+		"a poll still creates no more Jobs than the queue length")
 }
 
 // selects returns the condition that the release knows the strategy.
@@ -198,7 +198,7 @@ func accurateIgnoresPending(j *job) {
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
 	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later, or a maximum that is never reached",
 		effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
-			text: "near the maximum KEDA does not deduct pending Jobs: they are created twice"})
+			text: "near the maximum, KEDA does not deduct pending Jobs and creates them twice"})
 }
 
 func eagerSubtractsPendingTwice(j *job) {
@@ -206,9 +206,9 @@ func eagerSubtractsPendingTwice(j *job) {
 		return
 	}
 	half := strategy.Load{Target: 10, Running: 5, Pending: 5, Max: 10}
-	j.find(j.scaling("strategy"), "Use eager only if Jobs start soon",
+	j.find(j.scaling("strategy"), "Use eager only if Jobs start quickly",
 		effect{affected: conjunction(j.selects(), func(p keda.Profile) bool { return p.Strategy(j.model).Scale(half, 10).EffectiveMaxScale <= 0 }),
-			text: "KEDA deducts pending Jobs twice: while half of the maximum is pending, it creates no Job"})
+			text: "KEDA deducts pending Jobs twice, so it creates no Job while half of the maximum is pending"})
 }
 
 func minHidesDemand(j *job) {
@@ -218,5 +218,5 @@ func minHidesDemand(j *job) {
 	}
 	j.find(j.place("spec", "minReplicaCount"), "Write 0, or use the strategy default",
 		effect{affected: conjunction(supports(keda.MinReplicaCount), j.selects()),
-			text: "pending Jobs of the minimum are deducted from the Jobs for the queue"})
+			text: "KEDA deducts pending Jobs of the minimum from the Jobs for the queue"})
 }

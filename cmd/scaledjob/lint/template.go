@@ -35,7 +35,7 @@ func jobFieldNegative(j *job) {
 // zeros holds the effect of a 0.
 var zeros = map[string]string{
 	"activeDeadlineSeconds": "each Job fails at its deadline as soon as it starts",
-	"completions":           "each Job is complete without a pod",
+	"completions":           "each Job completes without a pod",
 	"parallelism":           "a Job has no pods, never finishes and counts as running",
 }
 
@@ -48,14 +48,14 @@ func jobNeverRuns(j *job) {
 func jobSelector(j *job) {
 	selector, manual := j.template.Selector, j.template.ManualSelector
 	j.check(selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 && (manual == nil || !*manual),
-		j.target("selector"), "Delete it: Kubernetes adds a selector to each Job", rejected)
+		j.target("selector"), "Delete it; Kubernetes adds a selector to each Job", rejected)
 }
 
 // kueueLabel marks the Jobs that Kueue suspends.
 const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 func jobSuspended(j *job) {
-	const text = "Jobs are created suspended, and KEDA counts them as running and pending: they use up the maximum while none works"
+	const text = "Jobs are created suspended, but KEDA counts them as running and pending, so they use up the maximum while none works"
 	suspend := j.template.Suspend
 	j.check(suspend != nil && *suspend, j.target("suspend"), "Write false", text)
 	if _, ok := j.manifest.Labels[kueueLabel]; ok {
@@ -82,8 +82,8 @@ func (j *job) podsAtOnce() int32 {
 
 func parallelismNotCounted(j *job) {
 	n := j.podsAtOnce()
-	j.check(n > 1, j.target("parallelism"), "Write a maxReplicaCount in Jobs, each with this many pods",
-		"maxReplicaCount and the target count Jobs and not pods")
+	j.check(n > 1, j.target("parallelism"), "Set maxReplicaCount to a number of Jobs, each with this many pods",
+		"maxReplicaCount and the target count Jobs, not pods")
 }
 
 func envContainerUnknown(j *job) {
@@ -93,7 +93,7 @@ func envContainerUnknown(j *job) {
 	}
 	for _, problem := range j.problems {
 		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), oneOf(j.spec.EnvSourceContainerName, choices),
-			"the template has no container of this name: KEDA never polls")
+			"the template has no container of this name, so KEDA never polls")
 	}
 	for _, d := range j.authenticationDocuments() {
 		for name, places := range j.objects.variables(d).containers {
@@ -101,7 +101,7 @@ func envContainerUnknown(j *job) {
 				continue
 			}
 			for _, position := range places {
-				j.find(position, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name: KEDA reads an empty value"})
+				j.find(position, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name, so KEDA reads an empty value"})
 			}
 			delete(j.objects.variables(d).containers, name) // for other ScaledJobs it would be the same
 		}

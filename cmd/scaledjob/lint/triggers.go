@@ -24,7 +24,7 @@ func triggerTypeUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.Type == "" || slices.Contains(types, t.Type) {
 		return
 	}
-	fix := "Write a type that KEDA has"
+	fix := "Write one of KEDA's types"
 	if near := cmp.Or(nearest(t.Type, types), containing(t.Type, types)); near != "" {
 		fix = "Write " + near
 	}
@@ -45,16 +45,16 @@ func containing(word string, types []string) string {
 }
 
 func triggerWithoutJobs(j *job, i int, t *manifest.ScaleTrigger) {
-	const pods = "it measures running pods, and KEDA never creates a Job for it"
+	const pods = "it measures running pods, so KEDA never creates a Job for it"
 	text := map[string]string{
 		"cpu": pods, "memory": pods,
-		"splunk-observability": "its target is not an average value: KEDA reads it as 0 and never creates a Job",
+		"splunk-observability": "its target is not an average value, so KEDA reads it as 0 and never creates a Job",
 	}[t.Type]
 	j.check(text != "", j.trigger(i, "type"), "Use a trigger that measures a queue", text)
 }
 
 func triggerPush(j *job, i int, t *manifest.ScaleTrigger) {
-	j.check(t.Type == "external-push", j.trigger(i, "type"), "Write external", "its pushes create no Jobs: KEDA polls it")
+	j.check(t.Type == "external-push", j.trigger(i, "type"), "Write external", "its pushes create no Jobs, and KEDA only polls it")
 }
 
 func triggerNameDuplicate(j *job) {
@@ -70,7 +70,7 @@ func triggerNameDuplicate(j *job) {
 
 func triggerMetricType(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.MetricType != "" {
-		j.find(j.trigger(i, "metricType"), "Delete the field: a ScaledJob always uses the target average value",
+		j.find(j.trigger(i, "metricType"), "Delete the field; a ScaledJob always uses the target average value",
 			effect{affected: from("2.7.0"), text: "KEDA rejects it and never polls"})
 	}
 }
@@ -103,7 +103,7 @@ func activationHidesItems(j *job) {
 	for i, t := range j.config.Triggers {
 		for key := range j.spec.Triggers[i].Metadata {
 			j.check(strings.HasPrefix(key, "activation") && t.Target > 0 && t.ActivationThreshold >= t.Target, j.trigger(i, "metadata", key),
-				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active above the threshold: a queue length of %v gets no Job, and the target is %v", t.ActivationThreshold, t.Target))
+				"Write a number below the target, such as 0", fmt.Sprintf("the trigger is active only above %[1]v, so a queue length of %[1]v gets no Job although the target is %[2]v", t.ActivationThreshold, t.Target))
 		}
 	}
 }
@@ -112,7 +112,7 @@ func activationHidesItems(j *job) {
 func cronRepeatsJobs(j *job) {
 	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return t.Type != "cron" })
 	j.check(len(j.spec.Triggers) > 0 && !others, j.trigger(0, "type"), "Use a CronJob if the work is due once per window",
-		"within the window KEDA keeps the Jobs at desiredReplicas: it creates another Job for each one that ends")
+		"within the window, KEDA keeps the Jobs at desiredReplicas, so it creates a new Job for each one that ends")
 }
 
 // streamNeverStarts finds a trigger for the pending entries of a group: those that a consumer has read.
@@ -147,10 +147,10 @@ func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
 	case limit == nil:
 	case j.partitions > 0 && j.limit() > j.partitions+1:
 		j.find(position, fmt.Sprintf("Write %d, or add partitions", j.partitions),
-			effect{text: fmt.Sprintf("%s asks for a Job for each of %d %s at most: the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
+			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %d %s, so the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
 	case j.partitions == 0 && j.limit() >= manyPartitions:
-		j.note(position, "Give the number with --partitions to have it compared",
-			effect{text: fmt.Sprintf("%s asks for a Job for each of the %s at most: with fewer, the maximum of %d is never reached", t.Type, limit.Noun(), j.limit())})
+		j.note(position, "Set --partitions to their number, and lint compares",
+			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %s, so with fewer of them the maximum of %d is never reached", t.Type, limit.Noun(), j.limit())})
 	}
 }
 
@@ -166,11 +166,11 @@ func cronWindowLong(j *job, i int, t *manifest.ScaleTrigger) {
 	switch position := j.trigger(i, "metadata", "end"); {
 	case err != nil:
 	case w.Begin.IsZero():
-		j.find(j.trigger(i, "metadata", "start"), "Write a start that occurs", effect{text: "the window never begins within a year: KEDA creates no Job for it"})
+		j.find(j.trigger(i, "metadata", "start"), "Write a start that occurs", effect{text: "the window does not begin within a year, so KEDA creates no Job for it"})
 	case w.End.IsZero():
-		j.find(position, "Write an end that occurs", effect{text: "the window that begins on " + w.Begin.Format(form) + " never ends: KEDA keeps the Jobs"})
+		j.find(position, "Write an end that occurs", effect{text: "the window that begins on " + w.Begin.Format(form) + " never ends, so KEDA keeps the Jobs"})
 	case w.End.Sub(w.Begin) > longWindow:
-		j.find(position, "Write an end on the same day, if the window is not meant to last",
+		j.find(position, "If the window is not meant to last so long, write an end on the same day",
 			effect{text: fmt.Sprintf("the window that begins on %s ends on %s, %d hours later", w.Begin.Format(form), w.End.Format(form), int(w.End.Sub(w.Begin).Hours()))})
 	}
 }
@@ -205,12 +205,12 @@ func targetBelowOne(j *job) {
 			continue
 		}
 		fraction := keda.Scaler{Target: t.Target}
-		j.find(j.trigger(i, "metadata", key), "Write 1 or more; for several pods an item, set the Job's parallelism",
+		j.find(j.trigger(i, "metadata", key), "Write 1 or more; for several pods per item, set the Job's parallelism",
 			effect{affected: func(p keda.Profile) bool { return p.TargetAverage(&fraction) == 0 },
-				text: "targets are whole numbers: KEDA takes this one as 0 and asks for no Job"},
+				text: "KEDA reads targets as whole numbers, so this one is 0 and asks for no Job"},
 			effect{affected: func(p keda.Profile) bool {
 				return p.TargetAverage(&fraction) > 0 && p.Strategy(j.model).Name() != "eager"
-			}, text: "a poll never creates more Jobs than the queue is long"})
+			}, text: "a poll never creates more Jobs than the queue length"})
 	}
 }
 
@@ -222,7 +222,7 @@ func hostIsName(host string) bool {
 func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
 	host := t.Metadata["host"]
 	j.check(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
-		"KEDA takes it as the URL, cannot connect and never polls")
+		"KEDA uses it as the URL, cannot connect and never polls")
 }
 
 // compares reports whether several triggers are compared by their queues.
@@ -257,20 +257,20 @@ func calculationComparesQueues(j *job) {
 	}
 	j.find(j.calculation(), "Use sum or avg, or equal targets",
 		effect{affected: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
-		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, and KEDA compares queue lengths: the %s queue counts, whatever Jobs it asks for", longest)})
+		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, but KEDA compares queue lengths. The %s queue counts, no matter how many Jobs it asks for", longest)})
 }
 
 func calculationCapsFirst(j *job) {
 	if j.compares("avg") {
 		j.find(j.calculation(), "Use sum, or keep the mean below the maximum",
-			effect{affected: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before the mean: a long queue beside a short one gets about half of the maximum"})
+			effect{affected: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before it takes the mean, so a long queue beside a short one gets about half of the maximum"})
 	}
 }
 
 func calculationSkipsEmpty(j *job) {
 	if j.compares("min") {
 		j.find(j.calculation(), "Use max, avg or sum",
-			effect{affected: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue: the minimum is not 0"})
+			effect{affected: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue, so the minimum is not 0"})
 	}
 }
 

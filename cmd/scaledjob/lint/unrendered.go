@@ -58,7 +58,7 @@ func templated(p tree.Part) bool {
 // unrendered finds a document that is a template or that has a map as a key, and reports whether
 // it does.
 func (c *collector) unrendered(file, text string, n *yaml.Node) bool {
-	node, found, fix := action(n, false), "a template's action", renderFirst(text)
+	node, found, fix := action(n, false), "a template action", renderFirst(text)
 	if node == nil {
 		node, found, fix = mapAsKey(n), "a map as a key", "Write a string"
 	}

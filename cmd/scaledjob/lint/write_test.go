@@ -29,10 +29,10 @@ var report = lint.Report{
 func TestText(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteText(&b))
-	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%\nor less. [min-above-max]
-b.yaml:1:1: warning: There is x: y. z. [duplicate-key]
-b.yaml:2:3: note: There is x: y. z. [trigger-push]
-b.yaml:3:3: note: There is x: y. z. [trigger-push]
+	require.Equal(t, `a b,c:50%.yaml:9:20: error: spec.minReplicaCount is 5: in 2.8 to 2.10, one; since 2.11, two <3. 100%\nor less. [min-above-max]
+b.yaml:1:1: warning: x: y. z. [duplicate-key]
+b.yaml:2:3: note: x: y. z. [trigger-push]
+b.yaml:3:3: note: x: y. z. [trigger-push]
 1 error, 1 warning, 2 notes in 2 ScaledJobs, and 1 ignored
 `, b.String())
 	require.Equal(t, "no findings in 0 ScaledJobs", new(lint.Report).Summary())
@@ -62,10 +62,10 @@ func TestJSON(t *testing.T) {
 func TestGitHub(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteGitHub(&b))
-	require.Equal(t, `::error file=a b%2Cc%3A50%25.yaml,line=9,col=20,title=min-above-max::spec.minReplicaCount is 5: 2.8 to 2.10, one; since 2.11, two <3. 100%25%0Aor less.
-::warning file=b.yaml,line=1,col=1,title=duplicate-key::There is x: y. z.
-::notice file=b.yaml,line=2,col=3,title=trigger-push::There is x: y. z.
-::notice file=b.yaml,line=3,col=3,title=trigger-push::There is x: y. z.
+	require.Equal(t, `::error file=a b%2Cc%3A50%25.yaml,line=9,col=20,title=min-above-max::spec.minReplicaCount is 5: in 2.8 to 2.10, one; since 2.11, two <3. 100%25%0Aor less.
+::warning file=b.yaml,line=1,col=1,title=duplicate-key::x: y. z.
+::notice file=b.yaml,line=2,col=3,title=trigger-push::x: y. z.
+::notice file=b.yaml,line=3,col=3,title=trigger-push::x: y. z.
 `, b.String())
 }
 

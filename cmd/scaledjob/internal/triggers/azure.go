@@ -92,7 +92,7 @@ func glob(name string) check {
 
 func serviceBusEntity(c *checker) fault {
 	if c.absent("queueName", "topicName") {
-		return fault{key: "queueName", text: "azure-servicebus needs a queue or a subscription", fix: "Give queueName, or topicName and subscriptionName, in the metadata"}
+		return fault{key: "queueName", text: "azure-servicebus needs a queue or a subscription", fix: "Set queueName, or topicName and subscriptionName, in the metadata"}
 	}
 	return fault{}
 }

@@ -46,7 +46,7 @@ func anyPositive(names ...string) check {
 				return fault{}
 			}
 		}
-		return fault{text: c.name + " has no target of 1 or more", fix: "Give " + join(names, "or")}
+		return fault{text: c.name + " has no target of 1 or more", fix: "Set " + join(names, "or")}
 	}
 }
 

@@ -118,8 +118,8 @@ func (c *checker) wrongPlace(key string) bool {
 			medium = "the metadata"
 		}
 		c.add(Problem{Kind: WrongPlace, Key: key, Warning: true,
-			Text: fmt.Sprintf("KEDA does not read %s of %s from %s, and ignores the key", strings.TrimSuffix(key, "FromEnv"), c.name, medium),
-			Fix:  "Give " + ways(p)})
+			Text: fmt.Sprintf("%s does not read %s from %s, and KEDA ignores the key", c.name, strings.TrimSuffix(key, "FromEnv"), medium),
+			Fix:  "Set " + ways(p)})
 		return true
 	}
 	return false
@@ -130,7 +130,7 @@ const maxCompared = 500_000
 
 func (c *checker) instead(key string, keys []string, letters *int) string {
 	if slices.Contains(common, key) {
-		return "Delete " + key + ": KEDA makes the name itself"
+		return "Delete " + key + "; KEDA makes the name itself"
 	}
 	if *letters <= 0 {
 		return "Delete the key"
@@ -153,7 +153,7 @@ func ways(p Parameter) string {
 		case 'm':
 			ways = append(ways, name+" in the metadata")
 		case 'e':
-			ways = append(ways, name+"FromEnv with the name of a variable")
+			ways = append(ways, name+"FromEnv to the name of a variable")
 		case 'a':
 			ways = append(ways, name+" in a TriggerAuthentication")
 		}
@@ -183,7 +183,7 @@ func (c *checker) parameter(p Parameter) {
 	switch {
 	case v.State == Absent && p.Required:
 		c.add(Problem{Kind: Missing, Key: p.Names[0], Text: fmt.Sprintf("%s needs %s, and KEDA never polls without it", c.name, p.Names[0]),
-			Fix: "Give " + ways(p)})
+			Fix: "Set " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
 		fix := "Delete the key. " + sentence(p.Deprecated)
@@ -193,7 +193,7 @@ func (c *checker) parameter(p Parameter) {
 		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: fix})
 	default:
 		if p.Announced != "" && v.Key != "" {
-			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: v.Key + " is deprecated", Fix: sentence(p.Announced)})
+			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: "a later release of KEDA drops this key", Fix: sentence(p.Announced)})
 		}
 		if v.State == Visible {
 			c.value(p, v)

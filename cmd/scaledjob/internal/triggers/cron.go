@@ -26,7 +26,7 @@ func schedule(name string) check {
 		if problem == "" {
 			return "", ""
 		}
-		return fmt.Sprintf("%s %q is not a schedule: %s", name, text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
+		return fmt.Sprintf("%s %q is not a schedule (%s)", name, text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
 	})
 }
 

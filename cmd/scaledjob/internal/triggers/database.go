@@ -48,7 +48,7 @@ var databaseRules = []Rule{
 
 func cassandraPort(c *checker) fault {
 	if v := c.get("clusterIPAddress"); v.State == Visible && !strings.Contains(v.Text, ":") && c.absent("port") {
-		return fault{key: "clusterIPAddress", text: "clusterIPAddress has no port", fix: "Write it as host:9042, or give port in the metadata"}
+		return fault{key: "clusterIPAddress", text: "clusterIPAddress has no port", fix: "Write it as host:9042, or set port in the metadata"}
 	}
 	return fault{}
 }

@@ -59,7 +59,7 @@ func spannerName(c *checker) fault {
 func twice(name string) check {
 	return func(c *checker) fault {
 		if c.in.Metadata[name] != "" && c.in.Authentication != nil && c.in.Authentication(name).State != Absent {
-			return fault{key: name, text: name + " is given in the metadata and in the TriggerAuthentication", fix: "Delete one of them"}
+			return fault{key: name, text: name + " is set in the metadata and in the TriggerAuthentication", fix: "Delete one of them"}
 		}
 		return fault{}
 	}
@@ -79,7 +79,7 @@ func oneSecret(c *checker) fault {
 	if count == 1 {
 		return fault{}
 	}
-	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", count), fix: "Give one of them in a TriggerAuthentication"}
+	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", count), fix: "Set exactly one of them in a TriggerAuthentication"}
 }
 
 func fileName(name string) check {
@@ -110,7 +110,7 @@ func rabbitOAuth(c *checker) fault {
 func rabbitOneLogin(c *checker) fault {
 	oauth := c.hasAll("oauthTokenURI") || c.hasAll("clientSecret")
 	if oauth && ((c.hasAll("username") && c.hasAll("password")) || c.hasAll("workloadIdentityResource")) {
-		return fault{text: "OAuth2 is given together with another login", fix: "Delete username and password, or workloadIdentityResource"}
+		return fault{text: "OAuth2 and another login exclude each other", fix: "Delete username and password, or workloadIdentityResource"}
 	}
 	return fault{}
 }
@@ -141,9 +141,9 @@ func sumologicQueries(c *checker) fault {
 	case row != "" && c.equals("queryType", "logs"):
 		return fault{key: row, text: "queries of logs have no rows", fix: "Write query, without a row"}
 	case row != "" && c.hasAll("query"):
-		return fault{key: row, text: "query is given with a row and without", fix: "Delete query, or the rows"}
+		return fault{key: row, text: "query is set with a row and without one", fix: "Delete query, or the rows"}
 	case row == "" && c.equals("queryType", "metrics") && c.absent("query"):
-		return fault{key: "query", text: "queryType metrics needs a query", fix: "Give query, or query.A and so on"}
+		return fault{key: "query", text: "queryType metrics needs a query", fix: "Set query, or query.A and so on"}
 	case row != "" && c.in.Metadata[row] == "":
 		return fault{key: row, text: row + " is empty", fix: "Write a query"}
 	}

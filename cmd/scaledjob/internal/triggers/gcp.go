@@ -12,7 +12,7 @@ var gcpRules = []Rule{
 	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "a function such as mean, sum or percentile99", aggregation.MatchString))},
 	{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
 		accepted("KEDA ignores it", onlyIf(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), missing("alignmentPeriodSeconds")))},
-	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted("Google Cloud has no such metric: each poll fails", pubsubMode)},
+	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted(polls, pubsubMode)},
 	{gcpTypes, "google application credentials not found", "2.18", gcpCredentials},
 	{[]string{"gcp-storage"}, "maxBucketItemsToScan must be a positive number", "2.18", atLeast("maxBucketItemsToScan", 1)},
 	{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", onlyIf(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
@@ -34,7 +34,7 @@ func gcpCredentials(c *checker) fault {
 		c.in.Metadata["credentialsFromEnv"] != "" || c.in.Metadata["credentialsFromEnvFile"] != "" {
 		return fault{}
 	}
-	return fault{text: c.name + " has no credentials", fix: "Give credentialsFromEnv with the name of a variable, or GoogleApplicationCredentials or podIdentity gcp in a TriggerAuthentication"}
+	return fault{text: c.name + " has no credentials", fix: "Set credentialsFromEnv to the name of a variable, or GoogleApplicationCredentials or podIdentity gcp in a TriggerAuthentication"}
 }
 
 var subscriptionMetrics = strings.Fields(`ack_latencies ack_message_count backlog_bytes byte_cost config_updates_count dead_letter_message_count delivery_latency_health_score

@@ -17,7 +17,7 @@ var monitoringRules = []Rule{
 	{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
 		func(c *checker) fault {
 			if c.in.lookup('m', "targetValue").State == Absent && c.in.lookup('m', "queryValue").State == Absent {
-				return fault{key: "targetValue", text: "datadog needs targetValue", fix: "Give targetValue in the metadata"}
+				return fault{key: "targetValue", text: "datadog needs targetValue", fix: "Set targetValue in the metadata"}
 			}
 			return fault{}
 		}},
@@ -68,7 +68,7 @@ func sumologicRow(c *checker) fault {
 	case len(rows) == 0 || !c.equals("queryType", "metrics"):
 		return fault{}
 	case row.State == Absent:
-		return fault{key: "resultQueryRowID", text: "several queries need resultQueryRowID", fix: "Give resultQueryRowID in the metadata"}
+		return fault{key: "resultQueryRowID", text: "several queries need resultQueryRowID", fix: "Set resultQueryRowID in the metadata"}
 	case row.State == Visible && !slices.Contains(rows, row.Text):
 		slices.Sort(rows)
 		return fault{key: row.Key, text: "there is no query." + row.Text, fix: "Write " + join(rows, "or")}

@@ -50,7 +50,7 @@ func (c *checker) rabbitProtocol() string {
 
 func rabbitLength(c *checker) fault {
 	if x, ok := c.float("queueLength"); ok && x != 0 && (c.hasAll("value") || (c.hasAll("mode") && !c.equals("mode", "Unknown"))) {
-		return fault{key: "queueLength", text: "queueLength with mode or value is given twice", fix: "Delete queueLength: mode and value replace it"}
+		return fault{key: "queueLength", text: "queueLength excludes mode and value", fix: "Delete queueLength; mode and value replace it"}
 	}
 	return fault{}
 }
@@ -62,9 +62,9 @@ func rabbitHalf(c *checker) fault {
 	x, ok := c.float("value")
 	switch hasMode := c.hasAll("mode") && !c.equals("mode", "Unknown"); {
 	case ok && x != 0 && c.equals("mode", "Unknown"):
-		return fault{key: "mode", text: "value without mode has no meaning", fix: "Give mode in the metadata, such as mode: QueueLength"}
+		return fault{key: "mode", text: "value without mode has no meaning", fix: "Set mode in the metadata, such as mode: QueueLength"}
 	case hasMode && (c.absent("value") || (ok && x == 0)):
-		return fault{key: "value", text: "mode without value has no target", fix: "Give value in the metadata"}
+		return fault{key: "value", text: "mode without value has no target", fix: "Set value in the metadata"}
 	}
 	return fault{}
 }
@@ -80,7 +80,7 @@ func rabbitMode(c *checker) fault {
 func rabbitRate(c *checker) fault {
 	v := c.get("mode")
 	if v.State == Visible && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
-		return fault{key: v.Key, text: "mode " + v.Text + " works with HTTP, and the protocol is AMQP", fix: "Write QueueLength, or an http URL as host"}
+		return fault{key: v.Key, text: "mode " + v.Text + " works only with HTTP, but the protocol is AMQP", fix: "Write QueueLength, or an http URL as host"}
 	}
 	return fault{}
 }
@@ -100,7 +100,7 @@ func rabbitScheme(c *checker) fault {
 func rabbitAMQP(name string) check {
 	return func(c *checker) fault {
 		if c.hasAll(name) && c.rabbitProtocol() == "amqp" {
-			return fault{key: c.get(name).Key, text: name + " works with HTTP, and the protocol is AMQP", fix: "Write an http URL as host, or delete " + name}
+			return fault{key: c.get(name).Key, text: name + " works only with HTTP, but the protocol is AMQP", fix: "Write an http URL as host, or delete " + name}
 		}
 		return fault{}
 	}
@@ -111,7 +111,7 @@ func rabbitHostOf(protocol string) check {
 	return func(c *checker) fault {
 		v := c.get("host")
 		if scheme, _, _ := strings.Cut(v.Text, "://"); v.State == Visible && !placeholder(v, "host") && c.equals("protocol", protocol) && scheme != protocol && scheme != protocol+"s" {
-			return fault{key: v.Key, text: "the protocol is " + protocol + ", and host has another scheme or none", fix: fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)}
+			return fault{key: v.Key, text: "the protocol is " + protocol + ", but host has another scheme or none", fix: fmt.Sprintf("Write a host that begins with %s://, or another protocol", protocol)}
 		}
 		return fault{}
 	}

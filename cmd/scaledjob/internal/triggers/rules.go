@@ -38,7 +38,7 @@ func (c *checker) rules() {
 		if f.text == "" || slices.ContainsFunc(c.problems, func(p Problem) bool { return p.Key == f.key && !p.Warning }) {
 			continue
 		}
-		p := Problem{Kind: Broken, Key: f.key, Text: f.text + ", and KEDA never polls", Fix: f.fix, Rule: r.Message}
+		p := Problem{Kind: Broken, Key: f.key, Text: f.text + ", so KEDA never polls", Fix: f.fix, Rule: r.Message}
 		if f.effect != "" {
 			p.Kind, p.Text, p.Warning = Ineffective, f.text+", and "+f.effect, true
 		}
@@ -112,7 +112,7 @@ func (c *checker) ways(names ...string) string {
 			}
 		}
 	}
-	return "Give " + strings.Join(lines, "; and ")
+	return "Set " + strings.Join(lines, "; and ")
 }
 
 // A check is the function of a Rule.
@@ -358,9 +358,9 @@ func atLeast(name string, lower float64) check {
 func matches(name, form string, accepts func(text string) bool) check {
 	return func(c *checker) fault {
 		if v := c.get(name); v.State == Visible && !accepts(v.Text) {
-			text := "it has another form"
+			text := "it is not valid"
 			if v.Key == "" { // its place does not show it
-				text = fmt.Sprintf("%s %q has another form", name, v.Text)
+				text = fmt.Sprintf("%s %q is not valid", name, v.Text)
 			}
 			return fault{key: v.Key, text: text, fix: "Write " + form}
 		}
