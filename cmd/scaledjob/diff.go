@@ -31,14 +31,16 @@ func newDiff() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [FILE... | NAME...] --from 2.18 --to 2.19 | diff OLD NEW | diff FILE --live",
 		Short: "Compare two releases of KEDA, or two manifests, for a ScaledJob",
-		Long: `Compare two releases of KEDA, or two manifests under one release: the polls in which they create
-different numbers of Jobs, and the rule behind each. For two manifests also the settings, and the Jobs
-that the edit deletes. --from spec is the written specification.
+		Long: `What changes with another release of KEDA, or with an edit? diff prints the polls that create different
+numbers of Jobs and the rule behind each; for two manifests also the settings, and the Jobs that the
+edit deletes. NAME, -n and -A are ScaledJobs in the cluster. Of several ScaledJobs that change for the
+same reasons, one is printed.
 
 The exit status is 1 if there is a difference, or if --to rejects the manifest or no longer reads one of
-its parameters. Names, -n and -A are ScaledJobs in the cluster, and --live compares a file with the
-object there. Of several ScaledJobs that change for the same reasons, one is printed.`,
-		Example: `  scaledjob diff orders.yaml --from 2.18 --to 2.21
+its parameters.`,
+		Example: `  $ scaledjob diff orders.yaml --from 2.18 --to 2.21
+  orders: KEDA 2.18.3 and KEDA 2.21.0 create different numbers of Jobs in 56 of 741 cases. …
+
   scaledjob diff orders.yaml orders-new.yaml        # an edit, before it is applied
   scaledjob diff orders.yaml --live                 # the same against the cluster
   scaledjob diff -n shop --from 2.18 --to 2.21      # every ScaledJob of a namespace`,
@@ -61,12 +63,12 @@ object there. Of several ScaledJobs that change for the same reasons, one is pri
 	d.AddTarget(c)
 	d.ClusterFlags.Add(c)
 	d.Completes(c)
-	c.Flags().BoolVarP(&d.everywhere, "all-namespaces", "A", false, "compare the ScaledJobs of all namespaces of the cluster")
+	c.Flags().BoolVarP(&d.everywhere, "all-namespaces", "A", false, "compare the ScaledJobs of all namespaces")
 	c.Flags().BoolVar(&d.live, "live", false, "compare the file with the ScaledJob of its name in the cluster")
 	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
 	d.target.Add(c, "to", "with this")
-	c.Flags().BoolVar(&d.verbose, "all", false, "print every case that differs, not the first few, and the rules that changed besides")
+	c.Flags().BoolVar(&d.verbose, "all", false, "print all cases that differ and all rules that changed")
 	d.output.AddOutput(c, "text", "json")
 	return c
 }

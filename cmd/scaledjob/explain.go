@@ -42,14 +42,12 @@ func newExplain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain FILE... --queue 12",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
-		Long: `Explain one poll of a ScaledJob: how many Jobs it creates, step by step, and which Jobs it deletes.
-Nothing is changed.
+		Long: `How many Jobs does one poll create, which does it delete, and why? Nothing is changed.
 
-The queue and the Jobs come from flags, from a dump (--jobs) or, for a name instead of a file, from
-the cluster. In the cluster the queue length comes from the metrics of KEDA's operator, from
---prometheus or from the operator's debug log; the release comes from its image. T is the number of
-Jobs that the queue asks for, R the running ones, P the pending and S the stuck ones among them, M
-the most that the queue may have. scheduledjob/NAME explains a schedule.`,
+Queue length and Jobs come from flags or a dump (--jobs). For a NAME they come from the cluster: the
+queue length from the operator's metrics, --prometheus or the operator's debug log, the release from
+its image. scheduledjob/NAME explains a schedule. In the output, the queue asks for T Jobs and may
+have M; R Jobs run, P of them pending and S stuck.`,
 		Example: `  $ scaledjob explain orders.yaml --queue 47 --running 4 --pending 1
   orders: KEDA 2.21.0 creates 2 Jobs: queue length 47 / 5 per Job = 10 Jobs, …
 
@@ -63,14 +61,14 @@ the most that the queue may have. scheduledjob/NAME explains a schedule.`,
 	e.ManifestFlags.Add(c)
 	e.QueueFlags.Add(c)
 	e.JobFlags.Add(c)
-	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` with Jobs and pods, as kubectl get jobs,pods -o json prints them; - is standard input; may be repeated")
-	c.Flags().StringVar(&e.past, "prometheus", "", "`URL` of Prometheus for the queue length now, if the operator's metrics cannot be read")
+	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` from kubectl get jobs,pods -o json; - is standard input; may be repeated")
+	c.Flags().StringVar(&e.past, "prometheus", "", "Prometheus `URL` for the queue length, if the operator's metrics cannot be read")
 	c.Flags().Int64Var(&e.generation, "generation", 0, "the ScaledJob's metadata.`generation`, if the manifest has none")
 	e.ClusterFlags.Add(c)
 	e.Completes(c)
 	e.releases.AddSeveral(c, "release", "rules of this")
 	e.output.AddOutput(c, "text", "json", "name")
-	c.Flag("output").Usage += "; name prints the Jobs to delete"
+	c.Flag("output").Usage += " of Jobs to delete"
 	return c
 }
 

@@ -43,15 +43,11 @@ type linter struct {
 	output     input.Choice
 }
 
-const lintLong = `Check ScaledJobs and ScheduledJobs for mistakes and surprises. Each finding has a rule, a place, a
-consequence and a fix. Names of Secrets and other objects are looked up in all files.
+const lintLong = `What is wrong with my ScaledJobs and ScheduledJobs, and how do I fix it? Secrets and other objects
+are looked up in all files. Without a FILE, lint checks the current directory.
 
-Without an argument the directory is checked; templates, values and patches are counted and skipped.
-.scaledjob.yaml has the settings of a repository. A comment  # scaledjob:ignore RULE why  silences a
-rule on its line and the next one. --fix writes only what cannot change a running ScaledJob.
-
-The exit status is 1 for a finding of --fail-on or worse, and 0 if no file has a ScaledJob, unless
---require is given: a hook may pass any file.`
+.scaledjob.yaml holds the settings of a repository. The comment  # scaledjob:ignore RULE why  silences
+a rule on its line and the next one. The exit status is 1 for findings of --fail-on or worse.`
 
 const lintExample = `  $ scaledjob lint deploy/
   deploy/orders.yaml:19:20: warning: spec.minReplicaCount is 5: KEDA keeps 5 Jobs on top of those …
@@ -59,7 +55,7 @@ const lintExample = `  $ scaledjob lint deploy/
   scaledjob lint deploy/ --release 2.18,2.21        # this release, and the next one
   scaledjob lint --helm charts/orders --kustomize overlays/production
   scaledjob lint deploy/ --fix --dry-run            # what --fix would write
-  scaledjob lint --explain trigger-key-unknown      # a rule with examples`
+  scaledjob lint --explain trigger-key-unknown      # one rule, with examples`
 
 func newLint() *cobra.Command {
 	l := &linter{}
@@ -81,21 +77,21 @@ func newLint() *cobra.Command {
 	l.AddFiles(c)
 	l.releases.AddSeveral(c, "release", "check for this")
 	l.releases.AllowCluster()
-	c.Flag("release").Usage += "; cluster is that of the operator's image"
+	c.Flag("release").Usage += "; cluster asks the operator"
 	l.ClusterFlags.Add(c)
-	c.Flags().Int64Var(&l.partitions, "partitions", 0, "`number` of partitions of each topic, which limits the Jobs of kafka and others")
+	c.Flags().Int64Var(&l.partitions, "partitions", 0, "partitions of each topic, which limit the Jobs of kafka and others")
 	c.Flags().BoolVar(&l.require, "require", false, "fail if no file has a ScaledJob")
-	c.Flags().BoolVar(&l.oneline, "oneline", false, "print a line for each finding, without the line at fault")
-	c.Flags().StringVar(&l.stdin, "stdin-filename", "", "`name` of the file that standard input has, for findings and for the objects beside it")
-	c.Flags().BoolVar(&l.fix, "fix", false, "correct what cannot change a running ScaledJob, and print the other findings")
-	c.Flags().BoolVar(&l.dryRun, "dry-run", false, "with --fix, print the changes and write nothing")
-	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, and check nothing")
-	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with a bad and a good example, and check nothing")
-	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` without findings (one,two); may be repeated")
-	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` of files in directories, such as vendor/ or *.gen.yaml; may be repeated")
-	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "`file` with the settings of the repository; \"\" is none")
-	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl, and to check; may be repeated")
-	c.Flags().StringArrayVar(&l.charts, "helm", nil, "`directory` of a chart to render with helm, and to check; may be repeated")
+	c.Flags().BoolVar(&l.oneline, "oneline", false, "print one line per finding")
+	c.Flags().StringVar(&l.stdin, "stdin-filename", "", "`name` of the file on standard input")
+	c.Flags().BoolVar(&l.fix, "fix", false, "correct what cannot change a running ScaledJob")
+	c.Flags().BoolVar(&l.dryRun, "dry-run", false, "with --fix, only print the changes")
+	c.Flags().BoolVar(&l.rules, "rules", false, "print all rules, check nothing")
+	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with examples, check nothing")
+	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` to leave out (one,two); may be repeated")
+	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` such as vendor/ or *.gen.yaml to leave out; may be repeated")
+	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "settings `file` of the repository; \"\" is none")
+	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl; may be repeated")
+	c.Flags().StringArrayVar(&l.charts, "helm", nil, "chart `directory` to render with helm; may be repeated")
 	for _, name := range []string{"explain", "ignore"} {
 		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return ruleNames(), cobra.ShellCompDirectiveNoFileComp

@@ -36,22 +36,25 @@ type nextCommand struct {
 // mostOccurrences is the most that next prints.
 const mostOccurrences = 10_000
 
-const nextLong = `Print the next occurrences of a schedule: an ISO 8601 repeating interval, such as
-the timeSpec of a ScheduledJob (R[n]/[start]/duration, R[n]/start/end or
-R[n]/duration/end), or a cron expression of five fields. With a file, print those of the
-ScheduledJobs in it. With a NAME, print those of a ScheduledJob in the cluster, and why
-its runs wait; -n is the namespace then. Otherwise -n is the number of occurrences.
+const nextLong = `When does a schedule run next? A SCHEDULE is a cron expression of five fields or an ISO 8601 interval
+(R[n]/[start]/duration, R[n]/start/end or R[n]/duration/end). With a FILE or a NAME, the schedule is a
+ScheduledJob's; a NAME also shows why its runs wait.
 
-A note follows an occurrence of an interval that clocks skip (gap), that they show
-twice (overlap), or whose month is too short (clamped month). A cron expression has no
-occurrence at a time that clocks skip, and one at each time that they show twice, so
-that 30 2 * * * occurs twice on the day on which clocks go back from 3:00 to 2:00.
+A note follows an occurrence of an interval that clocks skip (gap) or show twice (overlap), or whose
+month is too short (clamped month). A cron expression skips a time that clocks skip, and runs twice at
+one that they show twice.
 
-A ScheduledJob whose start, recurrence or zone is edited starts anew: it counts from 0,
-and nothing before the edit is due. An edit of anything else keeps count and phase, also
-of the number of repetitions: R3 edited to R5 runs two more.`
+An edit of start, recurrence or zone starts the count anew, and nothing before it is due. Other edits
+keep the count: R3 edited to R5 runs two more.`
 
-const nextExample = "  scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin -n 5\n  scaledjob next '0 6 * * *'\n  scaledjob next -f report.yaml\n  scaledjob next report -n reports"
+const nextExample = `  $ scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin --from 2026-03-28T00:00:00Z -n 2
+  2026-03-28 02:30:00 +01:00 CET
+  2026-03-29 03:30:00 +02:00 CEST
+    gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; it is 1h0m0s later
+
+  scaledjob next '0 6 * * *'
+  scaledjob next -f report.yaml
+  scaledjob next report -n reports`
 
 func newNext() *cobra.Command {
 	n := &nextCommand{}
@@ -100,12 +103,12 @@ func newNext() *cobra.Command {
 		},
 	}
 	n.ClusterFlags.Add(c)
-	c.Flag("namespace").Usage = "`namespace` of the ScheduledJob in the cluster (default: the context's); else the same as --count"
+	c.Flag("namespace").Usage = "`namespace` of NAME (default the context's); else as --count"
 	c.Flags().StringVarP(&n.file, "file", "f", "", "`file` with ScheduledJobs; - is standard input")
 	c.Flags().StringVar(&n.zone, "zone", "UTC", "time `zone`, such as Europe/Berlin")
 	c.Flags().IntVar(&n.n, "count", 5, "`number` of occurrences")
-	c.Flags().StringVar(&n.from, "from", "", "print occurrences at or after this `time`, such as 2026-03-28T00:00:00Z (default now)")
-	c.Flags().StringVar(&n.created, "created", "", "creation `time` of the job, before which nothing is due (default --from)")
+	c.Flags().StringVar(&n.from, "from", "", "first `time`, such as 2026-03-28T00:00:00Z (default now)")
+	c.Flags().StringVar(&n.created, "created", "", "creation `time`, before which nothing is due (default --from)")
 	n.output.AddOutput(c, "text", "json")
 	return c
 }

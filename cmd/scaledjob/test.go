@@ -25,12 +25,10 @@ func newTest() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test FILE...",
 		Short: "Run unit tests of ScaledJobs",
-		Long: `Run unit tests of ScaledJobs. A test file names manifests and releases. A test is one poll, with
-queue lengths, Jobs and the expected decision, or a simulated run with bounds. In a directory,
-files that end with .test.yaml are test files. Each test runs for each release: list the release
-that you have and the next one to pin what an upgrade of KEDA must not change.
-
-The exit status is 1 if a test fails.
+		Long: `Do my ScaledJobs still decide as I expect? A test is one poll with the expected decision, or a
+simulated run with bounds. It runs for each release: list yours and the next one to test an upgrade of
+KEDA. In a directory, files that end with .test.yaml are test files. The exit status is 1 if a test
+fails.
 
   manifests: [orders.yaml]       # relative to this file
   releases: ["2.18", "2.21"]     # default: the newest KEDA
@@ -46,7 +44,9 @@ The exit status is 1 if a test fails.
     - name: items wait for at most two minutes
       simulate: {arrivals: "poisson:0.2/s", service: "exp:30s", duration: 1h}
       expect: {maxWaitP95: 2m, maxPeakJobs: 20, maxUndone: 0}`,
-		Example: `  scaledjob test orders.test.yaml
+		Example: `  $ scaledjob test orders.test.yaml
+  ok    orders.test.yaml: a burst, KEDA 2.18.3 …
+
   scaledjob test tests/ -o junit > junit.xml`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if t.schema {

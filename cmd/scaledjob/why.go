@@ -38,32 +38,32 @@ func newWhy() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why NAME | --log operator.log [FILE...]",
 		Short: "Explain why KEDA created Jobs, or did not, from its operator's log or the cluster",
-		Long: `Explain why KEDA created Jobs for a ScaledJob, or did not.
+		Long: `Why did KEDA create Jobs for a ScaledJob, or why not?
 
-A name is a ScaledJob in the cluster. Its conditions, events, Jobs and pods are read, and the release,
-the metrics and the log of KEDA's operator; never a Secret. What may not be read is reported.
+A NAME is a ScaledJob in the cluster. why reads its conditions, events, Jobs and pods, and the release,
+metrics and log of KEDA's operator, but never a Secret. It says what it may not read.
 
-With --log, a log of KEDA 2.4 or later is read as it was copied, in any form; files are manifests of
-its ScaledJobs. At KEDA's default level a log has R, P and the created Jobs, but no queue length. Each
-statement is seen, computed or inferred. Credentials in errors are not printed.`,
-		Example: `  scaledjob why orders -n shop
+--log reads a log of KEDA 2.4 or later, pasted in any form, and a FILE is a manifest of its ScaledJobs.
+At KEDA's default level a log has R, P and the created Jobs, but no queue length. Credentials in errors
+are not printed.`,
+		Example: `  $ scaledjob why --log paste.txt orders.yaml
+  why       No Job was created since 20:14:45 (4 polls) because the strategy accurate subtracts the …
+
+  scaledjob why orders -n shop
   kubectl logs -n keda deploy/keda-operator --since=1h | scaledjob why --log - orders.yaml
-  scaledjob why --log paste.txt --release 2.17 orders.yaml
-
-  # all ScaledJobs, those with problems first; the exit status is 1 if there are any
-  scaledjob why --all -n shop`,
+  scaledjob why --all -n shop    # all ScaledJobs; the exit status is 1 if one has a problem`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return w.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 	w.ManifestFlags.AddFiles(c)
-	c.Flags().StringArrayVar(&w.logs, "log", nil, "`file` with the operator's log; - is standard input; may be repeated")
-	c.Flags().StringVar(&w.name, "name", "", "the only ScaledJob of the log to explain, by its `name`")
+	c.Flags().StringArrayVar(&w.logs, "log", nil, "operator's log `file`; - is standard input; may be repeated")
+	c.Flags().StringVar(&w.name, "name", "", "`name` of the only ScaledJob to explain")
 	c.Flags().BoolVar(&w.ranked, "all", false, "one line for each ScaledJob, those with problems first")
-	c.Flags().StringVar(&w.past, "prometheus", "", "`URL` of Prometheus, such as http://localhost:9090, for the past of keda_scaler_metrics_value and its kin")
-	c.Flags().StringVar(&w.moment, "at", "", "the `time` to explain, such as 2026-01-02T15:04:05Z (default the end of the log)")
-	c.Flags().DurationVar(&w.span, "since", time.Hour, "`time` of the operator's log and of Prometheus to read")
-	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the one that the log shows")
+	c.Flags().StringVar(&w.past, "prometheus", "", "Prometheus `URL` for past queue lengths, such as http://localhost:9090")
+	c.Flags().StringVar(&w.moment, "at", "", "`time` to explain, such as 2026-01-02T15:04:05Z (default the log's end)")
+	c.Flags().DurationVar(&w.span, "since", time.Hour, "how much of the log and of Prometheus to read")
+	c.Flags().StringVar(&w.release, "release", "", "the operator's `release`, such as 2.17, instead of the log's")
 	w.ClusterFlags.Add(c)
 	w.Completes(c)
 	w.output.AddOutput(c, "text", "json")

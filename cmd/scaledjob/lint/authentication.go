@@ -13,7 +13,7 @@ import (
 var inAuthentication = Rule{"authentication-rejected", Error, "KEDA rejects the TriggerAuthentication: fields exclude or require each other"}
 
 // webhook is the consequence.
-const webhook = "KEDA's webhook rejects the object, or its operator never polls"
+const webhook = "KEDA's webhook rejects the object or its operator never polls"
 
 // An exclusion is a condition under which KEDA rejects a TriggerAuthentication.
 type exclusion struct {
@@ -29,27 +29,27 @@ var authenticationExclusions = []exclusion{
 	}, "roleArn and identityOwner workload exclude each other", "Delete one of the two"},
 	{"podIdentity.externalID", func(d spec) bool {
 		return d.text("podIdentity.provider") == "aws" && d.text("podIdentity.externalID") != "" && d.text("podIdentity.roleArn") == ""
-	}, "externalID needs roleArn", "Give roleArn"},
+	}, "externalID needs roleArn", "Add roleArn"},
 	{"podIdentity.identityId", func(d spec) bool {
 		return d.text("podIdentity.provider") == "azure-workload" && d.exists("podIdentity.identityId") && d.text("podIdentity.identityId") == ""
 	}, "it is empty", "Write the client's ID, or delete the field"},
 	{"podIdentity.identityAuthorityHost", func(d spec) bool {
 		return d.text("podIdentity.provider") == "azure-workload" && d.text("podIdentity.identityAuthorityHost") != "" && d.text("podIdentity.identityTenantId") == ""
-	}, "identityAuthorityHost needs identityTenantId", "Give identityTenantId"},
+	}, "identityAuthorityHost needs identityTenantId", "Add identityTenantId"},
 	{"oauth2.tokenUrl", func(d spec) bool {
 		u, err := url.Parse(d.text("oauth2.tokenUrl"))
 		return !d.replacedLater("oauth2.tokenUrl") && d.exists("oauth2.tokenUrl") && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"))
 	}, "it is not a URL", "Write a URL such as https://login.example.com/token"},
 	{"azureServicePrincipal", func(d spec) bool {
 		return d.exists("azureServicePrincipal") && d.exists("azureServicePrincipal.clientSecret") == d.exists("azureServicePrincipal.clientCertificate")
-	}, "it needs either clientSecret or clientCertificate", "Give one of the two"},
+	}, "it needs either clientSecret or clientCertificate", "Use one of the two"},
 	{"azureServicePrincipal.clientCertificatePassword", func(d spec) bool {
 		return d.exists("azureServicePrincipal.clientCertificatePassword") && !d.exists("azureServicePrincipal.clientCertificate")
-	}, "it needs clientCertificate", "Give clientCertificate, or delete the field"},
+	}, "it needs clientCertificate", "Add clientCertificate, or delete the field"},
 	{"azureServicePrincipal.activeDirectoryEndpoint", func(d spec) bool {
 		private := strings.EqualFold(d.text("azureServicePrincipal.cloud"), "Private")
 		return d.exists("azureServicePrincipal") && !d.replacedLater("azureServicePrincipal.cloud") && private != (d.text("azureServicePrincipal.activeDirectoryEndpoint") != "")
-	}, "activeDirectoryEndpoint and cloud Private need each other", "Give both, or delete both"},
+	}, "activeDirectoryEndpoint and cloud Private need each other", "Add both, or delete both"},
 }
 
 // A spec is the spec of a document, whose fields are paths with dots.
@@ -70,11 +70,11 @@ func (c *collector) excluded(d *document) {
 	s := spec{d}
 	for _, e := range authenticationExclusions {
 		if e.met(s) {
-			c.add(inAuthentication, d.place(s.steps(e.field)...), e.fix, effect{text: e.reason + ": " + webhook})
+			c.add(inAuthentication, d.place(s.steps(e.field)...), e.fix, effect{text: e.reason + ", so " + webhook})
 		}
 	}
 	if d.kind() == "TriggerAuthentication" && s.text("filePath") != "" {
-		c.add(inAuthentication, d.place("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath: KEDA never polls"})
+		c.add(inAuthentication, d.place("spec", "filePath"), "Write kind: ClusterTriggerAuthentication", effect{text: "only a ClusterTriggerAuthentication has filePath, so KEDA never polls"})
 	}
 }
 
@@ -100,13 +100,13 @@ func (c *collector) misspelled(d *document) {
 	switch {
 	case version == "" && d.node("metadata") == nil: // it may be no object of Kubernetes
 	case kind == "ScaledObject" && group == "keda.sh" && d.node("spec", "jobTargetRef") != nil:
-		c.add(wrongKind, d.place("kind"), "Write ScaledJob", effect{text: "a ScaledObject has no jobTargetRef: " + refusal})
+		c.add(wrongKind, d.place("kind"), "Write ScaledJob", effect{text: "a ScaledObject has no jobTargetRef, so " + refusal})
 	case kind == "ScaledObject" && group == "keda.k8s.io" && d.text("spec", "scaleType") == "job":
 		c.add(wrongKind, d.place("kind"), "Write kind: ScaledJob and apiVersion: keda.sh/v1alpha1, without scaleType",
-			effect{text: "this is KEDA 1's form, which KEDA 2 does not read: no Job is created"})
+			effect{text: "KEDA 2 does not read this form of KEDA 1 and creates no Job"})
 	case kind == "" || d.isScaledJob() || (companions[kind] != nil && meant == "keda.sh"):
 	case group == meant && kinds != nil && !expected:
-		c.add(wrongKind, d.place("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind: " + refusal})
+		c.add(wrongKind, d.place("kind"), oneOf(kind, kinds), effect{text: group + " has no such kind, so " + refusal})
 	case version != meant+"/v1alpha1" && (expected || (group != meant && nearest(kind, kinds) != "")):
 		c.add(wrongVersion, d.place("apiVersion"), "Write "+meant+"/v1alpha1", effect{text: "the API server rejects it, or takes it for another kind of object"})
 	}
@@ -141,7 +141,7 @@ func (c *collector) others(all documents) {
 		name := strings.Join([]string{d.file, kind, d.text("metadata", "namespace"), d.text("metadata", "name")}, "/")
 		if first, ok := visited[name]; ok && d.text("metadata", "name") != "" {
 			c.add(duplicateObject, d.place("metadata", "name"), "Delete one of the two, or merge them",
-				effect{text: fmt.Sprintf("line %d has another %s of this name: the one that is applied last wins", first.line, kind)})
+				effect{text: fmt.Sprintf("line %d has another %s of this name, and the one that is applied last wins", first.line, kind)})
 		}
 		visited[name] = d.place("metadata", "name")
 	}

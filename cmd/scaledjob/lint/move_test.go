@@ -113,7 +113,7 @@ func TestOneFinding(t *testing.T) {
 	require.True(t, has(moved, "unknown-field"))
 	fromEnv := checkText(withTrigger("", `{type: prometheus, metadata: {serverAddressFromEnv: PROM, query: up, threshold: "5"}}`))
 	require.Len(t, fromEnv.Findings, 1, brief(fromEnv.Findings))
-	require.Equal(t, "trigger-parameter-missing spec.triggers[0].metadata.serverAddressFromEnv Give serverAddress in the metadata",
+	require.Equal(t, "trigger-parameter-missing spec.triggers[0].metadata.serverAddressFromEnv Set serverAddress in the metadata",
 		strings.Join([]string{fromEnv.Findings[0].Rule, fromEnv.Findings[0].Path, fromEnv.Findings[0].Fix}, " "))
 }
 

@@ -57,7 +57,7 @@ func (c *collector) notePlaceholders(names map[string]bool, first place) {
 		first.found += " and " + report.Plural(len(names)-1, "other placeholder")
 	}
 	if len(names) > 0 {
-		c.add(placeholder, first, "Replace them first to have the values checked", effect{text: "kubectl does not replace placeholders: a tool must"})
+		c.add(placeholder, first, "Render the manifest first", effect{text: "kubectl applies placeholders unchanged, and lint does not check their values"})
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *collector) duplicateScaledJob(d *document, firsts map[seat]place) {
 		if first.file != d.file {
 			location = fmt.Sprintf("%s:%d", first.file, first.line)
 		}
-		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: location + " has a ScaledJob of this name: the one that is applied last wins"})
+		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: location + " has a ScaledJob of this name too, and the one that is applied last wins"})
 		return
 	}
 	firsts[key] = position

@@ -39,10 +39,10 @@ type ClusterFlags struct {
 
 // Add adds the flags to a command.
 func (f *ClusterFlags) Add(c *cobra.Command) {
-	c.Flags().StringVarP(&f.Namespace, "namespace", "n", "", "`namespace` of the ScaledJob in the cluster (default: the context's)")
+	c.Flags().StringVarP(&f.Namespace, "namespace", "n", "", "`namespace` in the cluster (default the context's)")
 	c.Flags().StringVar(&f.context, "context", "", "`context` of the kubeconfig (default the current one)")
-	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the kubeconfig (default $KUBECONFIG, or ~/.kube/config)")
-	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "longest `time` of a request to the cluster, such as 90s; 0 is no limit")
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG or ~/.kube/config)")
+	c.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "`time` limit of a request to the cluster; 0 is none")
 	_ = c.MarkFlagFilename("kubeconfig")
 	f.said = c.ErrOrStderr
 }

@@ -86,7 +86,7 @@ type ManifestFlags struct {
 // Add adds the flags to a command.
 func (f *ManifestFlags) Add(c *cobra.Command) {
 	f.AddFiles(c)
-	c.Flags().StringVar(&f.only, "name", "", "the only ScaledJob to check, by its `name`")
+	c.Flags().StringVar(&f.only, "name", "", "`name` of the only ScaledJob to check")
 	_ = c.RegisterFlagCompletionFunc("name", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return f.names(args), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -94,7 +94,7 @@ func (f *ManifestFlags) Add(c *cobra.Command) {
 
 // AddFiles adds -f only.
 func (f *ManifestFlags) AddFiles(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&f.Files, "filename", "f", nil, "`file` or directory, as an argument would be; - is standard input; may be repeated")
+	c.Flags().StringArrayVarP(&f.Files, "filename", "f", nil, "`file` or directory; - is standard input; may be repeated")
 	_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
 	c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt

@@ -32,19 +32,19 @@ func (f *QueueFlags) wrongf(name, format string, args ...any) error {
 
 // AddTarget adds --target only.
 func (f *QueueFlags) AddTarget(c *cobra.Command) {
-	c.Flags().StringVar(&f.Target, "target", "", "target average value, instead of the manifest's: a `number` of items per Job, or trigger=number,…")
+	c.Flags().StringVar(&f.Target, "target", "", "target average value: `number`, or trigger=number,…, instead of the manifest's")
 }
 
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: a `number`, one for each trigger (12,5), or trigger=number,…; unread for a queue that cannot be read")
+	c.Flags().StringVar(&f.Queue, "queue", "", "queue length: `number`, one per trigger (12,5), or trigger=number,…; unread if it cannot be read")
 	f.AddPartitions(c)
 	f.AddTarget(c)
 }
 
 // AddPartitions adds --partitions only.
 func (f *QueueFlags) AddPartitions(c *cobra.Command) {
-	c.Flags().Int64Var(&f.Partitions, "partitions", 0, "`number` of partitions of each topic, which limit the Jobs of kafka and others")
+	c.Flags().Int64Var(&f.Partitions, "partitions", 0, "partitions of each topic, which limit the Jobs of kafka and others")
 }
 
 // A pair is a comma-separated part of a flag: a text, and its name, if any.

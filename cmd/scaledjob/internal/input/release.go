@@ -163,7 +163,7 @@ func (r *Releases) Single() Release { return r.List[0] }
 // Add adds a flag. Its default is the newest KEDA.
 func (r *Releases) Add(c *cobra.Command, flag, usage string) {
 	r.List = NewestOnly().List
-	c.Flags().Var(r, flag, usage+": `release` of KEDA such as 2.21 or 2.14.1, or spec for the written specification")
+	c.Flags().Var(r, flag, usage+" `release` of KEDA, such as 2.21 or 2.14.1, or spec")
 	complete(c, flag, releaseNames)
 }
 
@@ -174,7 +174,7 @@ func (r *Releases) AllowCluster() { r.cluster = true }
 func (r *Releases) AddSeveral(c *cobra.Command, flag, usage string) {
 	r.several = true
 	r.Add(c, flag, usage)
-	c.Flag(flag).Usage += "; several between commas"
+	c.Flag(flag).Usage += "; commas between several"
 }
 
 func releaseNames() []string { return append([]string{Spec}, keda.Releases()...) }
@@ -210,13 +210,13 @@ func (f *Choice) Set(name string) error {
 }
 
 // Type names the value in the help.
-func (f *Choice) Type() string { return "choice" }
+func (f *Choice) Type() string { return "value" }
 
 // Add adds a flag, with a shorthand after a comma. Its default is the first value.
 func (f *Choice) Add(c *cobra.Command, flag, usage string, values ...string) {
 	f.Text, f.others = values[0], values
 	flag, short, _ := strings.Cut(flag, ",")
-	c.Flags().VarP(f, flag, short, usage+": `"+strings.Join(values, "|")+"`")
+	c.Flags().VarP(f, flag, short, usage+": "+strings.Join(values, ", "))
 	complete(c, flag, func() []string { return values })
 }
 
