@@ -109,7 +109,7 @@ var fieldRules = map[string][]fieldRule{
 	"SecretVolumeSource.defaultMode":    {mode()}, "SecretVolumeSource.secretName": {nonEmpty},
 	"ServiceAccountTokenProjection.expirationSeconds": {within(600, 1<<32)},
 	"Toleration.key":        {named("a taint", "Write letters, digits, dots, - and _, after an optional domain and /", validation.IsQualifiedName)},
-	"Toleration.value":      {named("a value", "Write at most 63 letters, digits, dots, - and _", validation.IsValidLabelValue)},
+	"Toleration.value":      {word("a taint cannot have this value", "Write at most 63 letters, digits, dots, - and _", func(s string) bool { return len(validation.IsValidLabelValue(s)) == 0 })},
 	"Volume.name":           {volume},
 	"VolumeMount.mountPath": {nonEmpty}, "VolumeMount.subPath": {local},
 }

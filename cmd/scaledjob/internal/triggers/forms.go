@@ -79,7 +79,7 @@ func oneSecret(c *checker) fault {
 	if count == 1 {
 		return fault{}
 	}
-	return fault{text: fmt.Sprintf("sasl gssapi has %d of password, keytab and ccacheName", count), fix: "Set exactly one of them in a TriggerAuthentication"}
+	return fault{text: "sasl gssapi needs exactly one of password, keytab and ccacheName", fix: "Set exactly one of them in a TriggerAuthentication"}
 }
 
 func fileName(name string) check {
@@ -156,7 +156,7 @@ var visibilityName = regexp.MustCompile(`^[a-zA-Z0-9\-_./:]+$`)
 func visibility(c *checker) fault {
 	for _, name := range []string{"taskQueue", "workflowTaskQueueForCount", "workerDeploymentName", "workerDeploymentBuildId"} {
 		if v := c.get(name); v.State == Visible && c.isTrue("includeRunningWorkflowCount") && !visibilityName.MatchString(v.Text) {
-			return fault{key: v.Key, text: fmt.Sprintf("%s %q cannot stand in a query of Temporal", name, v.Text), fix: "Write letters, digits and - _ . / :, or delete includeRunningWorkflowCount"}
+			return fault{key: v.Key, text: fmt.Sprintf("%s %q is not allowed in a Temporal query", name, v.Text), fix: "Write letters, digits and - _ . / :, or delete includeRunningWorkflowCount"}
 		}
 	}
 	return fault{}

@@ -336,19 +336,11 @@ func parts(name, separator string, n int, form string) check {
 	})
 }
 
-// outside is the text for a number that is outside its bounds.
-func (c *checker) outside(name string) string {
-	if v := c.get(name); !v.Secret {
-		return name + " is " + v.Text
-	}
-	return name + " is out of range"
-}
-
 // atLeast finds a known number below another.
 func atLeast(name string, lower float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && x < lower {
-			return fault{key: name, text: c.outside(name), fix: fmt.Sprintf("Write %v or more", lower)}
+			return fault{key: name, text: name + " is out of range", fix: fmt.Sprintf("Write %v or more", lower)}
 		}
 		return fault{}
 	}

@@ -87,7 +87,7 @@ func pairs(text string) bool {
 func between(name string, lower, upper float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && (x < lower || x > upper) {
-			return fault{key: c.get(name).Key, text: c.outside(name), fix: fmt.Sprintf("Write %v to %v", lower, upper)}
+			return fault{key: c.get(name).Key, text: name + " is out of range", fix: fmt.Sprintf("Write %v to %v", lower, upper)}
 		}
 		return fault{}
 	}
