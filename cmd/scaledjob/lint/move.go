@@ -130,7 +130,7 @@ func (r *reader) belongs(parent tree.Path, key string) string {
 		if strings.HasPrefix(parent.String()+".", nearest+".") { // it is within itself
 			return "Move what is below it to " + nearest
 		}
-		return fmt.Sprintf("Delete it: it belongs to %s, which has a value", nearest)
+		return fmt.Sprintf("Delete it; it belongs in %s, which already has a value", nearest)
 	}
 	if len(free) == 0 {
 		return ""

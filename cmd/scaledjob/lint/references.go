@@ -298,7 +298,7 @@ func (j *job) unset(v variable, container *corev1.Container) bool {
 	if provided || !complete || (v.container != "" && v.container != container.Name) {
 		return false
 	}
-	j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable: KEDA reads an empty value"})
+	j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable, so KEDA reads an empty value"})
 	return true
 }
 

@@ -120,7 +120,7 @@ func streamNeverStarts(j *job, i int, t *manifest.ScaleTrigger) {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
 	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return !countsPendingEntries(&t) })
 	j.check(countsPendingEntries(t) && noJob && !others, j.trigger(i, "metadata", "consumerGroup"),
-		"Add lagCount, which counts the entries that nobody has read", "KEDA counts the entries that a consumer has read and not acknowledged: without a running Job there are none, and no Job is created")
+		"Add lagCount, which counts the entries that nobody has read", "KEDA counts the entries that a consumer has read but not acknowledged. Without a running Job there are none, so no Job is created")
 }
 
 func countsPendingEntries(t *manifest.ScaleTrigger) bool {
@@ -129,8 +129,8 @@ func countsPendingEntries(t *manifest.ScaleTrigger) bool {
 
 func pipelinesPlaceholder(j *job, i int, t *manifest.ScaleTrigger) {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
-	j.check(t.Type == "azure-pipelines" && noJob && t.Metadata["parent"] == "", j.trigger(i, "type"), "Register an agent once and leave it offline, if the pool has none",
-		"Azure Pipelines queues no job in a pool that never had an agent, and KEDA sees none")
+	j.check(t.Type == "azure-pipelines" && noJob && t.Metadata["parent"] == "", j.trigger(i, "type"), "If the pool has no agent, register one and leave it offline",
+		"Azure Pipelines queues no job for a pool that never had an agent, so KEDA sees an empty queue")
 }
 
 // manyPartitions is more than most topics have.
