@@ -115,6 +115,11 @@ func TestPageCommands(t *testing.T) {
 					out, err := exec.CommandContext(t.Context(), bin, m[1], "--help").CombinedOutput()
 					require.NoError(t, err, "%s: scaledjob %s: %s", name, m[1], out)
 					helps[m[1]] = string(out)
+					if strings.Contains(helps[m[1]], "--help-flags") {
+						all, err := exec.CommandContext(t.Context(), bin, m[1], "--help-flags").Output()
+						require.NoError(t, err)
+						helps[m[1]] += string(all)
+					}
 				}
 				for _, f := range flag.FindAllStringSubmatch(m[2], -1) {
 					checked++
