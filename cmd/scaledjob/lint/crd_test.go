@@ -19,7 +19,7 @@ func TestFieldsOfReleases(t *testing.T) {
 		{"2.1", "podReplacementPolicy: Failed", ""}, // its CRD is unknown
 		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, resourceClaimName: gpu}]}}", "template.spec.resourceClaims[0].resourceClaimName Use KEDA 2.16 or later"},
 		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", ""},
-		{"2.16", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", "template.spec.resourceClaims[0].source Delete it"},
+		{"2.16", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", "template.spec.resourceClaims[0].source Move what is below it to spec.jobTargetRef.template.spec.resourceClaims[0]"},
 		{"2.15", "template: {metadata: {labels: {a: b}}}", ""}, // KEDA's patch keeps them
 	} {
 		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec:\n  jobTargetRef: {" + tt.added + "}\n"

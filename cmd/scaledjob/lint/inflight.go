@@ -67,15 +67,18 @@ var exclusions = map[string]string{
 	"rabbitmq":        `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
 }
 
-// opposite reports whether another trigger counts the other way, so that no strategy fits both.
-func (j *job) opposite(trigger int, how triggers.Counting, p keda.Profile) bool {
-	other := map[triggers.Counting]triggers.Counting{triggers.Includes: triggers.LeavesOut, triggers.LeavesOut: triggers.Includes}[how]
-	for i := range j.spec.Triggers {
-		if i != trigger && j.counts(i, other)(p) {
-			return true
+// mixed reports whether triggers count differently under a release, so that no strategy fits all of them.
+func (j *job) mixed(p keda.Profile) bool {
+	release := p.Release()
+	if _, known := j.mixedIn[release]; !known {
+		included, leftOut := false, false
+		for i := range j.spec.Triggers {
+			included = included || j.counts(i, triggers.Includes)(p)
+			leftOut = leftOut || j.counts(i, triggers.LeavesOut)(p)
 		}
+		j.mixedIn[release] = included && leftOut
 	}
-	return false
+	return j.mixedIn[release]
 }
 
 // inFlight returns the check for triggers that count so under a strategy. With one Job at most all strategies are alike.
@@ -90,7 +93,7 @@ func inFlight(strategy string, how triggers.Counting, want func(t *manifest.Scal
 		position := j.trigger(i, "type")
 		position.found = t.Type
 		j.find(position, want(t), effect{affected: func(p keda.Profile) bool {
-			return counts(p) && (strategy == "default" || selects(p)) && !j.opposite(i, how, p)
+			return counts(p) && (strategy == "default" || selects(p)) && !j.mixed(p)
 		}, text: text})
 	})
 }

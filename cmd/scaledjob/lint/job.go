@@ -35,12 +35,13 @@ type job struct {
 	sources         func() sources                   // of that container
 	lists           func() map[string]bool           // of Redis, by type and name
 	volumeNames     func() ([]string, map[string]bool)
+	mixedIn         map[string]bool // by release
 }
 
 func (c *collector) check(d *document, objects *index) {
 	s := new(manifest.ScaledJob)
 	r := c.read(d, manifest.GroupVersionKind.Kind, s)
-	j := &job{document: d, collector: c, reader: r, manifest: s, spec: &s.Spec, model: s.KEDA(), objects: objects}
+	j := &job{document: d, collector: c, reader: r, manifest: s, spec: &s.Spec, model: s.KEDA(), objects: objects, mixedIn: map[string]bool{}}
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
 	j.sources, j.volumeNames = sync.OnceValue(j.findSources), sync.OnceValues(j.findVolumes)

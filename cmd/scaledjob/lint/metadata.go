@@ -77,9 +77,12 @@ func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 
 // ignored reports whether the newest release does not read a key of a trigger's metadata: no value of it matters.
 func (j *job) ignored(trigger int, key string) bool {
-	return slices.ContainsFunc(j.metadata(), func(p *metadataProblem) bool {
-		return p.trigger == trigger && p.Key == key && p.Kind == triggers.WrongPlace && p.newest
-	})
+	for _, p := range j.problemsFrom(trigger) {
+		if p.trigger != trigger || (p.Key == key && p.Kind == triggers.WrongPlace && p.newest) {
+			return p.trigger == trigger
+		}
+	}
+	return false
 }
 
 // inRelease is met by the releases that have the problem.
@@ -87,12 +90,18 @@ func (p *metadataProblem) inRelease(profile keda.Profile) bool {
 	return p.minors[minor(profile.Release())]
 }
 
+// problemsFrom returns the problems of a trigger and of those after it.
+func (j *job) problemsFrom(trigger int) []*metadataProblem {
+	first, _ := slices.BinarySearchFunc(j.metadata(), trigger, func(p *metadataProblem, trigger int) int { return p.trigger - trigger })
+	return j.metadata()[first:]
+}
+
 // accepted returns the condition that a release does not reject the trigger because of
 // the parameter, or that its parameters are unknown.
 func (j *job) accepted(trigger int, key string) condition {
-	first, _ := slices.BinarySearchFunc(j.metadata(), trigger, func(p *metadataProblem, trigger int) int { return p.trigger - trigger })
+	problems := j.problemsFrom(trigger)
 	return func(profile keda.Profile) bool {
-		for _, p := range j.metadata()[first:] {
+		for _, p := range problems {
 			if p.trigger != trigger || (p.Key == key && !p.Warning && p.inRelease(profile)) {
 				return p.trigger != trigger
 			}
