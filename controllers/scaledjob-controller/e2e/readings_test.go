@@ -91,7 +91,7 @@ func (q *source) trigger(more string) string {
 
 // consumers starts a controller for a ScaledJob with Jobs that do not end.
 func (s *stand) consumers(t *testing.T, namespace, triggers string) *queue {
-	q, _ := s.scaled(t, namespace, job(map[string]string{works: "1h"})+"  rollout: {strategy: gradual}\n"+triggers)
+	q, _ := s.scaled(t, namespace, job(map[string]string{works: "24h"})+"  rollout: {strategy: gradual}\n"+triggers)
 	return q
 }
 
