@@ -84,8 +84,8 @@ conformance:
 
 # What the HPA and KEDA do, for testdata; make conformance compares.
 recordings:
-	cd test/conformance && UPDATE=1 go test -count=1 -run TestRecording .
-	cd test/conformance/horizontal && UPDATE=1 GOWORK=off go test -count=1 -run TestRecording .
+	cd test/conformance && RECORDINGS=$(CURDIR)/testdata/recordings go test -count=1 -run TestRecording .
+	cd test/conformance/horizontal && RECORDINGS=$(CURDIR)/testdata/recordings GOWORK=off go test -count=1 -run TestRecording .
 
 conformance-all: conformance
 	cd test/conformance/horizontal && GOWORK=off go test -count=1 -timeout 60m . -polls 100000 && \

@@ -11,7 +11,7 @@ import (
 
 // 300 sequences of the controller of Kubernetes: each poll decides as it did, with its reasons.
 func TestRecording(t *testing.T) {
-	sequences, err := recording.Read[recording.HorizontalSequence]("../testdata/recordings/horizontal.jsonl.gz")
+	sequences, err := recording.Read[recording.HorizontalSequence]("horizontal")
 	require.NoError(t, err)
 	require.Len(t, sequences, 300)
 	for i, polls := range sequences {

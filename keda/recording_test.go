@@ -11,7 +11,7 @@ import (
 
 // 300 sequences of KEDA's executor: each poll creates and deletes the same Jobs, and panics where it did.
 func TestRecording(t *testing.T) {
-	sequences, err := recording.Read[recording.KEDASequence]("../testdata/recordings/keda.jsonl.gz")
+	sequences, err := recording.Read[recording.KEDASequence]("keda")
 	require.NoError(t, err)
 	require.Len(t, sequences, 300)
 	profile := keda.Newest()

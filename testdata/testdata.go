@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 )
 
-// Files holds the JSON files, the specification, and the directories manifests and python.
+// Files holds the JSON files, the specification, and the directories manifests, python and recordings.
 //
-//go:embed *.json SPECIFICATION.md manifests python/*.py
+//go:embed *.json SPECIFICATION.md manifests python/*.py recordings
 var Files embed.FS
 
 // Multicluster returns one kind of the vectors of multicluster.json. A field that T lacks is an

@@ -16,12 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/scaledjob/scaledjob/adapter/redact"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
-	"github.com/scaledjob/scaledjob/internal/redact"
 	"github.com/scaledjob/scaledjob/keda"
 )
 

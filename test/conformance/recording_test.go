@@ -22,7 +22,7 @@ func TestRecording(t *testing.T) {
 	for seed := range 300 {
 		sequences = append(sequences, draw.Example(seed))
 	}
-	require.NoError(t, recording.Check("../../testdata/recordings/keda.jsonl.gz", sequences))
+	require.NoError(t, recording.Check("keda", sequences))
 }
 
 // drawSequence draws a ScaledJob and its queues, and plays polls. An operator that panics has ended.

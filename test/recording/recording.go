@@ -10,9 +10,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/scaledjob/scaledjob/horizontal"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/testdata"
 )
 
 // A HorizontalSequence has polls of one autoscaler.
@@ -46,9 +48,11 @@ type KEDAPoll struct {
 	Deleted     []string      `json:"deleted,omitempty"`
 }
 
-// Read returns the sequences of a file.
-func Read[T any](path string) (sequences []T, err error) {
-	text, err := unpack(path)
+const suffix = ".jsonl.gz"
+
+// Read returns the sequences of a recording: horizontal or keda.
+func Read[T any](name string) (sequences []T, err error) {
+	text, err := unpack(name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,21 +67,21 @@ func Read[T any](path string) (sequences []T, err error) {
 	}
 }
 
-// Check returns an error if a file does not have exactly these sequences. With UPDATE in the environment it
-// writes the file instead.
-func Check[T any](path string, sequences []T) error {
+// Check returns an error if the recording of a name does not have exactly these sequences. If RECORDINGS in the environment
+// names a directory, it writes the file there instead.
+func Check[T any](name string, sequences []T) error {
 	var text bytes.Buffer
 	for _, s := range sequences {
 		if err := json.NewEncoder(&text).Encode(s); err != nil {
 			return err
 		}
 	}
-	if os.Getenv("UPDATE") != "" {
-		return pack(path, text.Bytes())
+	if directory := os.Getenv("RECORDINGS"); directory != "" {
+		return pack(filepath.Join(directory, name+suffix), text.Bytes())
 	}
-	before, err := unpack(path)
+	before, err := unpack(name)
 	if err == nil && !bytes.Equal(before, text.Bytes()) {
-		err = errors.New(path + " has other sequences than are recorded today: make recordings")
+		err = errors.New(name + ": other sequences are recorded today: make recordings")
 	}
 	return err
 }
@@ -93,8 +97,8 @@ func pack(path string, text []byte) error {
 }
 
 // unpack returns the text, which is compared: its compressed form depends on the version of Go.
-func unpack(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+func unpack(name string) ([]byte, error) {
+	data, err := testdata.Files.ReadFile("recordings/" + name + suffix)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/scaledjob/scaledjob/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/redact"
 	"github.com/scaledjob/scaledjob/slots"
 )
 

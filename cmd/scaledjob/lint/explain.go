@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-//go:generate go test . -run ^TestPage$ -update
+//go:generate env LINT_RULES=../../../docs/lint-rules.md go test -count=1 . -run ^TestPage$
 
 //go:embed examples.txt
 var examplesText string

@@ -113,15 +113,13 @@ func page(t *testing.T) string {
 	return pageHead + table.String() + sections.String()
 }
 
-// The page is what the rules say.
+// The page has each rule. go generate names the file to write, which is outside of the module.
 func TestPage(t *testing.T) {
-	const name = "../../../docs/lint-rules.md"
-	if *update {
-		require.NoError(t, os.WriteFile(name, []byte(page(t)), 0o644))
+	text := page(t)
+	require.Equal(t, len(lint.Rules()), strings.Count(text, "\n## "))
+	if name := os.Getenv("LINT_RULES"); name != "" {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.Equal(t, page(t), string(data))
 }
 
 func TestFilter(t *testing.T) {

@@ -89,7 +89,7 @@ func TestRecording(t *testing.T) {
 			sequences = append(sequences, g.recorded)
 		})
 	}
-	require.NoError(t, recording.Check("../../../testdata/recordings/horizontal.jsonl.gz", sequences))
+	require.NoError(t, recording.Check("horizontal", sequences))
 }
 
 // A game is one sequence.

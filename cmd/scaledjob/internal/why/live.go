@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/redact"
 )
 
 // StuckAfter is the time after which a pod that does not run is no longer starting.

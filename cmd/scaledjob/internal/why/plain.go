@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scaledjob/scaledjob/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/redact"
 )
 
 // A plainError is an error of KEDA or of the API server in plain words.

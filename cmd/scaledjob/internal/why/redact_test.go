@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/internal/redact"
+	"github.com/scaledjob/scaledjob/adapter/redact"
 )
 
 // explained returns all that is printed about a log with an error, in lower case.
