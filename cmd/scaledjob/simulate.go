@@ -42,7 +42,7 @@ or a recording of your queue, which is played as it was. Times are 30s, exp:30s,
 recorded:12s,30s. Every assumption is printed with the flag that changes it; --help-flags prints all flags.`
 
 const simulateExample = `  $ scaledjob simulate orders.yaml --arrivals poisson:20/m --service exp:8s --search --objective 'p95<1m'
-  Use default, min 1, max 4, every 10s: the smallest maximum that meets p95<1m …
+  Use the strategy default, min 1, max 4, every 10s: the smallest maximum that meets p95<1m …
 
   scaledjob simulate orders.yaml --trace queue.csv --service exp:30s --compare today,max=50,eager -o report.html`
 

@@ -67,7 +67,7 @@ func goalTexts(goals []goal) string {
 	var texts []string
 	for _, g := range goals {
 		if g.implicit {
-			g.text += " (always part of an objective)"
+			g.text = "every item done (always part of an objective)"
 		}
 		texts = append(texts, g.text)
 	}

@@ -1,7 +1,9 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -84,8 +86,9 @@ func (r *Findings) found() []string {
 	i, goals := r.Search.Policy, goalTexts(r.Goals)
 	var numbers []string
 	for _, g := range r.Goals {
-		name, _, _ := strings.Cut(g.text, "<")
-		numbers = append(numbers, columnOf(strings.TrimSpace(name)).name+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
+		if name, _, _ := strings.Cut(g.text, "<"); !g.implicit || !r.Search.Met {
+			numbers = append(numbers, columnOf(strings.TrimSpace(name)).name+" "+g.estimate(r.Study.Estimate(i, g.Value), &r.units))
+		}
 	}
 	name, has := r.Study.Samples[i].Policy, strings.Join(numbers, ", ")
 	if !r.Search.Met {
@@ -95,12 +98,16 @@ func (r *Findings) found() []string {
 	length := r.Study.Estimate(i, func(s *simulation.Summary) float64 { return s.Seconds }).Mean
 	text := fmt.Sprintf("It costs %s in %s; today's policy costs %s", r.cost(r.podTime(i)), report.Span(length), r.cost(today))
 	if today > 0 {
-		text += fmt.Sprintf(" (%+.0f %%)", 100*(r.podTime(i)/today-1))
+		if more := math.Round(100 * (r.podTime(i)/today - 1)); more != 0 {
+			text += fmt.Sprintf(" (%+.0f %%)", more)
+		} else {
+			text += ", the same"
+		}
 	}
 	if undone := r.Study.Estimate(0, study.Undone).Mean; undone > 0 {
 		text += " and leaves " + report.Count(undone) + " items undone"
 	}
-	return []string{fmt.Sprintf("Use %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("Then %s.", has), text + "."}
+	return []string{fmt.Sprintf("Use the strategy %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("Then %s.", has), text + "."}
 }
 
 // patch returns the lines of a manifest that differ from today's, as a YAML patch.
@@ -117,6 +124,10 @@ func patch(name string, p, today *scenario.Policy) string {
 	line("pollingInterval", p.Spec.PollingInterval, today.Spec.PollingInterval)
 	line("minReplicaCount", p.Spec.MinReplicaCount, today.Spec.MinReplicaCount)
 	line("maxReplicaCount", p.Spec.MaxReplicaCount, today.Spec.MaxReplicaCount)
-	fmt.Fprintf(&b, "  scalingStrategy:\n    strategy: %s\n", p.Spec.ScalingStrategy.Strategy)
+	fmt.Fprintf(&b, "  scalingStrategy:\n    strategy: %s", p.Spec.ScalingStrategy.Strategy)
+	if before := cmp.Or(today.Spec.ScalingStrategy.Strategy, "default"); before != p.Spec.ScalingStrategy.Strategy {
+		b.WriteString(" # today " + before)
+	}
+	b.WriteString("\n")
 	return b.String()
 }
