@@ -275,10 +275,13 @@ func (d *Demand) text() string {
 	if d.Active {
 		active = "active"
 	}
-	within := ""
+	noun, within := "Jobs", ""
+	if d.Uncapped == 1 {
+		noun = "Job"
+	}
 	if d.Uncapped > d.Jobs {
 		within = fmt.Sprintf(", limited to %g by the maximum", d.Jobs)
 	}
-	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g Jobs%s, rounded up to %d",
-		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Uncapped, within, d.MaxScale)
+	return fmt.Sprintf("%d of %d read, %s: queue length %g asks for %g %s%s, rounded up to %d",
+		d.Scalers-d.Failed, d.Scalers, active, d.Queue, d.Uncapped, noun, within, d.MaxScale)
 }

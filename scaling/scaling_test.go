@@ -141,7 +141,7 @@ create    0: the maximum`},
 			scaling.Observation{Metrics: queues, Jobs: &scaling.JobCounts{Running: 7}},
 			`metrics   2 of 3 read, 2 active; min is a: queue length 1 asks for 0.5 Jobs, rounded up to 1
 jobs      R=7 running, P=0 of them pending, S=0 of them stuck
-bounds    min 5 (additive), max 5 (min 6 exceeds max and counts as max): T=0 of 1 Jobs asked for, R=2 of 7 running
+bounds    min 5 (additive), max 5 (min 6 exceeds max and counts as max): T=0 of 1 Job asked for, R=2 of 7 running
 strategy  default: T - R; at T=0 R=2 P=0 S=0 M=0 it proposes -2
 limits    min needs 0 more Jobs, max allows 0 more
 create    0: the maximum`},

@@ -115,9 +115,17 @@ func (t Trace) metrics() string {
 	case d.Active == 0:
 		return counts
 	case d.Name == "":
-		return fmt.Sprintf("%s; %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Queue, d.Quotient, d.Jobs)
+		return fmt.Sprintf("%s; %s: queue length %g asks for %s, rounded up to %d", counts, t.Aggregation, d.Queue, jobs(d.Quotient), d.Jobs)
 	}
-	return fmt.Sprintf("%s; %s is %s: queue length %g asks for %g Jobs, rounded up to %d", counts, t.Aggregation, d.Name, d.Queue, d.Quotient, d.Jobs)
+	return fmt.Sprintf("%s; %s is %s: queue length %g asks for %s, rounded up to %d", counts, t.Aggregation, d.Name, d.Queue, jobs(d.Quotient), d.Jobs)
+}
+
+// jobs is a number of Jobs in words.
+func jobs(n float64) string {
+	if n == 1 {
+		return "1 Job"
+	}
+	return fmt.Sprintf("%g Jobs", n)
 }
 
 func (t Trace) jobs() string {
@@ -143,7 +151,7 @@ func (t Trace) bounds() string {
 	if t.Strategy == "" {
 		return s
 	}
-	s += fmt.Sprintf(": T=%d of %d Jobs asked for", t.Load.Target, t.Demand.Jobs)
+	s += fmt.Sprintf(": T=%d of %s asked for", t.Load.Target, jobs(float64(t.Demand.Jobs)))
 	if t.Load.Running != t.Jobs.Running {
 		s += fmt.Sprintf(", R=%d of %d running", t.Load.Running, t.Jobs.Running)
 	}

@@ -28,7 +28,7 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	}
 	switch name := input.Titled(p.Name); {
 	case p.Never != "":
-		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s Corrected, %s\n", name, report.Clean(p.Never), p.Summary)
+		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s If corrected, %s\n", name, report.Clean(p.Never), p.Summary)
 	case p.Blocked == "" && p.Summary != "":
 		fmt.Fprintf(out, "%s: %s\n", name, p.Summary)
 	default:
