@@ -105,11 +105,12 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 	}
 	lengths := e.operator(ctx, names, manifests, notes)
 	var polls []*explain.Poll
+	texts := explain.NewFiles(e.Texts)
 	for _, f := range found {
 		queue := e.QueueFlags
 		queue.Queue = cmp.Or(queue.Queue, lengths[f.ScaledJob])
 		for _, r := range e.releases.List {
-			p, err := explain.Decide(f, r, &queue, e.JobFlags.Jobs())
+			p, err := explain.Decide(f, r, &queue, e.JobFlags.Jobs(), texts)
 			if problems = errors.Join(problems, f.Titled(err)); err == nil {
 				polls = append(polls, p)
 			}

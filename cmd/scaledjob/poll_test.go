@@ -246,3 +246,22 @@ spec:
 		require.NotContains(t, out, "spec.triggers[0]: found")
 	}
 }
+
+// A TriggerAuthentication beside the ScaledJob counts for the first line.
+func TestNeverPolledByAuthentication(t *testing.T) {
+	tree(t, map[string]string{"job.yaml": `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: agents, namespace: ci}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: agent, image: example.com/agent:1}]}}}
+  triggers: [{type: azure-pipelines, metadata: {poolID: "1"}, authenticationRef: {name: azure}}]
+`, "azure.yaml": `apiVersion: keda.sh/v1alpha1
+kind: TriggerAuthentication
+metadata: {name: azure, namespace: ci}
+spec: {secretTargetRef: [{parameter: personalAccessToken, name: azure, key: token}]}
+`})
+	_, out, _ := call(t, "explain --queue 10 .", "")
+	require.Contains(t, out, "agents: KEDA never polls this manifest. spec.triggers[0].metadata.organizationURL is missing")
+	_, out, _ = call(t, "explain --queue 10 job.yaml", "")
+	require.Contains(t, out, "KEDA 2.21.0 creates 10 Jobs")
+}

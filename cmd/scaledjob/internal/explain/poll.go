@@ -72,9 +72,9 @@ type situation struct {
 }
 
 // Decide returns the decisions of a poll by the rules of a release, with these queue lengths. The
-// counts matter if the subject has no dump.
-func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (*Poll, error) {
-	p, err := decide(f, r, q, counts)
+// counts matter if the subject has no dump, and files may be nil.
+func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts, files *Files) (*Poll, error) {
+	p, err := decide(f, r, q, counts, files)
 	if err != nil || r.Profile == nil {
 		return p, err
 	}
@@ -86,7 +86,7 @@ func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 	if triggers := len(f.Spec.Spec.Triggers); polled && triggers > 0 {
 		unread := *q
 		unread.Queue = "unread" + strings.Repeat(",unread", triggers-1)
-		if now, err := decide(f, r, &unread, counts); err == nil {
+		if now, err := decide(f, r, &unread, counts, files); err == nil {
 			p.Create = now.Create
 		}
 	}
@@ -116,7 +116,7 @@ func blocked(m *input.ScaledJob) (text string, polled bool) {
 	return "", false
 }
 
-func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts) (p *Poll, err error) {
+func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *scaling.JobCounts, files *Files) (p *Poll, err error) {
 	s := &situation{counts: counts}
 	switch {
 	case q.Queue != "":
@@ -150,7 +150,7 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 		p.summarize(f.ScaledJob, s, o)
 		return p, err
 	}
-	p.Never = neverPolled(f.ScaledJob, *r.Profile)
+	p.Never = files.neverPolled(f.ScaledJob, *r.Profile)
 	(&kedaEngine{r, f.ScaledJob, o}).decide(p, s)
 	p.summarize(f.ScaledJob, s, o)
 	return p, nil

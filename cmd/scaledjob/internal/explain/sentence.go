@@ -89,19 +89,50 @@ func inactive(t manifest.Trigger, length float64) string {
 	return fmt.Sprintf("%s is not active: queue length %g does not exceed its activation value %g", t.Name, length, t.ActivationThreshold)
 }
 
-// neverPolled returns the finding of lint with which the release never polls the manifest, or "".
-func neverPolled(m *input.ScaledJob, profile keda.Profile) string {
-	data, err := json.Marshal(m.Spec)
-	if err != nil {
-		return ""
+// Files are what ScaledJobs were read from. With them lint knows their TriggerAuthentications and Secrets.
+type Files struct {
+	sources  []input.Source
+	findings map[string][]lint.Finding // by release
+}
+
+// NewFiles returns the files of sources.
+func NewFiles(sources []input.Source) *Files {
+	return &Files{sources: sources, findings: map[string][]lint.Finding{}}
+}
+
+// neverPolled returns the finding of lint with which the release never polls the manifest, or "". A ScaledJob
+// without files is judged by itself.
+func (f *Files) neverPolled(m *input.ScaledJob, profile keda.Profile) string {
+	object := m.Name()
+	if m.Spec.Namespace != "" {
+		object = m.Spec.Namespace + "/" + object
 	}
-	for _, f := range lint.Check([]lint.File{{Name: m.Name(), Data: data}}, profile).Findings {
-		never := slices.ContainsFunc(f.Effects, func(e lint.Effect) bool { return strings.Contains(e.Text, "never polls") })
-		if f.Severity == lint.Error && never {
-			return f.Message()
+	for _, found := range f.check(m, profile) {
+		never := slices.ContainsFunc(found.Effects, func(e lint.Effect) bool { return strings.Contains(e.Text, "never polls") })
+		if found.Severity == lint.Error && never && found.Object == object {
+			return found.Message()
 		}
 	}
 	return ""
+}
+
+func (f *Files) check(m *input.ScaledJob, profile keda.Profile) []lint.Finding {
+	if f == nil || !slices.ContainsFunc(f.sources, func(s input.Source) bool { return s.Name == m.File }) {
+		data, err := json.Marshal(m.Spec)
+		if err != nil {
+			return nil
+		}
+		return lint.Check([]lint.File{{Name: m.Name(), Data: data}}, profile).Findings
+	}
+	release := profile.Release()
+	if _, known := f.findings[release]; !known {
+		var files []lint.File
+		for _, s := range f.sources {
+			files = append(files, lint.File{Name: s.Name, Data: s.Data, Unread: s.Unread})
+		}
+		f.findings[release] = lint.Check(files, profile).Findings
+	}
+	return f.findings[release]
 }
 
 // limitByPartitions bounds the queue lengths as the scalers do, and notes it.

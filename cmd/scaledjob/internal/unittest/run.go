@@ -155,5 +155,5 @@ func (c *testCase) poll(m *input.ScaledJob, r input.Release, flags input.QueueFl
 		}
 		s.Dump = d
 	}
-	return explain.Decide(s, r, &flags, &counts)
+	return explain.Decide(s, r, &flags, &counts, nil)
 }
