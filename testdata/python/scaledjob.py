@@ -61,7 +61,8 @@ def round_up(quotient):
     if quotient >= 2**63:
         return NO_LIMIT
     whole = math.floor(quotient)
-    return whole if quotient - whole <= whole * 1e-9 else whole + 1
+    above = quotient - whole
+    return whole if above < 0.5 and above <= whole * 1e-9 else whole + 1
 
 
 def demand(scalers, calculation):

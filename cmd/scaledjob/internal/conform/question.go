@@ -243,6 +243,10 @@ func releaseVectors(release string) (list []vector, err error) {
 	}
 	err = decode("keda.json", &data)
 	for _, v := range data.Vectors {
+		const percentage = "customScalingRunningJobPercentage"
+		if p := v.Input[percentage]; p != nil { // a text in a manifest
+			v.Input[percentage] = fmt.Sprint(p)
+		}
 		if v.Kind == "create" || v.Kind == "strategy" || v.Kind == "history" || v.Kind == "rollout" {
 			list = append(list, vector{v.ID, 0, question(v.Input).with("kind", v.Kind).with("release", release)})
 		}
