@@ -61,8 +61,7 @@ def round_up(quotient):
     if quotient >= 2**63:
         return NO_LIMIT
     whole = math.floor(quotient)
-    above = quotient - whole
-    return whole if above < 0.5 and above <= whole * 1e-9 else whole + 1
+    return whole if 0.5 > quotient - whole <= whole * 1e-9 else whole + 1
 
 
 def demand(scalers, calculation):
