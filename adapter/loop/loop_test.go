@@ -318,14 +318,18 @@ func (s *server) count(owner string) int {
 	return s.jobs[owner]
 }
 
-// With k of n owners failing in any way, the others need at most twice the time.
+// With k of n owners failing in any way, the others need at most twice the time, and Patience in addition beside owners that
+// begin to fail.
 func TestLaw(t *testing.T) {
 	for _, f := range faults {
 		t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) {
 			for _, p := range []play{{n: 20, k: 19, namespaces: 1, slots: 16}, {n: 20, k: 1, namespaces: 20, slots: 16}, {n: 60, k: 40, namespaces: 3, slots: 16}} {
 				p.fault, p.jobs, p.jump, p.interval = func(int) fault { return f }, 20, 90*time.Second, 10*time.Second
-				took, alone := p.took(t, 0), p.took(t, p.k)
-				require.LessOrEqual(t, took, 2*alone, "%+v", p)
+				took, limit := p.took(t, 0), 2*p.took(t, p.k)
+				if f.name == "any" { // its owners begin to fail again and again
+					limit += requests.Patience
+				}
+				require.LessOrEqual(t, took, limit, "%+v", p)
 			}
 		})
 	}

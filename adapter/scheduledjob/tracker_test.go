@@ -151,7 +151,7 @@ func TestMayArrive(t *testing.T) {
 		return st.rejected["u"]
 	}
 	rejected := func(attempt int64, may bool) []schedule.Rejection {
-		return []schedule.Rejection{{Tag: "r", Attempt: attempt, Reason: forbidden.Error(), MayArrive: may}}
+		return []schedule.Rejection{{Tag: "r", Attempt: attempt, Reason: adapter.Words(forbidden), MayArrive: may}}
 	}
 	require.Equal(t, rejected(1, false), try(1, forbidden), "the first create of the run")
 	require.Equal(t, rejected(2, true), try(2, forbidden), "a process before may have sent the first")
@@ -162,7 +162,7 @@ func TestMayArrive(t *testing.T) {
 	st.at = st.at.Add(30 * time.Second)
 	require.Equal(t, rejected(6, false), try(6, forbidden))
 	internal := apierrors.NewInternalError(errors.New("webhook"))
-	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: internal.Error(), MayArrive: true}}, try(1, internal))
+	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: adapter.Words(internal), MayArrive: true}}, try(1, internal))
 	st.at = st.at.Add(30 * time.Second)
 	st.Late = 0 // the default
 	st.late(st.job("another"))
