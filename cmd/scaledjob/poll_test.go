@@ -264,4 +264,16 @@ spec: {secretTargetRef: [{parameter: personalAccessToken, name: azure, key: toke
 	require.Contains(t, out, "agents: KEDA never polls this manifest. spec.triggers[0].metadata.organizationURL is missing")
 	_, out, _ = call(t, "explain --queue 10 job.yaml", "")
 	require.Contains(t, out, "KEDA 2.21.0 creates 10 Jobs")
+
+	// Two directories may have ScaledJobs of one name, of which one is broken.
+	good := `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: example.com/a:1}]}}}
+  triggers: [{type: kafka, metadata: {bootstrapServers: "kafka.shop.svc:9092", consumerGroup: a, topic: b}}]
+`
+	tree(t, map[string]string{"dev/orders.yaml": good, "prod/orders.yaml": strings.Replace(good, "consumerGroup: a, ", "", 1)})
+	_, out, _ = call(t, "explain --queue 10 --partitions 3 dev prod", "")
+	require.Equal(t, 1, strings.Count(out, "KEDA never polls this manifest"), out)
 }

@@ -103,19 +103,16 @@ func NewFiles(sources []input.Source) *Files {
 // neverPolled returns the finding of lint with which the release never polls the manifest, or "". A ScaledJob
 // without files is judged by itself.
 func (f *Files) neverPolled(m *input.ScaledJob, profile keda.Profile) string {
-	object := m.Name()
-	if m.Spec.Namespace != "" {
-		object = m.Spec.Namespace + "/" + object
-	}
 	for _, found := range f.check(m, profile) {
 		never := slices.ContainsFunc(found.Effects, func(e lint.Effect) bool { return strings.Contains(e.Text, "never polls") })
-		if found.Severity == lint.Error && never && found.Object == object {
+		if found.Severity == lint.Error && never {
 			return found.Message()
 		}
 	}
 	return ""
 }
 
+// check returns what lint says of a ScaledJob in its file. Another directory may have one of the same name.
 func (f *Files) check(m *input.ScaledJob, profile keda.Profile) []lint.Finding {
 	if f == nil || !slices.ContainsFunc(f.sources, func(s input.Source) bool { return s.Name == m.File }) {
 		data, err := json.Marshal(m.Spec)
@@ -132,7 +129,11 @@ func (f *Files) check(m *input.ScaledJob, profile keda.Profile) []lint.Finding {
 		}
 		f.findings[release] = lint.Check(files, profile).Findings
 	}
-	return f.findings[release]
+	object := m.Name()
+	if m.Spec.Namespace != "" {
+		object = m.Spec.Namespace + "/" + object
+	}
+	return slices.DeleteFunc(slices.Clone(f.findings[release]), func(found lint.Finding) bool { return found.File != m.File || found.Object != object })
 }
 
 // limitByPartitions bounds the queue lengths as the scalers do, and notes it.
