@@ -13,9 +13,6 @@ import (
 	"time"
 )
 
-// tellEvery is the interval of messages during a long wait.
-const tellEvery = 30 * time.Second
-
 // A binary is built in a module of the directory binaries, which requires its version.
 type binary struct{ name, module, path, version string }
 
@@ -73,9 +70,8 @@ func build(ctx context.Context, out io.Writer, binaries []binary) (string, error
 		if b.in(folder) {
 			continue
 		}
-		name := fmt.Sprintf("building %s (%d of %d)", b.name, i+1, len(binaries))
-		err := telling(out, name, tellEvery, func() error { return b.build(ctx, out, folder) })
-		if err != nil {
+		fmt.Fprintf(out, "building %s (%d of %d)\n", b.name, i+1, len(binaries))
+		if err := b.build(ctx, out, folder); err != nil {
 			return "", fmt.Errorf("build %s: %w", b.name, err)
 		}
 	}
@@ -115,40 +111,20 @@ func lock(ctx context.Context, out io.Writer, folder string) (unlock func(), err
 	if err != nil {
 		return nil, err
 	}
-	wait := func() error {
-		for !tryLock(f) {
-			if !sleep(ctx, 100*time.Millisecond) {
-				return context.Cause(ctx)
-			}
+	for waits := false; !tryLock(f); waits = true {
+		if !waits {
+			fmt.Fprintln(out, "waiting for another process that builds the same")
 		}
-		return nil
-	}
-	if err := telling(out, "waiting for another process that builds the same", tellEvery, wait); err != nil {
-		f.Close()
-		return nil, err
+		if !sleep(ctx, 100*time.Millisecond) {
+			f.Close()
+			return nil, context.Cause(ctx)
+		}
 	}
 	return func() { f.Close() }, nil
 }
 
-// telling writes to out at intervals that do is still running.
-func telling(out io.Writer, description string, interval time.Duration, do func() error) error {
-	done := make(chan error, 1)
-	start, tick := time.Now(), time.NewTicker(interval)
-	defer tick.Stop()
-	go func() { done <- do() }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-tick.C:
-			fmt.Fprintf(out, "still %s, for %v\n", description, time.Since(start).Round(time.Second))
-		}
-	}
-}
-
 // build builds under another name first, so that a half binary is never used.
 func (b binary) build(ctx context.Context, out io.Writer, folder string) error {
-	fmt.Fprintf(out, "building %s\n", b.name)
 	temp, err := os.MkdirTemp(folder, "build-")
 	if err != nil {
 		return err

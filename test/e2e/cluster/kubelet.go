@@ -44,11 +44,9 @@ func (c *Cluster) Kubelet(t testing.TB, run func(*corev1.Pod) Run) {
 
 // RunPods runs the pods of all namespaces until the context ends, by patching their status
 // as the kubelets of nodes would. It calls run from a single goroutine, once for each pod.
-// Pods that an earlier call has started continue.
 //
-// A pod whose activeDeadlineSeconds pass fails. A deleted pod ends at once, without its
-// grace period. A container that has ended is not restarted, also if the pod's restartPolicy
-// asks for it.
+// A deleted pod ends at once, without its grace period. A container that has ended is not restarted, also if
+// the pod's restartPolicy asks for it.
 func (c *Cluster) RunPods(ctx context.Context, run func(*corev1.Pod) Run) error {
 	config := c.withToken(c.tokens.kubelet)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next} })
@@ -145,49 +143,23 @@ func (k *kubelet) live(exists, works context.Context, pod *corev1.Pod, r Run) {
 	completed := k.work(works, pod, r)
 	<-works.Done()
 	if !completed {
-		k.patch(exists, pod, ended(pod, exit{code: killed}))
+		k.patch(exists, pod, ended(pod, killed))
 	}
 	k.delete(exists, pod)
 }
 
 // work reports whether the pod has ended by itself.
 func (k *kubelet) work(ctx context.Context, pod *corev1.Pod, r Run) (completed bool) {
-	start := time.Now()
-	switch pod.Status.Phase {
-	case corev1.PodSucceeded, corev1.PodFailed:
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true
-	case corev1.PodRunning:
-		if pod.Status.StartTime != nil {
-			start = pod.Status.StartTime.Time
-		}
-	default:
-		if !wait(ctx, r.Start) {
-			return false
-		}
-		start = time.Now()
-		if !k.patch(ctx, pod, started(pod, start)) {
-			return false
-		}
+	}
+	if !wait(ctx, r.Start) || !k.patch(ctx, pod, started(pod, time.Now())) {
+		return false
 	}
 	if r.Do != nil {
 		r.Work = r.Do()
 	}
-	length, end := r.Work, exit{code: r.Exit}
-	if d := deadline(pod); d >= 0 && (length < 0 || d < length) {
-		length, end = d, exit{killed, "DeadlineExceeded"}
-	}
-	if length >= 0 {
-		length = max(0, time.Until(start.Add(length)))
-	}
-	return wait(ctx, length) && k.patch(ctx, pod, ended(pod, end))
-}
-
-// deadline is below 0 if there is none.
-func deadline(pod *corev1.Pod) time.Duration {
-	if pod.Spec.ActiveDeadlineSeconds == nil {
-		return -1
-	}
-	return time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second
+	return wait(ctx, r.Work) && k.patch(ctx, pod, ended(pod, r.Exit))
 }
 
 // wait reports whether the time has passed before the context ended; a time below 0 never

@@ -18,17 +18,12 @@ func WithControllers(names ...string) Option {
 	return func(o *options) { o.controllers = append(o.controllers, names...) }
 }
 
-// WithManager adds flags of kube-controller-manager.
-func WithManager(flags ...string) Option {
-	return func(o *options) { o.manager = append(o.manager, flags...) }
-}
-
 // WithAutoscaler switches the controller of HorizontalPodAutoscalers on. It decides once a second, and
 // not every 15 seconds as by default. Its values come from KEDA's metrics server (package operator).
 func WithAutoscaler() Option {
 	return func(o *options) {
 		WithControllers("horizontal-pod-autoscaler-controller")(o)
-		WithManager("--horizontal-pod-autoscaler-sync-period=1s")(o)
+		o.manager = append(o.manager, "--horizontal-pod-autoscaler-sync-period=1s")
 	}
 }
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -34,18 +33,6 @@ func TestParseAudit(t *testing.T) {
 	}
 	_, err := parseAudit([]byte("no JSON\n"))
 	require.ErrorContains(t, err, "no JSON")
-}
-
-// A long wait is told again and again.
-func TestTelling(t *testing.T) {
-	var out bytes.Buffer
-	failed := errors.New("failed")
-	err := telling(&out, "building it", 10*time.Millisecond, func() error {
-		time.Sleep(50 * time.Millisecond)
-		return failed
-	})
-	require.ErrorIs(t, err, failed)
-	require.GreaterOrEqual(t, strings.Count(out.String(), "still building it, for 0s\n"), 2)
 }
 
 // Where a process ends nobody waits for it to be ready.

@@ -10,12 +10,6 @@ import (
 // killed is the exit code of a container that has got SIGKILL.
 const killed = 137
 
-// An exit is how a pod ends.
-type exit struct {
-	code   int32
-	reason string // of the pod's status, or ""
-}
-
 func started(pod *corev1.Pod, start time.Time) corev1.PodStatus {
 	now := metav1.NewTime(start)
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
@@ -25,17 +19,17 @@ func started(pod *corev1.Pod, start time.Time) corev1.PodStatus {
 	}
 }
 
-func ended(pod *corev1.Pod, e exit) corev1.PodStatus {
+func ended(pod *corev1.Pod, code int32) corev1.PodStatus {
 	now := metav1.Now()
 	phase, reason := corev1.PodSucceeded, "Completed"
-	if e.code != 0 {
+	if code != 0 {
 		phase, reason = corev1.PodFailed, "Error"
 	}
 	terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode: e.code, Reason: reason, FinishedAt: now,
+		ExitCode: code, Reason: reason, FinishedAt: now,
 	}}
 	return corev1.PodStatus{
-		Phase: phase, Reason: e.reason,
+		Phase:      phase,
 		Conditions: ready(corev1.ConditionFalse, now), ContainerStatuses: containers(pod, terminated, false),
 	}
 }

@@ -12,7 +12,6 @@ package process
 import (
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,17 +48,6 @@ func Build(t testing.TB, folder string) string {
 	require.NoError(t, err)
 	binary := filepath.Join(t.TempDir(), filepath.Base(path))
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, folder).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
-}
-
-// BuildAlone builds the program of a module that is not in the workspace, and returns its path.
-func BuildAlone(t testing.TB, folder string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "alone")
-	command := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", binary, ".")
-	command.Dir, command.Env = folder, append(os.Environ(), "GOWORK=off")
-	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
 }
