@@ -191,23 +191,6 @@ func join[T any](format string, values []T) string {
 	return strings.Join(all, ":")
 }
 
-// A member that was away does not catch up when it returns.
-func TestNoCatchUp(t *testing.T) {
-	choose, _ := decided(2)
-	weights, created := []int32{2, 3}, [2]int{}
-	for step := range 300 {
-		away := []bool{false, step >= 100 && step < 200}
-		member := choose(weights, []int{0, 0}, away, 1)[0]
-		require.False(t, away[member])
-		if step >= 200 {
-			created[member]++
-		}
-		if n := float64(created[0] + created[1]); n > 0 {
-			require.InDelta(t, n*3/5, created[1], 2, "after %g Jobs since its return", n)
-		}
-	}
-}
-
 // Fifteen owners with a Job each, 2:1: their seeds begin at different positions of the cycle.
 func TestOwnersWithAJobEach(t *testing.T) {
 	created := map[string]int32{}

@@ -76,39 +76,6 @@ func (n *network) run(seconds, offset int, check func(second int)) {
 	}
 }
 
-// While the hub is cut off no taint begins and no time counts, and afterwards no cluster
-// is excluded: however long it takes, and however calls fail.
-func TestHubCutOff(t *testing.T) {
-	for _, size := range []int{1, 2, 3, 10} {
-		for _, how := range []string{"refused", "silent"} {
-			for offset := range 10 {
-				for _, length := range []int{1, 15, 40, 600} {
-					name := fmt.Sprint(size, how, offset, length)
-					n := newNetwork(size, func(_ string, at int) string {
-						if at >= 100 && at < 100+length {
-							return how
-						}
-						return ""
-					})
-					n.run(length+150, offset, func(second int) {
-						for _, c := range n.clusters {
-							is := n.Standing(c, at(second))
-							require.NotEqual(t, taint.Hard, is.Taint.Level, "%s: %s at %d", name, c, second)
-							if second >= 116 && second < 100+length {
-								require.Zero(t, is.Since, "%s: %s at %d", name, c, second)
-								require.False(t, n.Answers(), name)
-							}
-						}
-					})
-					for _, c := range n.clusters {
-						require.Zero(t, n.Standing(c, at(length+150)).Since, name)
-					}
-				}
-			}
-		}
-	}
-}
-
 // Clusters fail 0 to 15 s apart and return in each order, after a restart of the hub in between
 // or without: while none answers nothing begins and nothing counts; from the first return on the
 // silence of the others counts from then; and a cluster that has returned has no silence. A slow

@@ -3,7 +3,7 @@ package taint_test
 // What the tests hold:
 //
 //	the state at each second after any failures               TestLadder
-//	nothing counts while the hub is cut off                   TestHubCutOff
+//	nothing counts while the hub is cut off                   TestReturnsInEachOrder
 //	one cluster that is away is tainted, also after a restart TestOneIsAway
 //	silence counts from the answer of another cluster         TestOtherReturns, TestStandings
 //	merging is idempotent, commutative and associative        TestMerge
