@@ -9,7 +9,7 @@
 // adapter/scaledjob makes it of KEDA's ScaledJob. There are three sizes; take the first that is enough:
 //
 //	List, Plan, Apply  in any Reconcile, as above: a poll lists the owner's Jobs, and nothing runs
-//	                   in the background ([List] has the program)
+//	                   in the background (the example of [List] is the whole program)
 //	Tracker            many owners: it counts Jobs from watch events, so that a poll requests
 //	                   nothing to observe them. Call [Tracker.Track] for each owner and after each
 //	                   edit, and [Tracker.Plan] and [Tracker.Apply] for each poll

@@ -38,7 +38,7 @@ func target() adapter.Target {
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
+	client := fake.NewClientset() // loop.Connect makes the clients of a real cluster
 	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone()})
 	if err != nil {
 		fmt.Println(err)

@@ -16,7 +16,8 @@ import (
 // until a Job succeeds, a running Job has lasted longer than those that failed, the metrics
 // are lower than when the failed Jobs were created, or the revision changes. Then a single Job
 // is created after Initial, the next after twice that, and so on up to Max, each when the one
-// before has ended, also below the minimum. The zero value is off.
+// before has ended or has been pending for longer than Max, also below the minimum. The zero
+// value is off.
 type FailureBackoff struct {
 	Initial, Max time.Duration // delays since the last failure
 	Interval     time.Duration // between two polls; no delay is shorter
@@ -70,7 +71,9 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	}
 	unfinished := o.InFlight
 	for i := range o.Jobs {
-		if j := &o.Jobs[i]; !j.finished() {
+		j := &o.Jobs[i]
+		neverStarts := !j.PendingSince.IsZero() && o.Now.Sub(j.PendingSince) > b.Max
+		if !j.finished() && !neverStarts {
 			unfinished++
 			if j.Phase == Running && o.Now.Sub(j.Created) > c.Longest.Duration+max(b.Initial, b.Interval) {
 				c.Failures, c.Until = 0, time.Time{}
@@ -86,11 +89,11 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	hold := &slots.Hold{Reason: FailingJobs, Count: int(c.Failures), Full: unfinished > 0 || o.Now.Before(c.Until)}
 	switch {
 	case unfinished > 0:
-		hold.Text = "every Job has failed since one succeeded; the next is created when the present ones have ended"
+		hold.Text = "Jobs fail and none has succeeded since; the next is created when the present ones have ended"
 	case hold.Full:
-		hold.Text = "every Job has failed since one succeeded; the next is created at " + c.Until.UTC().Format(time.RFC3339)
+		hold.Text = "Jobs fail and none has succeeded since; the next is created at " + c.Until.UTC().Format(time.RFC3339)
 	default:
-		hold.Text, create = "every Job has failed since one succeeded; a single one is created", min(create, 1)
+		hold.Text, create = "Jobs fail and none has succeeded since; a single one is created", min(create, 1)
 		if create > 0 && readable {
 			c.Length = length
 		}
@@ -135,6 +138,7 @@ func (b *FailureBackoff) validate(e *field.Errors) {
 	e.Check(b.Initial >= 0, "FailureBackoff.Initial", b.Initial, "a duration of 0 or more")
 	e.Check(b.Max >= b.Initial, "FailureBackoff.Max", b.Max, "a duration of at least FailureBackoff.Initial")
 	e.Check(b.Interval >= 0, "FailureBackoff.Interval", b.Interval, "a duration of 0 or more")
+	e.Check(b.Initial > 0 || b.Max == 0, "FailureBackoff.Initial", b.Initial, "a duration above 0, without which FailureBackoff.Max has no effect")
 }
 
 // sum returns the sum of the metrics, and whether all could be read.

@@ -119,6 +119,20 @@ func countAfter(seconds []int, second int) (n int) {
 	return n
 }
 
+// A Job that never starts holds up the others no longer than the longest delay.
+func TestFailureBesideAPendingJob(t *testing.T) {
+	b, now := NewFailureBackoff(30*time.Second), failingStart.Add(time.Hour)
+	failed := Job{Phase: Failed, Created: failingStart, Finished: failingStart.Add(time.Second)}
+	observation := FailureObservation{Now: now, Metrics: []scaling.Metric{{Value: 50, Target: 1}}}
+	_, _, checkpoint := b.Decide(50, FailureCheckpoint{}, FailureObservation{Now: failed.Finished, Jobs: []Job{failed}})
+	for pending, want := range map[time.Duration]int64{b.Max: 0, b.Max + time.Second: 1} {
+		observation.Jobs = []Job{failed, {Phase: Pending, PendingSince: now.Add(-pending)}}
+		create, hold, _ := b.Decide(50, checkpoint, observation)
+		require.Equal(t, want, create, pending)
+		require.Equal(t, want == 0, hold.Full)
+	}
+}
+
 // Workers that run for hours keep the creates going while another fails again and again.
 func TestFailureBesideWorkers(t *testing.T) {
 	f := &failingOwner{FailureBackoff: NewFailureBackoff(30 * time.Second), length: 50, limit: 5, lasts: func(number int) (int, Phase) {

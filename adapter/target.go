@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -40,8 +41,8 @@ func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 // deleted.
 type Target struct {
 	Owner Owner
-	// Job is the prototype of the Jobs: labels, annotations and spec. Its name and
-	// owner references are replaced. A namespace, if set, is the owner's. An empty
+	// Job is the prototype of the Jobs: labels, annotations and spec. A namespace, if set, is the
+	// owner's; finalizers are an error, and other metadata and the status are ignored. An empty
 	// restartPolicy becomes OnFailure.
 	Job *batchv1.Job
 	// Revision is the version of the spec that new Jobs are made from. It is needed
@@ -87,6 +88,9 @@ func (t *Target) Validate() error {
 	problems.Check(t.Job != nil, "Job", nil, "a prototype with a pod template")
 	if j := t.Job; j != nil {
 		problems.Check(j.Namespace == "" || j.Namespace == o.Namespace, "Job.Namespace", j.Namespace, strconv.Quote(o.Namespace)+", the namespace of the owner")
+		if len(j.Finalizers) > 0 {
+			problems.Add(field.Error{Path: "Job.Finalizers", Found: strings.Join(j.Finalizers, ", "), Fix: "none; Jobs are created without finalizers"})
+		}
 		if len(j.Spec.Template.Spec.Containers) == 0 {
 			problems.Add(field.Error{Path: "Job.Spec.Template.Spec.Containers", Found: "none", Fix: "at least one container"})
 		}
@@ -95,6 +99,8 @@ func (t *Target) Validate() error {
 		}
 	}
 	problems.Join("Policy", t.Policy.Validate())
+	problems.Join("History", t.History.Validate())
+	problems.Join("Rollout", t.Rollout.Validate())
 	problems.Check(t.StuckAfter >= 0, "StuckAfter", t.StuckAfter, "a duration of 0 or more")
 	problems.Check(t.DeleteStuckAfter >= 0, "DeleteStuckAfter", t.DeleteStuckAfter, "a duration of 0 or more")
 	t.FailureBackoff.validate(&problems)

@@ -61,20 +61,24 @@ func podOf(j *batchv1.Job, phase corev1.PodPhase, conditions ...corev1.PodCondit
 func TestValidate(t *testing.T) {
 	w, err := newTracker(Options{})
 	require.NoError(t, err)
-	err = w.Track(Target{StuckAfter: -1, Rollout: rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}, Policy: scaling.Policy{Bounds: scaling.Bounds{Min: -1}}})
+	err = w.Track(Target{StuckAfter: -1, Rollout: rollout.Policy{Strategy: 9}, History: history.Policy{Succeeded: history.Keep(-3)},
+		FailureBackoff: FailureBackoff{Max: time.Minute}, Policy: scaling.Policy{Bounds: scaling.Bounds{Min: -1}}})
 	var paths []string
 	for _, p := range field.All(err) {
 		paths = append(paths, p.Path)
 	}
 	require.Equal(t, []string{
-		"Owner.APIVersion", "Owner.Kind", "Owner.Namespace", "Owner.Name", "Owner.UID", "Job", "Policy.Bounds.Min", "StuckAfter", "Revision.Generation",
+		"Owner.APIVersion", "Owner.Kind", "Owner.Namespace", "Owner.Name", "Owner.UID", "Job", "Policy.Bounds.Min", "History.Succeeded", "Rollout.Strategy", "StuckAfter",
+		"FailureBackoff.Initial", "Revision.Generation",
 	}, paths)
 	require.Empty(t, w.owners)
 
 	target := newTarget()
+	target.Job.Finalizers = []string{"example.com/a"}
 	target.Job.Namespace, target.Job.Labels, target.Job.Spec.Template.Spec.Containers = "mail", map[string]string{"a": "b c"}, nil
 	err = w.Track(target)
 	require.EqualError(t, err, `target shop/orders: Job.Namespace: found "mail"; use "shop", the namespace of the owner
+Job.Finalizers: found example.com/a; use none; Jobs are created without finalizers
 Job.Spec.Template.Spec.Containers: found none; use at least one container
 Job.Labels[a]: found "b c"; use a valid label value`)
 

@@ -8,7 +8,8 @@ import (
 
 // A Checkpoint is what an autoscaler must remember: its recommendations and its changes, as far as
 // windows and periods need them. The zero value remembers nothing, as a controller of
-// Kubernetes after a start. It is a plain JSON value, with a record for each poll of the longest
+// Kubernetes after a start, except that there ScaledToZero is in the status of the object: without it a
+// workload at 0 stays there. It is a plain JSON value, with a record for each poll of the longest
 // window and for each write of the longest period.
 type Checkpoint struct {
 	Recommendations []Recommendation `json:"recommendations,omitempty"` // in the order of their times

@@ -113,8 +113,8 @@ type Policy struct {
 	ReadinessDelay    time.Duration `json:"readinessDelay"`
 
 	// ScaleToZero is the gate HPAScaleToZero, on since Kubernetes 1.37: at 0, metrics are read
-	// only if the condition ScaledToZero of the checkpoint is true. Without the gate they are read
-	// only if Min is 0, as before 1.36.
+	// only if the condition ScaledToZero of the checkpoint is true, so that a workload that somebody
+	// else scaled to 0 stays there. Without the gate they are read only if Min is 0, as before 1.36.
 	ScaleToZero bool `json:"scaleToZero"`
 
 	// Bounded departs from Kubernetes, to be safe for every number: a negative value is unreadable,

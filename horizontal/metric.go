@@ -64,7 +64,14 @@ func (s Sample) MarshalJSON() ([]byte, error) { return jsonform.Marshal(s) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (s *Sample) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, s) }
 
-// A Pod is a pod of the workload. Its fields have the names of the Kubernetes object.
+// A Pod is a pod of the workload. Its fields have the names of the Kubernetes object. The zero value
+// is running and not ready.
+//
+// The sample of a failed or deleted pod is not used, and a pending pod is unready. For a processor
+// (Metric.CPU) a pod is also unready without Started or Ready; during CPUInitialization after Started, if
+// it is not ready or if its sample began before ReadyChanged; and later, if it has not been ready since ReadinessDelay after
+// Started. Where the samples ask for fewer replicas, a missing sample counts as the target, or for Utilization
+// as the request or a higher target; where they ask for more, a missing or unready one counts as 0.
 type Pod struct {
 	// Phase is status.phase; "" counts as Running. A sample of a pod that is not in the
 	// workload any more has the phase Unlisted.

@@ -64,6 +64,11 @@
 // steady. With one metric and one item per Job, the surplus is at most the workers without an
 // item. With several items or queues it is not known which workers are idle: mark a worker, wait
 // until it answers that it takes no more items, and then delete it.
+//
+// A marked worker is part of R while it has an item, and then of nothing; Create takes marked
+// workers back before it makes new ones. Workers elsewhere that serve the same queue are part of R,
+// and are added to both bounds. Queues that share a maximum are metrics with the aggregation Sum.
+// examples/machines is such a program.
 package scaling
 
 import (

@@ -71,7 +71,7 @@ var texts = map[Reason]string{
 	ReasonHeld:          "not every metric could be read, so the minimum only",
 	ReasonPaused:        "paused",
 	ReasonJobsUnknown:   "the Jobs are not known",
-	ReasonWaiting:       "earlier requests must have their effect first",
+	ReasonWaiting:       "held back; see the reason beside it",
 	ReasonDemand:        "the queue",
 	ReasonAboveDesired:  "more Jobs run than are desired",
 	ReasonCreating:      "Jobs are created",

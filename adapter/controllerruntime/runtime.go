@@ -1,9 +1,9 @@
 // Package controllerruntime is for controllers on controller-runtime: it makes the Jobs of a tracker a
 // source of a controller, and a manager's election the terms of the tracker.
 //
-//	lease, err := kube.Connect(config, "shop", "shop-operator", 0)
+//	lease, err := loop.NewLease(config, "shop", "shop-operator", 0)
 //	controllerruntime.Elect(&options, lease)                     // of the manager
-//	clients, err := client.Connect(config, 0, client.NewLimit(64))
+//	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
 //	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Terms: lease.Holder})
 //	err = ctrl.NewControllerManagedBy(manager).Named("shop").
 //		Watches(&v1.Shop{}, jobs.Edits()).

@@ -20,7 +20,7 @@ import (
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	client := fake.NewClientset() // client.Connect makes the clients of a real cluster
+	client := fake.NewClientset() // loop.Connect makes the clients of a real cluster
 	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone()})
 	if err != nil {
 		fmt.Println(err)

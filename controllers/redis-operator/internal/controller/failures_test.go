@@ -46,7 +46,7 @@ func TestJobsFail(t *testing.T) {
 		ready := condition(&status, v1.ConditionReady)
 		require.Equal(t, v1.ReasonJobsFailing, ready.Reason)
 		require.Contains(t, ready.Message, `list "`+sj.Spec.QueueName+`" of database 0`)
-		require.Contains(t, ready.Message, "every Job has failed since one succeeded")
+		require.Contains(t, ready.Message, "Jobs fail and none has succeeded since")
 		require.Greater(t, status.Failures.Count, int32(5))
 		require.NotNil(t, status.Failures.NextJob)
 		for len(b.jobs()) == 0 || len(b.jobs()[len(b.jobs())-1].Status.Conditions) > 0 {
