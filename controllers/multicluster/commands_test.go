@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,30 +15,35 @@ import (
 	kube "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/scaledjob/scaledjob/controllers/internal/apiserver"
-	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 )
 
-// hubWith returns the kubeconfigs of a hub, and of its member a. The
-// member answers in the namespace shop only.
-func hubWith(t *testing.T, registration string) (hub, member string) {
+// serve answers requests by their paths, and refuses others. It returns a kubeconfig.
+func serve(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		answer := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not here"}`
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
-			answer = `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "one"}}`
-		case strings.HasPrefix(r.URL.Path, "/apis/batch/v1/namespaces/shop/"):
-			answer = `{"kind": "JobList", "apiVersion": "batch/v1", "metadata": {"resourceVersion": "1"}, "items": []}`
-		default:
+		answer, found := answers[r.URL.Path]
+		if !found {
+			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not here"}`
 			w.WriteHeader(http.StatusForbidden)
 		}
 		_, _ = w.Write([]byte(answer))
 	}))
 	t.Cleanup(server.Close)
-	member = apiserver.Kubeconfig(t, server.URL)
+	return processtest.Kubeconfig(t, server.URL)
+}
+
+// hubWith returns the kubeconfigs of a hub, and of its member a. The
+// member answers in the namespace shop only.
+func hubWith(t *testing.T, registration string) (hub, member string) {
+	t.Helper()
+	system := func(uid string) string {
+		return `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "` + uid + `"}}`
+	}
+	const path = "/api/v1/namespaces/kube-system"
+	member = serve(t, map[string]string{path: system("one"), "/apis/batch/v1/namespaces/shop/jobs": `{"kind": "JobList", "apiVersion": "batch/v1", "items": []}`})
 	kubeconfig, err := os.ReadFile(member)
 	require.NoError(t, err)
 	secret, err := json.Marshal(map[string]any{
@@ -47,11 +51,8 @@ func hubWith(t *testing.T, registration string) (hub, member string) {
 		"data": map[string][]byte{"a.kubeconfig": kubeconfig, "a.registration": []byte(registration)},
 	})
 	require.NoError(t, err)
-	kinds := []metav1.APIResource{{Group: api.Jobs.Group, Version: api.Jobs.Version, Name: api.Jobs.Resource, Kind: "DistributedScaledJob"}}
-	return (&apiserver.Server{Custom: kinds}).Start(t, map[string]string{
-		"/api/v1/namespaces/keda/secrets/" + registry.Secret: string(secret),
-		"/api/v1/namespaces/kube-system":                     `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"uid": "hub"}}`,
-	}), member
+	return serve(t, map[string]string{path: system("hub"), "/api/v1/namespaces/keda/secrets/" + registry.Secret: string(secret),
+		"/apis/keda.kedify.io/v1alpha1/distributedscaledjobs": `{"kind": "DistributedScaledJobList", "apiVersion": "keda.kedify.io/v1alpha1", "items": []}`}), member
 }
 
 // Orphans are looked for where the member serves the hub, and only if it is the cluster that was

@@ -14,25 +14,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/controllers/internal/apiserver"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/field"
@@ -100,60 +97,11 @@ func TestNoCluster(t *testing.T) {
 	status, said := execute(t, "-dsj")
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "./controllers/multicluster/local")
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
-		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
+	file := processtest.Kubeconfig(t, "http://127.0.0.1:1")
 	for _, args := range [][]string{{"-dsj", "-kubeconfig", file}, {"list-members", "--keda-kubeconfig", file}} {
 		status, said = execute(t, args...)
 		require.Equal(t, 1, status)
 		require.Contains(t, said, "connection refused")
-	}
-}
-
-// A process without the lease changes nothing on the hub: after it was stopped, it would
-// replace a Checkpoint of the process that leads.
-func TestChangesNeedTheLease(t *testing.T) {
-	server := &apiserver.Server{}
-	file := server.Start(t, nil)
-	for elect, want := range map[bool]error{true: adapter.ErrNotSent, false: nil} {
-		o := &options{Options: process.Options{Kubeconfig: file, LeaderElect: elect, LeaseDuration: 15 * time.Second}}
-		log := slog.New(slog.DiscardHandler)
-		config, err := o.Connect(t.Context(), log)
-		require.NoError(t, err)
-		c, err := o.connect(config, log)
-		require.NoError(t, err)
-		ctx := requests.WithTerm(t.Context(), c.lease.Holder) // as the lease gives it
-		_, err = c.client.CoreV1().ConfigMaps("n").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
-		require.ErrorIs(t, err, want)
-		_, err = c.dynamic.Resource(api.Jobs).Namespace("n").Patch(ctx, "none", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{}, "status")
-		require.Equal(t, want == nil, apierrors.IsNotFound(err), err)
-	}
-	require.Len(t, server.Requests("POST", "configmaps"), 1)
-	require.Len(t, server.Requests("PATCH", ""), 1)
-}
-
-// The lists of informers have no timeout, however long they take.
-func TestInformersHaveNoTimeout(t *testing.T) {
-	server := &apiserver.Server{Custom: []metav1.APIResource{{Group: api.Jobs.Group, Version: api.Jobs.Version, Name: api.Jobs.Resource, Kind: "DistributedScaledJob"}}}
-	o := newOptions()
-	o.Kubeconfig = server.Start(t, map[string]string{"/api/v1/namespaces/kube-system": `{"kind": "Namespace", "apiVersion": "v1", "metadata": {"uid": "u"}}`})
-	o.jobs.enabled = true
-	log := slog.New(slog.DiscardHandler)
-	config, err := o.Connect(t.Context(), log)
-	require.NoError(t, err)
-	via, err := o.connect(config, log)
-	require.NoError(t, err)
-	c, err := newController(t.Context(), o, via, log)
-	require.NoError(t, err)
-	go c.kinds[0].watched.RunWithContext(t.Context())
-	require.True(t, cache.WaitForCacheSync(t.Context().Done(), c.synced))
-	require.NoError(t, c.registry.Watch(t.Context(), func([]registry.Member) {}))
-	for _, resource := range []string{api.Jobs.Resource, "secrets"} {
-		lists := server.Requests("GET", resource)
-		require.NotEmpty(t, lists)
-		for _, l := range lists {
-			require.NotContains(t, l.Query, "timeout=", resource)
-		}
 	}
 }
 

@@ -3,27 +3,21 @@ package cluster_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 )
-
-const kubeconfig = "{apiVersion: v1, kind: Config, current-context: a, " +
-	"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"
-
-func write(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte(kubeconfig), 0o600))
-	return file
-}
 
 // none is a machine that knows no cluster: whoever runs the test may have one.
 func none(t *testing.T) {
@@ -33,7 +27,7 @@ func none(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	file := write(t)
+	file := processtest.Kubeconfig(t, "http://127.0.0.1:1")
 	none(t)
 	check := func(a cluster.Access) {
 		t.Helper()
@@ -66,7 +60,7 @@ func TestNoCluster(t *testing.T) {
 	require.NotContains(t, err.Error(), "make cluster")
 }
 
-// The lists of informers have no timeout.
+// The lists of informers have no timeout, and a process without the lease changes nothing.
 func TestWatches(t *testing.T) {
 	timeouts := map[string]bool{} // by resource
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,4 +82,12 @@ func TestWatches(t *testing.T) {
 	_, err = clients.DynamicWatches.Resource(things).List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	require.Equal(t, map[string]bool{"jobs": false, "things": false}, timeouts)
+
+	clear(timeouts)
+	ctx := requests.WithTerm(t.Context(), &requests.Holder{})
+	_, err = clients.Requests.BatchV1().Jobs("n").Create(ctx, &batchv1.Job{}, metav1.CreateOptions{})
+	require.ErrorIs(t, err, adapter.ErrNotSent)
+	_, err = clients.Dynamic.Resource(things).Namespace("n").Patch(ctx, "a", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
+	require.ErrorIs(t, err, adapter.ErrNotSent)
+	require.Empty(t, timeouts)
 }

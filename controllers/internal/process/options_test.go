@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
+	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 )
 
 // A program counts to a number.
@@ -161,9 +160,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
-		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]}"), 0o600))
+	file := processtest.Kubeconfig(t, "http://127.0.0.1:1")
 	p := newProgram()
 	p.Install = []fs.FS{fstest.MapFS{"a.yaml": {Data: []byte("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: a}")}}}
 	require.NoError(t, process.Parse(p, []string{"-kubeconfig", file}, io.Discard))

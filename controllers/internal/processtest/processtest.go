@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +30,15 @@ func Parse[P process.Program](t *testing.T, p P, args ...string) P {
 	var stderr bytes.Buffer
 	require.NoError(t, process.Parse(p, args, &stderr), stderr.String())
 	return p
+}
+
+// Kubeconfig writes a kubeconfig file for a server.
+func Kubeconfig(t testing.TB, server string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: v1, kind: Config, current-context: a, "+
+		"contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: '"+server+"'}}]}"), 0o600))
+	return file
 }
 
 // FreeAddress returns a local address on which no process listens.

@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
+
+	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 )
 
 // answerTimeout is the time for reading a Secret, and for writing a status.
@@ -65,7 +66,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, sj *v1.ScaledJob, o outcom
 	var before *v1.ScaledJobStatus
 	uid, generation := sj.UID, sj.Generation
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		before = sj.Status.DeepCopy()
+		before = &sj.DeepCopyObject().(*v1.ScaledJob).Status
 		o.write(&sj.Status, generation, time.Now())
 		if equality.Semantic.DeepEqual(before, &sj.Status) {
 			return nil

@@ -55,7 +55,7 @@ func TestTransitions(t *testing.T) {
 			[]string{"Normal CreatedJobs Created 1 Jobs for 30 items: 2 of 3 are active"}, 30, 9,
 		},
 	} {
-		before := status.DeepCopy()
+		before := (&v1.ScaledJob{Status: status}).DeepCopyObject().(*v1.ScaledJob).Status
 		step.write(&status, int64(i), noon.Add(time.Duration(i)*time.Minute))
 		require.Equal(t, step.conditions, conditions(status), i)
 		require.Equal(t, step.depth, *status.QueueDepth, i)
@@ -70,7 +70,7 @@ func TestTransitions(t *testing.T) {
 			require.NotEmpty(t, c.Message)
 		}
 		var told []string
-		for _, n := range step.notes(before, &status) {
+		for _, n := range step.notes(&before, &status) {
 			told = append(told, n.kind+" "+n.reason+" "+n.message)
 		}
 		require.Equal(t, step.events, told, i)
