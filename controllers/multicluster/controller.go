@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -23,7 +23,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
-	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 )
@@ -43,7 +42,6 @@ type controller struct {
 	events   events.EventBroadcaster
 	recorder events.EventRecorder
 	kinds    []*kind
-	polling  sync.WaitGroup
 }
 
 type clients struct {
@@ -65,10 +63,11 @@ type kind struct {
 	resource schema.GroupVersionResource
 	subject  func(*poller) subject
 	watched  cache.SharedIndexInformer
-	spread   poll.Spread // only the informer's goroutine uses it
+	keys     *loop.Keys
 
 	mu      sync.Mutex
-	pollers map[cache.ObjectName]*poller // only the informer's goroutine changes it
+	pollers map[cache.ObjectName]*poller
+	stopped map[cache.ObjectName][]*poller // that the next turn of their key closes
 }
 
 // A triggerReader has KEDA read the triggers of owners.
@@ -112,8 +111,8 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 	c.members = &members{Clusters: member.Clusters{Taints: &o.taints, Patience: time.Second}, controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	for _, r := range o.resources() {
-		k := &kind{controller: c, resource: r, subject: newJob, pollers: map[cache.ObjectName]*poller{}}
-		reads := kedametrics.Options{Clients: via.keda, Name: name, Namespace: o.Namespace, Decide: k.wake, RefuseClusterAuthentication: !o.clusterAuthentication}
+		k := newKind(c, r, newJob)
+		reads := kedametrics.Options{Clients: via.keda, Name: name, Namespace: o.Namespace, Decide: k.keys.Now, RefuseClusterAuthentication: !o.clusterAuthentication}
 		if r == api.Objects {
 			k.subject, reads.Name = newObject, api.ReaderOfObjects // which reads nothing, and frees ScaledObjects without KEDA
 		}
@@ -170,79 +169,108 @@ func (c *controller) act(ctx context.Context) error {
 		}
 		return err
 	}
+	var running sync.WaitGroup
+	defer running.Wait()
 	for _, reader := range c.readers {
-		c.polling.Go(func() { reader.Run(ctx) })
+		running.Go(func() { reader.Run(ctx) })
 	}
 	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.enabled, "objects", c.objects.enabled)
-	var removals []func() error
 	for _, k := range c.kinds {
-		remove, err := k.watch(ctx)
-		if err != nil {
+		if err := k.watch(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		removals = append(removals, remove)
+		running.Go(func() { k.run(ctx) })
 	}
 	if c.jobs.enabled {
 		defer time.AfterFunc(startTime, c.readers[0].Complete).Stop()
 	}
 	<-ctx.Done()
-	var problems []error
-	for _, remove := range removals {
-		problems = append(problems, remove())
-	}
-	c.polling.Wait()
+	running.Wait()
 	c.log.Info("stopped")
-	return errors.Join(problems...)
+	return nil
 }
 
-func (k *kind) watch(ctx context.Context) (remove func() error, err error) {
+func newKind(c *controller, resource schema.GroupVersionResource, subject func(*poller) subject) *kind {
+	// An object waits for no other: a queue or a member that does not answer delays its own objects only.
+	slots := requests.NewQueue(math.MaxInt32)
+	return &kind{controller: c, resource: resource, subject: subject, keys: loop.NewKeys(slots),
+		pollers: map[cache.ObjectName]*poller{}, stopped: map[cache.ObjectName][]*poller{}}
+}
+
+func (k *kind) watch(ctx context.Context) error {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
 	}
-	_, remove, err = poll.Handle(ctx, k.watched, cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
-		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
+	_, err := k.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { k.changed(ctx, object.(*unstructured.Unstructured)) },
+		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured)) },
 		DeleteFunc: k.deleted,
 	})
-	return remove, err
+	return err
 }
 
 // changed hands a changed object to its poller.
-func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
+func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured) {
 	name := cache.MetaObjectToName(u)
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	p := k.pollers[name]
 	if p != nil && p.uid != u.GetUID() {
 		k.stop(name)
 		p = nil
 	}
 	if p == nil {
-		p = k.start(ctx, u, k.spread.Delay(initial))
-		k.mu.Lock()
+		p = newPoller(ctx, k, u)
 		k.pollers[name] = p
-		k.mu.Unlock()
-	} else {
-		p.updates.Send(u)
 	}
+	if p.seen == nil || !equalExceptStatus(p.seen, u) {
+		k.keys.Now(name)
+	}
+	p.seen, p.newest = u, u
 }
 
 func (k *kind) deleted(object any) {
 	if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		k.stop(name)
 	}
 }
 
+// stop ends the poll of the object of that name. The caller holds the lock.
 func (k *kind) stop(name cache.ObjectName) {
 	p := k.pollers[name]
 	if p == nil {
 		return
 	}
 	p.cancel()
-	k.mu.Lock()
 	delete(k.pollers, name)
-	k.mu.Unlock()
+	k.stopped[name] = append(k.stopped[name], p)
+	k.keys.Now(name)
 	if k.resource == api.Jobs {
-		k.reader.Untrack(p.uid) // not in close, which also ends a term
+		k.reader.Untrack(p.uid)
 	}
+}
+
+// run polls each object when it is due, until the context ends.
+func (k *kind) run(ctx context.Context) {
+	defer context.AfterFunc(ctx, k.keys.Stop)()
+	k.keys.Run(ctx, func(_ context.Context, turn loop.Turn, ended func()) {
+		defer ended()
+		k.mu.Lock()
+		p, stopped := k.pollers[turn.Key], k.stopped[turn.Key]
+		delete(k.stopped, turn.Key)
+		k.mu.Unlock()
+		for _, s := range stopped {
+			s.close()
+		}
+		if p == nil || ctx.Err() != nil {
+			return
+		}
+		if next := p.turn(); !next.IsZero() {
+			k.keys.After(turn.Key, max(50*time.Millisecond, time.Until(next)))
+		}
+	})
 }
 
 // slowPolls returns the times between KEDA's polls of the objects that KEDA polls less often than asked.
@@ -256,16 +284,4 @@ func (k *kind) slowPolls() map[cache.ObjectName]time.Duration {
 		}
 	}
 	return slow
-}
-
-// wake has the object of that name polled, because there is a reading of its triggers.
-func (k *kind) wake(name cache.ObjectName) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if p := k.pollers[name]; p != nil {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-	}
 }

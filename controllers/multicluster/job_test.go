@@ -27,7 +27,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
-	"github.com/scaledjob/scaledjob/controllers/internal/poll"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
@@ -95,7 +94,7 @@ func newBench(t *testing.T, names ...string) *bench {
 		require.NoError(t, err)
 		require.NoError(t, c.members.Add(t.Context(), m))
 	}
-	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", current: u, log: log, problems: poll.Warnings{Log: log}, causes: causes{}}
+	p := &poller{kind: &kind{controller: c, resource: api.Jobs}, uid: "u1", current: u, log: log, problems: process.Warnings{Log: log}, causes: causes{}}
 	b.job = newJob(p).(*job)
 	b.read()
 	t.Cleanup(b.close)

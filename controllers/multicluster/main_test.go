@@ -356,19 +356,19 @@ func (p *panics) read()                          { p.reads++; panic("read") }
 func (p *panics) poll(context.Context) time.Time { p.polls++; panic("poll") }
 func (p *panics) close()                         { p.closes++ }
 
-// An object that panics for ever is polled again after a minute, and ends no other.
+// An object that panics for ever is polled again after a minute, until it is deleted.
 func TestPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		var log bytes.Buffer
-		c := &controller{log: slog.New(slog.NewTextHandler(&log, nil))}
+		c := &controller{log: slog.New(slog.DiscardHandler)}
 		object := &panics{}
-		k := &kind{controller: c, subject: func(*poller) subject { return object }}
-		k.start(ctx, &unstructured.Unstructured{Object: map[string]any{}}, time.Second)
-		c.polling.Wait()
-		require.Equal(t, panics{reads: 1, polls: 10, closes: 1}, *object)
-		require.Contains(t, log.String(), "panic: poll")
+		k := newKind(c, api.Objects, func(*poller) subject { return object })
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		k.changed(ctx, u)
+		time.AfterFunc(5*time.Minute+time.Second, func() { k.deleted(u) })
+		k.run(ctx)
+		require.Equal(t, panics{reads: 1, polls: 5, closes: 1}, *object)
 	})
 }
 

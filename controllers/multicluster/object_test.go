@@ -33,7 +33,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
-	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 )
@@ -123,7 +123,7 @@ func (f *fixture) stored(t *testing.T) *unstructured.Unstructured {
 // restart starts a poller with what is stored.
 func (f *fixture) restart(t *testing.T) {
 	t.Helper()
-	p := &poller{kind: f.kind, uid: "u1", current: f.stored(t), log: f.kind.log, problems: poll.Warnings{Log: f.kind.log}, causes: causes{}}
+	p := &poller{kind: f.kind, uid: "u1", current: f.stored(t), log: f.kind.log, problems: process.Warnings{Log: f.kind.log}, causes: causes{}}
 	f.object = newObject(p).(*object)
 	f.object.read()
 	require.NoError(t, f.invalid)

@@ -17,25 +17,27 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
 
-// A poller polls an object, from when it is observed until it is deleted. It waits for no
-// other poller: a queue that does not answer delays its own objects only.
+// A poller polls an object, from when it is observed until it is deleted. Its turns never overlap.
 type poller struct {
 	*kind
-	uid     types.UID
-	cancel  context.CancelFunc
-	updates poll.Latest[*unstructured.Unstructured]
-	wake    chan struct{} // has room for one: there is a reading
-	slow    atomic.Int64  // nanoseconds between KEDA's polls, if KEDA polls less often than asked
+	uid    types.UID
+	ctx    context.Context // ends with the poller
+	cancel context.CancelFunc
+	slow   atomic.Int64 // nanoseconds between KEDA's polls, if KEDA polls less often than asked
 
-	// Only the poller's goroutine uses the fields below.
+	// The kind's lock guards the object as the informer has it, and the same until a turn takes it over.
+	seen, newest *unstructured.Unstructured
+
+	// Only the poller's turn uses the fields below.
+	subject
 	log      *slog.Logger
-	problems poll.Warnings
+	problems process.Warnings
 	current  *unstructured.Unstructured // the object as it is now
+	unread   bool                       // current is to be read
 	written  []byte                     // the status that the API server has
 	reported []string                   // the present warnings, which have been reported
 	waiting  string                     // the members that the clean-up waits for
@@ -53,50 +55,29 @@ type subject interface {
 	close()
 }
 
-func (k *kind) start(ctx context.Context, u *unstructured.Unstructured, delay time.Duration) *poller {
+func newPoller(ctx context.Context, k *kind, u *unstructured.Unstructured) *poller {
 	ctx, cancel := context.WithCancel(ctx)
 	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
-	p := &poller{
-		kind: k, uid: u.GetUID(), cancel: cancel, updates: poll.NewLatest[*unstructured.Unstructured](), wake: make(chan struct{}, 1),
-		log: log, problems: poll.Warnings{Log: log}, current: u, causes: causes{},
-	}
-	k.polling.Go(func() { p.run(ctx, delay) })
+	p := &poller{kind: k, uid: u.GetUID(), ctx: ctx, cancel: cancel, log: log, problems: process.Warnings{Log: log}, current: u, unread: true, causes: causes{}}
+	p.subject = k.subject(p)
 	return p
 }
 
-func (p *poller) run(ctx context.Context, delay time.Duration) {
-	subject := p.subject(p)
-	defer subject.close()
-	defer p.cancel()
-	p.guard(subject.read)
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case u := <-p.updates:
-			before := p.current
-			if p.current = u; equalExceptStatus(before, u) {
-				continue
-			}
-			p.guard(subject.read)
-		case <-p.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-		next := time.Now().Add(time.Minute) // after a panic
-		if p.guard(func() { next = subject.poll(ctx) }); !next.IsZero() {
-			timer.Reset(max(50*time.Millisecond, time.Until(next)))
-		}
+// turn polls the object as it is now, and returns when to poll it again.
+func (p *poller) turn() time.Time {
+	p.mu.Lock()
+	newest := p.newest
+	p.newest = nil
+	p.mu.Unlock()
+	if newest != nil {
+		p.unread = p.unread || !equalExceptStatus(p.current, newest)
+		p.current = newest
 	}
-}
-
-// guard calls f. A panic is logged: an object must not end the process that others share.
-func (p *poller) guard(f func()) {
-	if err := requests.Guard(f); err != nil {
-		p.log.Error("the poll ended", "err", err)
+	if p.unread {
+		p.unread = false
+		p.read()
 	}
+	return p.poll(p.ctx)
 }
 
 // equalExceptStatus reports whether the two are equal except for the status.

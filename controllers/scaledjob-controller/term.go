@@ -17,7 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/controllers/internal/poll"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
 
 const (
@@ -45,8 +45,8 @@ type term struct {
 type entry struct {
 	name     cache.ObjectName
 	uid      types.UID
-	begins   time.Time     // with -label
-	problems poll.Warnings // only polls use it
+	begins   time.Time        // with -label
+	problems process.Warnings // only polls use it
 
 	mu     sync.Mutex
 	from   *stored
@@ -75,11 +75,14 @@ func (t *term) run() error {
 		return nil
 	}
 	t.log.Info("acting", "namespace", t.Namespace, "watchPods", t.watchPods)
-	handled, remove, err := poll.Handle(t.ctx, t.watched, cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, _ bool) { t.changed(object.(*stored)) },
+	handler, err := t.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { t.changed(object.(*stored)) },
 		UpdateFunc: func(_, object any) { t.changed(object.(*stored)) },
 		DeleteFunc: t.deleted,
 	})
+	if err != nil && t.ctx.Err() != nil {
+		return nil // the informer takes no handler after its end
+	}
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (t *term) run() error {
 	defer end()
 	reading.Go(func() { t.reader.Run(t.ctx) })
 	polling.Go(func() { t.polls.Run(t.ctx, t.poll) })
-	if cache.WaitForCacheSync(t.ctx.Done(), handled) {
+	if cache.WaitForCacheSync(t.ctx.Done(), handler.HasSynced) {
 		t.reader.Complete()
 	}
 	reporting.Go(func() {
@@ -97,7 +100,7 @@ func (t *term) run() error {
 		})
 	})
 	<-t.ctx.Done()
-	err = remove()
+	err = t.watched.RemoveEventHandler(handler)
 	polling.Wait()
 	time.AfterFunc(lastReports, end)
 	t.reports.Stop()
