@@ -113,7 +113,7 @@ func (c *collector) misspelled(d *document) {
 }
 
 // others checks the other objects that a ScaledJob uses.
-func (c *collector) others(all documents) {
+func (c *collector) others(all []*document) {
 	visited := map[string]place{}
 	for _, d := range all {
 		version, kind := d.text("apiVersion"), d.kind()

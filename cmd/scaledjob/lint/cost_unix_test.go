@@ -50,11 +50,6 @@ var largeFiles = []struct {
 }{
 	{"unknown fields", 90_000, fmt.Sprintf(head, "", "", "{type: sqs, metadata: {a: b}}") + many(90_000, "", "  unknown#: 1\n")},
 	{"unknown fields in a line", 8_000, `{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledJob", "metadata": {"name": "orders"}, "spec": {` + many(8_000, ",", `"unknown#":1`) + "}}"},
-	{"triggers in a line", 1_500, fmt.Sprintf(head, "", "", many(1_500, ", ", "{type: rabbitmq, metadata: {queueNam: q}}"))},
-	{"volumes", 0, fmt.Sprintf(head, ", volumeMounts: ["+many(1_500, ", ", "{name: v#, mountPath: /a#}")+"]",
-		", volumes: ["+many(1_500, ", ", "{name: v#, emptyDir: {}}")+"]", "{type: cpu}")},
-	{"unknown volumes", 1_500, fmt.Sprintf(head, ", volumeMounts: ["+many(1_500, ", ", "{name: w#, mountPath: /a#}")+"]",
-		", volumes: ["+many(1_500, ", ", "{name: v#, emptyDir: {}}")+"]", "{type: cpu}")},
 	{"missing Secrets", 3_000, fmt.Sprintf(head, ", env: ["+many(3_000, ", ", "{name: E#, valueFrom: {secretKeyRef: {name: s#, key: k}}}")+"]", "", "{type: cpu}") +
 		many(3_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: t#, namespace: shop}\n")},
 	{"one authentication", 1_500, fmt.Sprintf(head, "", "", many(1_500, ", ", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
@@ -65,31 +60,15 @@ var largeFiles = []struct {
 	{"sources of variables", 0, fmt.Sprintf(head, ", envFrom: ["+many(3_000, ", ", "{configMapRef: {name: c#}}")+"]", "",
 		many(3_000, ", ", "{type: rabbitmq, metadata: {hostFromEnv: E#, queueName: q, mode: QueueLength, value: '1'}}")) +
 		many(3_000, "", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c#, namespace: shop}\ndata: {E#: amqp://a}\n")},
-	{"variables of one authentication", 4_000, many(500, "---\n", strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}"), "orders", "orders#")) +
-		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(4_000, ", ", "{parameter: host#, name: E#}") + "]}\n"},
-	{"namespaces of names", 3_000, many(1_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#}\n") + many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s#, namespace: n#}\n") + "---\n" +
-		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: t, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
-	{"namespaces of a name", 3_000, many(10_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
+	{"namespaces of a name", 3_000, many(2_000, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: n#}\n") + "---\n" +
 		many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, valueFrom: {secretKeyRef: {name: s, key: k}}}]", "", "{type: cpu}"), "shop", "m#"))},
 	{"names beside similar names", 1, fmt.Sprintf(head, "", ", imagePullSecrets: ["+many(3_000, ", ", "{name: s#"+long+"}")+"]", "{type: cpu}") +
 		many(900, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s-"+long+"-#, namespace: shop}\n")},
-	{"a similar name behind others", 3, fmt.Sprintf(head, "", ", imagePullSecrets: ["+many(2_000, ", ", "{name: y#}")+", {name: s-"+long+"-001}]", "{type: cpu}") +
-		many(900, "", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s-"+long+"-#, namespace: shop}\n")},
-	{"mounts beside similar volumes", 3_000, fmt.Sprintf(head, ", volumeMounts: ["+many(3_000, ", ", "{name: v#"+long+", mountPath: /a#}")+"]",
-		", volumes: ["+many(900, ", ", "{name: v-"+long+"-#, emptyDir: {}}")+"]", "{type: cpu}")},
 	{"pending conditions", 10_000, strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: cpu}"), "  maxReplicaCount", "  scalingStrategy: {strategy: accurate, pendingPodConditions: ["+many(10_000, ", ", "c#, c#")+"]}\n  maxReplicaCount")},
 	{"lists beside lists", 0, strings.ReplaceAll(fmt.Sprintf(head, "", "", many(20_000, ", ", "{type: redis, metadata: {address: 'a:1', listName: 'q#:wait'}}")), "  maxReplicaCount", "  scalingStrategy: {multipleScalersCalculation: sum, strategy: accurate}\n  maxReplicaCount")},
 	{"files without a ScaledJob", 0, many(60_000, nextFile, "kind: Deployment\n")},
 	{"containers of one authentication", 3_000, many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, "", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "orders#")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(3_000, ", ", "{parameter: p#, name: E#, containerName: c#}") + "]}\n"},
-	{"notes about one authentication", 10_000, many(2_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}]", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}"), "orders", "orders#")) +
-		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(10_000, ", ", "{parameter: host#, name: E#}") + "]}\n"},
-	{"variables that a ConfigMap has", 0, many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}]", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "orders#")) +
-		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [" + many(8_000, ", ", "{parameter: p#, name: E#}") + "]}\n" +
-		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: shop}\ndata: {" + many(8_000, ", ", "E#: a") + "}\n"},
-	{"variables beside notes", 0, fmt.Sprintf(head, ", envFrom: [{configMapRef: {name: c}}], env: ["+many(30_000, ", ", "{name: U#, value: a}")+"]", "", "{type: cpu, authenticationRef: {name: a}}") +
-		"---\n" + many(3_000, "---\n", strings.ReplaceAll(fmt.Sprintf(head, ", env: [{name: E, value: a}]", "", "{type: cpu, authenticationRef: {name: a}}"), "orders", "others#")) +
-		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {env: [{parameter: p, name: E}]}\n"},
 	{"comments", 1_000, "# scaledjob:ignore min-above-max\n" + strings.Repeat("# scaledjob:ignore max-below-1\n", 50_000) + fmt.Sprintf("{apiVersion: keda.sh/v1alpha1, kind: ScaledJob, spec: {%s}}", many(1_000, ", ", "u#: 1"))},
 }
 

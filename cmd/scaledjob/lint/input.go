@@ -2,6 +2,8 @@ package lint
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -54,77 +56,59 @@ func (j *job) variable(name string) (v triggers.Value, provided, complete bool) 
 		return j.variableValue(env), from == nil || from.SecretKeyRef != nil || from.ConfigMapKeyRef != nil, true
 	}
 	sources := j.sources()
-	last := -1 // of the sources with the variable: it overwrites the others
-	var key string
-	for length := range sources.lengths {
-		if length > len(name) {
-			continue
-		}
-		// The shorter list has to be read.
-		documents, owners := sources.documents[name[:length]], j.objects.owners[name[length:]]
-		if len(documents) < len(owners) {
-			owners = slices.Collect(maps.Keys(documents))
-		}
-		for _, d := range owners {
-			if i, ok := documents[d]; ok && i > last {
-				if found, _ := d.holds(name[length:]); found {
-					last, key = i, name[length:]
-				}
-			}
-		}
-	}
+	key, found := sources.keys[name]
 	switch {
-	case last < 0:
+	case !found:
 		return maybe, false, sources.absent < 0
-	case sources.absent > last:
+	case sources.absent > key.source:
 		return maybe, true, true
 	}
-	from, _ := j.source(&container.EnvFrom[last])
-	return j.keyValue(j.file, from.kind, from.namespace, from.name, key), true, true
+	return j.keyValue(j.file, key.kind, key.namespace, key.lookup.name, key.name), true, true
 }
 
-// sources are the documents of a container's envFrom.
+// A sourceKey is a key of an object of envFrom.
+type sourceKey struct {
+	lookup
+	source int // of envFrom
+	name   string
+}
+
+// sources are the variables of a container's envFrom.
 type sources struct {
-	documents map[string]map[*document]int // the last place in envFrom, by the prefix
-	lengths   map[int]bool                 // of the prefixes
-	absent    int                          // the last place of a document that is not given; -1 if all are
-	names     string                       // of the objects, with their prefixes
+	keys   map[string]sourceKey // by variable; a later source overwrites the others
+	absent int                  // the last source that is not given; -1 if all are
 }
 
 // findSources returns the sources of the container that KEDA reads.
 func (j *job) findSources() sources {
-	found := sources{map[string]map[*document]int{}, map[int]bool{}, -1, ""}
-	envFrom := j.envSource().EnvFrom
-	for i := range envFrom {
-		l, ok := j.source(&envFrom[i])
-		if !ok {
+	found := sources{map[string]sourceKey{}, -1}
+	for i, from := range j.envSource().EnvFrom {
+		var l lookup
+		switch {
+		case from.ConfigMapRef != nil:
+			l = j.lookup("ConfigMap", from.ConfigMapRef.Name)
+		case from.SecretRef != nil:
+			l = j.lookup("Secret", from.SecretRef.Name)
+		default:
 			continue
 		}
-		found.names += strings.Join([]string{"", l.kind, l.namespace, l.name, envFrom[i].Prefix}, "\n")
-		near, _ := j.objects.nearest(l, j.file)
+		near := j.objects.nearest(l, j.file)
 		if len(near) != 1 || near[0].kind() != l.kind {
 			found.absent = i
 			continue
 		}
-		prefix := envFrom[i].Prefix
-		d := near[0]
-		if found.documents[prefix] == nil {
-			found.documents[prefix] = map[*document]int{}
+		for _, key := range near[0].keysOf() {
+			found.keys[from.Prefix+key] = sourceKey{l, i, key}
 		}
-		found.documents[prefix][d], found.lengths[len(prefix)] = i, true
 	}
 	return found
 }
 
-// source returns the object of an item of envFrom, if it has one.
-func (j *job) source(from *corev1.EnvFromSource) (lookup, bool) {
-	switch {
-	case from.ConfigMapRef != nil:
-		return j.lookup("ConfigMap", from.ConfigMapRef.Name), true
-	case from.SecretRef != nil:
-		return j.lookup("Secret", from.SecretRef.Name), true
-	}
-	return lookup{}, false
+// environmentID is the same for containers with the same variables.
+func (j *job) environmentID() string {
+	container := j.envSource()
+	from, _ := json.Marshal(container.EnvFrom)
+	return fmt.Sprintf("%s %s %s %s %v", container.Name, from, j.manifest.Namespace, directory(j.file), slices.Sorted(maps.Keys(j.variablesOf())))
 }
 
 // findVariables returns the variables of the container that KEDA reads. The last of a name overwrites the others.
@@ -174,7 +158,7 @@ func literal(text string) triggers.Value {
 // keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
 // another rule, and here may have a value. If several objects are equally near, it is a value that all have.
 func (j *job) keyValue(file, kind, namespace, name, key string) (v triggers.Value) {
-	near, _ := j.objects.nearest(lookup{kind, namespace, name}, file)
+	near := j.objects.nearest(lookup{kind, namespace, name}, file)
 	v = triggers.Value{State: triggers.Maybe}
 	for i, d := range near {
 		candidate := triggers.Value{State: triggers.Maybe}

@@ -73,7 +73,6 @@ func (k Checker) Check(files []File) Report {
 			subjects[d.file] = subjects[d.file] || d.isScaledJob() || d.isScheduledJob()
 		})
 	}
-	objects.complete()
 	// A ScaledJob is parsed again when it is judged, so that its tree is not in memory beside the others'.
 	report, readAgain, j := Report{}, &collector{scope: c.scope, judged: c.judged}, judge{c, objects, map[seat]place{}, k.ScheduledJob}
 	for i := range files {

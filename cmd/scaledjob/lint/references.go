@@ -141,12 +141,11 @@ func missing(kind string) func(*job) {
 			uses[r.lookup]++
 		}
 		for _, r := range j.references() {
-			near, others := j.objects.nearest(r.lookup, r.file)
-			if r.kind != kind || r.name == "" || len(near) > 0 || uses[r.lookup] == 0 {
+			if r.kind != kind || r.name == "" || uses[r.lookup] == 0 || j.objects.nearest(r.lookup, r.file) != nil {
 				continue
 			}
 			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.location)
-			if others {
+			if j.objects.providers[kind] != nil {
 				add, fix = j.find, j.objects.want(r.lookup)
 			}
 			text := fmt.Sprintf("no file defines this %s. %s", kind, r.effect)
@@ -162,7 +161,7 @@ func missing(kind string) func(*job) {
 // missingKey finds a key that none of the nearest objects has.
 func missingKey(j *job) {
 	for _, r := range j.references() {
-		near, _ := j.objects.nearest(r.lookup, r.file)
+		near := j.objects.nearest(r.lookup, r.file)
 		provides := func(d *document) bool {
 			found, listed := d.holds(r.key)
 			return found || !listed
@@ -183,7 +182,6 @@ type authentication struct {
 	trigger  int
 	lookup   lookup
 	document *document
-	others   bool // are given
 	several  bool // documents are equally near, so that none is known to be meant
 	// otherKind is the kind of the document with this name, if it is the wrong one.
 	otherKind string
@@ -200,15 +198,13 @@ func (j *job) findAuthentications() []authentication {
 		if t.AuthenticationRef.Kind == "ClusterTriggerAuthentication" {
 			a.lookup = lookup{kind: "ClusterTriggerAuthentication", name: t.AuthenticationRef.Name}
 		}
-		near, others := j.objects.nearest(a.lookup, j.file)
-		if a.others, a.several = others, len(near) > 1; len(near) == 1 {
+		near := j.objects.nearest(a.lookup, j.file)
+		if a.several = len(near) > 1; len(near) == 1 {
 			a.document = near[0]
 		}
-		if len(near) == 0 {
-			for _, kind := range authenticationKinds {
-				if d, _ := j.object(lookup{kind: kind, name: a.lookup.name}); d != nil && kind != a.lookup.kind {
-					a.otherKind = kind
-				}
+		for _, kind := range authenticationKinds {
+			if near == nil && kind != a.lookup.kind && j.objects.nearest(lookup{kind: kind, name: a.lookup.name}, j.file) != nil {
+				a.otherKind = kind
 			}
 		}
 		authentications = append(authentications, a)
@@ -231,7 +227,7 @@ func missingAuthentication(j *job) {
 		case a.otherKind != "":
 			add, position, fix = j.find, j.trigger(a.trigger, "authenticationRef", "kind"), "Write kind: "+a.otherKind
 			hint = fmt.Sprintf(", but one defines a %s of this name", a.otherKind)
-		case a.others:
+		case j.objects.providers[kind] != nil:
 			add, fix = j.find, j.objects.want(a.lookup)
 		}
 		add(position, fix, effect{text: fmt.Sprintf("no file defines this %s%s. %s", kind, hint, result)})
@@ -240,7 +236,7 @@ func missingAuthentication(j *job) {
 
 // resembles reports whether another namespace has the object, or its own one of a similar name.
 func (j *job) resembles(l lookup) bool {
-	return len(j.objects.named[[2]string{l.kind, l.name}]) > 0 || j.near(l.name, j.objects.names[l.kind]) != ""
+	return j.objects.named[[2]string{l.kind, l.name}] != nil || j.near(l.name, j.objects.names(l.kind, "")) != ""
 }
 
 // readsMetadata reports whether the metadata has a credential and all that the trigger needs, so that a
@@ -260,46 +256,12 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	}
 }
 
-// A variable is a reference to a variable of a container: the one that KEDA reads, or the one with a name.
-type variable struct {
-	container, name string
-	place           func() place
-}
-
-// requirements holds the variables of an authentication, by name. A variable that a ScaledJob lacks is reported and removed.
-// The containers are the places of their names.
-type requirements struct {
-	fresh      map[string][]variable
-	containers map[string][]place
-	// unchecked are the names that no ScaledJob with the same sources has looked up in these, since it has a
-	// variable of the name itself.
-	unchecked map[string]map[string]bool
-}
-
-func (x *index) variables(d *document) *requirements {
-	if x.required[d] == nil {
-		w := &requirements{map[string][]variable{}, map[string][]place{}, map[string]map[string]bool{}}
-		for i := range d.length("spec", "env") {
-			container, name := d.text("spec", "env", i, "containerName"), d.text("spec", "env", i, "name")
-			if container != "" {
-				w.containers[container] = append(w.containers[container], d.place("spec", "env", i, "containerName"))
-			}
-			w.fresh[name] = append(w.fresh[name], variable{container, name, func() place { return d.place("spec", "env", i, "name") }})
-		}
-		x.required[d] = w
+// unset finds a variable that the container does not have. It may come from an envFrom whose object is not given, which
+// has a note of its own.
+func (j *job) unset(name string, container *corev1.Container, position func() place) {
+	if _, provided, complete := j.variable(name); !provided && complete {
+		j.find(position(), j.variableFix(name, container), effect{text: "the container has no such variable, so KEDA reads an empty value"})
 	}
-	return x.required[d]
-}
-
-// unset reports whether the container does not have a variable, and finds it. It may come from an envFrom whose object is
-// not given, which has a note of its own.
-func (j *job) unset(v variable, container *corev1.Container) bool {
-	_, provided, complete := j.variable(v.name)
-	if provided || !complete || (v.container != "" && v.container != container.Name) {
-		return false
-	}
-	j.find(v.place(), j.variableFix(v.name, container), effect{text: "the container has no such variable, so KEDA reads an empty value"})
-	return true
 }
 
 // variableFix names the container that has the variable, the variable that was meant, or those of the container.
@@ -317,7 +279,7 @@ func (j *job) variableFix(name string, container *corev1.Container) string {
 	case len(names) == 0 || len(names) > maxNames || len(container.EnvFrom) > 0:
 		return "Write a variable of the container " + container.Name
 	}
-	return fmt.Sprintf("Write a variable of the container %s: %s", container.Name, few(names, 0))
+	return fmt.Sprintf("Write a variable of the container %s: %s", container.Name, few(names))
 }
 
 func missingEnvironment(j *job) {
@@ -328,30 +290,18 @@ func missingEnvironment(j *job) {
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
 			if strings.HasSuffix(key, "FromEnv") && name != "" && !j.ignored(i, key) {
-				j.unset(variable{name: name, place: func() place { return j.variableName(i, key, name) }}, container)
+				j.unset(name, container, func() place { return j.variableName(i, key, name) })
 			}
 		}
 	}
-	for _, d := range j.authenticationDocuments() {
-		w := j.objects.variables(d)
-		from := container.Name + j.sources().names
-		unchecked, repeated := w.unchecked[from]
-		provided := map[string]bool{} // variables of the container, which the sources need not have
-		for name := range j.variablesOf() {
-			provided[name] = len(w.fresh[name]) > 0
-			j.recheck(w, name, container)
+	environment := j.environmentID()
+	for _, a := range j.authentications() {
+		if !j.objects.first(a, "variables of "+environment) {
+			continue
 		}
-		if !repeated {
-			unchecked = map[string]bool{}
-			for name := range w.fresh {
-				unchecked[name] = true
-			}
-			w.unchecked[from] = unchecked
-		}
-		for name := range unchecked {
-			if !provided[name] {
-				j.recheck(w, name, container)
-				delete(unchecked, name)
+		for i := range a.document.length("spec", "env") {
+			if from := a.document.text("spec", "env", i, "containerName"); from == "" || from == container.Name {
+				j.unset(a.document.text("spec", "env", i, "name"), container, func() place { return a.document.place("spec", "env", i, "name") })
 			}
 		}
 	}
@@ -364,26 +314,6 @@ func (j *job) variableName(trigger int, key, name string) place {
 		position.found, position.hidden = "a text", true
 	}
 	return position
-}
-
-// recheck reports the variables of a name that the container does not have, and keeps the others.
-func (j *job) recheck(w *requirements, name string, container *corev1.Container) {
-	remaining := slices.DeleteFunc(w.fresh[name], func(v variable) bool { return j.unset(v, container) })
-	if w.fresh[name] = remaining; len(remaining) == 0 {
-		delete(w.fresh, name)
-	}
-}
-
-// authenticationDocuments are the documents of the triggers' authentications, each once.
-func (j *job) authenticationDocuments() (documents []*document) {
-	visited := map[*document]bool{nil: true}
-	for _, a := range j.authentications() {
-		if !visited[a.document] {
-			documents = append(documents, a.document)
-		}
-		visited[a.document] = true
-	}
-	return documents
 }
 
 // parameterLists are the lists of parameters in an authentication. The first that has a parameter counts.
@@ -443,15 +373,11 @@ func authenticationParameterUnknown(j *job) {
 // nameMisspelled finds the name of an object if a document has a similar name.
 func nameMisspelled(j *job) {
 	check := func(kind, name string, steps ...any) {
-		key := [2]string{kind, name}
-		if j.object(j.lookup(kind, name)); name == "" || len(j.objects.named[key]) > 0 {
+		j.objects.nearest(j.lookup(kind, name), j.file) // it is used
+		if name == "" || j.objects.named[[2]string{kind, name}] != nil {
 			return
 		}
-		near, cached := j.objects.similar[key]
-		if !cached {
-			near = j.near(name, j.objects.names[kind])
-			j.objects.similar[key] = near
-		}
+		near := j.near(name, j.objects.names(kind, ""))
 		j.check(near != "", j.place(j.pod(steps...)...), "Write "+near, fmt.Sprintf("no file defines this %s. Pods start only after it exists", kind))
 	}
 	pod := &j.template.Template.Spec

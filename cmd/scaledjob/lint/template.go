@@ -1,6 +1,9 @@
 package lint
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scaledjob/scaledjob/keda"
@@ -87,23 +90,22 @@ func parallelismNotCounted(j *job) {
 }
 
 func envContainerUnknown(j *job) {
-	names, choices := map[string]bool{}, []string{}
+	var choices []string
 	for _, c := range j.template.Template.Spec.Containers {
-		names[c.Name], choices = true, append(choices, c.Name)
+		choices = append(choices, c.Name)
 	}
 	for _, problem := range j.problems {
 		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), oneOf(j.spec.EnvSourceContainerName, choices),
 			"the template has no container of this name, so KEDA never polls")
 	}
-	for _, d := range j.authenticationDocuments() {
-		for name, places := range j.objects.variables(d).containers {
-			if names[name] {
-				continue
-			}
-			for _, position := range places {
-				j.find(position, "Write the name of a container in spec.jobTargetRef.template", effect{text: "the template has no container of this name, so KEDA reads an empty value"})
-			}
-			delete(j.objects.variables(d).containers, name) // for other ScaledJobs it would be the same
+	for _, a := range j.authentications() {
+		if !j.objects.first(a, "containers "+strings.Join(choices, " ")) {
+			continue
+		}
+		for i := range a.document.length("spec", "env") {
+			name := a.document.text("spec", "env", i, "containerName")
+			j.check(name != "" && !slices.Contains(choices, name), a.document.place("spec", "env", i, "containerName"),
+				"Write the name of a container in spec.jobTargetRef.template", "the template has no container of this name, so KEDA reads an empty value")
 		}
 	}
 }
