@@ -70,7 +70,7 @@ func (s *Set) usedNumbers() map[int64]bool {
 
 func (s *Set) newCreate(number int64) Request {
 	c := &create{id: s.next()}
-	put(&s.creates, number, c)
+	s.creates[number] = c
 	return Request{Verb: Create, Number: number, id: c.id}
 }
 
@@ -136,18 +136,18 @@ func (s *Set) answerCreate(q Request, r Result, uid string, now time.Time) {
 		c.state = unanswered
 	case Done:
 		c.state = accepted
-		remove(&s.failed, q.Number)
+		delete(s.failed, q.Number)
 	case Occupied:
 		c.state = occupied
-		remove(&s.failed, q.Number)
+		delete(s.failed, q.Number)
 	default:
-		remove(&s.creates, q.Number)
+		delete(s.creates, q.Number)
 		if !s.poll.stopped || q.Verb == Read || r == Refused { // else the caller did not send it
 			s.fail(q, r, now)
 		}
 	}
 	if c.observed() {
-		remove(&s.creates, q.Number)
+		delete(s.creates, q.Number)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *Set) failureOf(number int64) *failure {
 	f := s.failed[number]
 	if f == nil {
 		f = &failure{}
-		put(&s.failed, number, f)
+		s.failed[number] = f
 	}
 	return f
 }
@@ -225,7 +225,7 @@ func (s *Set) countLowest(worked bool) {
 	s.failedPolls = 0
 	for number, f := range s.failed {
 		if !f.skipped {
-			remove(&s.failed, number)
+			delete(s.failed, number)
 		}
 	}
 }

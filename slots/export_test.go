@@ -7,10 +7,10 @@ import (
 // What tests break: each method removes a rule.
 
 // ForgetDeletes lets creates go on while a deleted object is shown.
-func (s *Set) ForgetDeletes() { s.deletes = nil }
+func (s *Set) ForgetDeletes() { clear(s.deletes) }
 
 // ForgetCreates forgets the creates in flight.
-func (s *Set) ForgetCreates() { s.creates = nil }
+func (s *Set) ForgetCreates() { clear(s.creates) }
 
 // HasRead reports whether the objects have been read.
 func (s *Set) HasRead() bool { return !s.read.IsZero() }
@@ -62,12 +62,12 @@ func (s *Set) UseHigherNumbers() (restore func()) {
 	for number := range highest {
 		if !s.usedNumbers()[number] && number > 0 {
 			added[number] = true
-			put(&s.creates, number, &create{state: occupied})
+			s.creates[number] = &create{state: occupied}
 		}
 	}
 	return func() {
 		for number := range added {
-			remove(&s.creates, number)
+			delete(s.creates, number)
 		}
 	}
 }

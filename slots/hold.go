@@ -125,12 +125,10 @@ func counted(n int, single, format string) string {
 // holdsOfNumbers adds the holds about failed numbers. A number that waits holds up all others
 // until it may be skipped.
 func (s *Set) holdsOfNumbers(holds []Hold, now time.Time) []Hold {
-	skipped, waits := 0, false
-	for number, f := range s.failed {
+	skipped := 0
+	for _, f := range s.failed {
 		if f.skipped && s.maySkip() {
 			skipped++
-		} else if s.creates[number] == nil {
-			waits = waits || now.Before(f.retryTime())
 		}
 	}
 	if skipped > 0 {
@@ -138,7 +136,7 @@ func (s *Set) holdsOfNumbers(holds []Hold, now time.Time) []Hold {
 	}
 	if failed := len(s.failed) - skipped; failed > 0 {
 		text := counted(failed, "the create of the lowest free number failed", "the creates of %d numbers failed; the lowest is tried again")
-		holds = append(holds, Hold{NumberFailed, text, failed, waits && !s.lowestDue(now)})
+		holds = append(holds, Hold{NumberFailed, text, failed, !s.lowestDue(now)})
 	}
 	return holds
 }

@@ -110,7 +110,7 @@ func (s *Set) queue(q Request, now time.Time) {
 // before has no answer, and when the poll is over: see [Set.NextCheck].
 func (s *Set) Next(now time.Time) []Request {
 	p := &s.poll
-	if p.stage == over || slices.ContainsFunc(s.sent, func(q Request) bool { return q.round == p.round }) {
+	if slices.ContainsFunc(s.sent, func(q Request) bool { return q.round == p.round }) {
 		return nil
 	}
 	for ; p.stage < over; p.stage, p.batch = p.stage+1, 1 {
@@ -137,7 +137,7 @@ func (s *Set) requests(now time.Time) []Request {
 		}
 		batch := s.dequeue()
 		for _, q := range batch {
-			put(&s.deletes, q.UID, &deletion{sent: now})
+			s.deletes[q.UID] = &deletion{sent: now}
 			s.historyWaits = time.Time{}
 		}
 		return batch
@@ -264,7 +264,7 @@ func (s *Set) Answer(q Request, r Result, uid string, now time.Time) {
 // answerDelete takes over what is known about a delete.
 func (s *Set) answerDelete(q Request, r Result, now time.Time) {
 	if r == Refused && s.objects[q.UID] != nil {
-		put(&s.undeleted, q.UID, s.undeleted[q.UID].fail(firstPause, longPause, now))
+		s.undeleted[q.UID] = s.undeleted[q.UID].fail(firstPause, longPause, now)
 	}
 	if !q.Finished {
 		return
@@ -281,7 +281,7 @@ func (s *Set) answerDelete(q Request, r Result, now time.Time) {
 	case r == Done || r == Unanswered:
 		d.replied, d.unsure = now, r == Unanswered
 	default:
-		remove(&s.deletes, q.UID)
+		delete(s.deletes, q.UID)
 	}
 }
 
@@ -296,7 +296,7 @@ func (s *Set) answerReadOfDeleted(q Request, gone bool, now time.Time) {
 		d.replied, d.unsure = now, false
 		return
 	}
-	remove(&s.deletes, q.UID)
+	delete(s.deletes, q.UID)
 	if l := s.options.RequestLifetime; d.unsure && l > 0 {
 		share := float64(s.options.DeletePause) / float64(l)
 		until := now.Add(time.Duration(share * float64(now.Sub(d.sent))))

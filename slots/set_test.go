@@ -180,6 +180,17 @@ func TestDeletesWhatIsStillShown(t *testing.T) {
 	}
 }
 
+// After three polls in which the lowest number failed it is to be skipped, and the term lists the objects first.
+func TestSkipAfterThreePolls(t *testing.T) {
+	f, one := newFixture(t), slots.Demand{Create: 1, Max: 1}
+	for range 3 {
+		f.wait(time.Minute)
+		f.expect(one, slots.Create, slots.NoEffect, "")
+	}
+	f.wait(time.Minute)
+	require.Equal(t, slots.List, f.poll(one)[0].Verb)
+}
+
 // Requests of a set of another term are ignored.
 func TestAnotherTerm(t *testing.T) {
 	one := slots.Demand{Create: 1, Max: 1}

@@ -131,21 +131,9 @@ func New(o Options) *Set {
 	if o.DeletePause == 0 {
 		o.DeletePause = 20 * o.RequestLifetime
 	}
-	return &Set{options: o, identity: new(byte), marked: o.Marked}
-}
-
-// put sets a key of a map, which it makes if it is nil.
-func put[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[key] = value
-}
-
-// remove removes a key of a map, and the map if it is then empty.
-func remove[K comparable, V any](m *map[K]V, key K) {
-	if delete(*m, key); len(*m) == 0 {
-		*m = nil
+	return &Set{
+		options: o, identity: new(byte), marked: o.Marked, objects: map[string]*object{}, creates: map[int64]*create{},
+		deletes: map[string]*deletion{}, undeleted: map[string]backoff{}, failed: map[int64]*failure{},
 	}
 }
 
@@ -165,13 +153,13 @@ func (s *Set) Observe(o Object) {
 	if !o.Finished {
 		s.unfinished++
 	}
-	put(&s.objects, o.UID, &object{o.Number, o.Finished, o.Deleting})
+	s.objects[o.UID] = &object{o.Number, o.Finished, o.Deleting}
 	if o.Deleting {
-		remove(&s.deletes, o.UID)
+		delete(s.deletes, o.UID)
 	}
 	if c := s.creates[o.Number]; c != nil {
 		if c.shown = o.UID; c.observed() {
-			remove(&s.creates, o.Number)
+			delete(s.creates, o.Number)
 		}
 	}
 }
@@ -184,9 +172,9 @@ func (s *Set) gone(uid string) {
 	if !o.finished {
 		s.unfinished--
 	}
-	remove(&s.objects, uid)
-	remove(&s.deletes, uid)
-	remove(&s.undeleted, uid)
+	delete(s.objects, uid)
+	delete(s.deletes, uid)
+	delete(s.undeleted, uid)
 }
 
 // Synced takes over that the observation shows everything that a consistent read showed,
@@ -308,9 +296,6 @@ func (s *Set) Clone() *Set {
 }
 
 func cloned[K comparable, V any](m map[K]*V) map[K]*V {
-	if m == nil {
-		return nil
-	}
 	c := make(map[K]*V, len(m))
 	for key, value := range m {
 		copied := *value
