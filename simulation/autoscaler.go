@@ -303,8 +303,7 @@ func (p Placement) Decide(o Observation) Decision {
 }
 
 func (p Placement) check(r *report, clusters []Cluster) {
-	_, err := p.Policy.Validate()
-	r.Join("policy", err)
+	r.Join("policy", p.Policy.Validate())
 	names := make([]string, len(clusters))
 	for i := range clusters {
 		names[i] = clusterName(clusters, i)

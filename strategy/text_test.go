@@ -113,9 +113,17 @@ func TestParse(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	got, err := strategy.Parse("accurate")
-	require.NoError(t, err)
-	require.Equal(t, strategy.Accurate{}, got)
+	for _, name := range strategy.Names() {
+		fromName, err := strategy.FromSpec(name, strategy.Parameters{CustomScalingRunningJobPercentage: "0.5"})
+		require.NoError(t, err)
+		got, err := strategy.Parse(strategy.Describe(fromName))
+		require.NoError(t, err)
+		require.Equal(t, fromName, got, "what Parse lacks")
+		if got, err = strategy.Parse(name); name != "custom" {
+			require.NoError(t, err)
+			require.Equal(t, fromName, got)
+		}
+	}
 	for _, text := range []string{"", "custom", "mine", "custom: min(M, T - x - trunc(R * 0.5))", "strategy.Func: function half"} {
 		_, err := strategy.Parse(text)
 		require.ErrorContains(t, err, "use the text of a strategy")

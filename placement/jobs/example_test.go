@@ -95,9 +95,8 @@ func ExamplePolicy_Validate() {
 	policy := jobs.DefaultPolicy()
 	policy.Members = []jobs.Member{{Name: "primary"}}
 	policy.Scaling.Bounds.Min = 200
-	warnings, err := policy.Validate()
-	fmt.Println(err)
-	fmt.Println("warning:", warnings[0])
+	fmt.Println(policy.Validate())
+	fmt.Println("warning:", policy.Warnings())
 	// Output:
 	// Members: found no weight; use at least one weight above 0, such as that of NewMember
 	// warning: Scaling.Bounds.Min: found 200; use the maximum, 100, or less

@@ -324,8 +324,7 @@ func TestZeroValues(t *testing.T) {
 
 func TestValidateAll(t *testing.T) {
 	texts := func(p jobs.Policy) (all []string) {
-		warnings, err := p.Validate()
-		for _, e := range append(warnings, field.All(err)...) {
+		for _, e := range append(field.All(p.Warnings()), field.All(p.Validate())...) {
 			all = append(all, e.Error())
 		}
 		return all

@@ -7,9 +7,9 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 )
 
-// Validate returns each problem of the policy as a [*field.Error], joined, and valid
-// fields that may surprise as warnings. [Decide] is defined for every policy.
-func (p *Policy) Validate() (warnings []*field.Error, err error) {
+// Validate returns each problem of the policy as a [*field.Error], joined. [Decide] is defined for every
+// policy.
+func (p Policy) Validate() error {
 	var e field.Errors
 	e.Join("Scaling", p.Scaling.Validate())
 	p.validateMembers(&e)
@@ -25,7 +25,7 @@ func (p *Policy) Validate() (warnings []*field.Error, err error) {
 	e.Check(f.LostAfter >= 0, "Failover.LostAfter", f.LostAfter, "0 or more")
 	e.Check(slices.Contains([]Duplication{"", KeepAll, PreferFailover, PreferSource, ImmediateSourceCleanup}, f.Duplication),
 		"Failover.Duplication", f.Duplication, "keepAll, preferFailover, preferSource or immediateSourceCleanup")
-	return p.warnings(), e.Err()
+	return e.Err()
 }
 
 func (p *Policy) validateMembers(e *field.Errors) {
@@ -46,10 +46,12 @@ func (p *Policy) validateMembers(e *field.Errors) {
 	}
 }
 
-func (p *Policy) warnings() (warnings []*field.Error) {
+// Warnings returns the valid settings that may surprise, each a [*field.Error], joined.
+func (p Policy) Warnings() error {
+	var e field.Errors
 	warn := func(wrong bool, path string, found any, fix string) {
 		if wrong {
-			warnings = append(warnings, &field.Error{Path: path, Found: fmt.Sprint(found), Fix: fix})
+			e.Add(field.Error{Path: path, Found: fmt.Sprint(found), Fix: fix})
 		}
 	}
 	if p.Scheduling != PriorityFailover {
@@ -66,7 +68,7 @@ func (p *Policy) warnings() (warnings []*field.Error) {
 	warn(f.HardTaint == 0, "Failover.HardTaint", f.HardTaint, "more than 0: otherwise no cluster is ever excluded")
 	warn(!p.replaces() && f.Duplication != "" && f.Duplication != KeepAll, "Failover.Duplication", f.Duplication,
 		"keepAll or nothing: only pendingAware creates duplicates")
-	return warnings
+	return e.Err()
 }
 
 // Validate returns each problem of the observation as a [*field.Error], joined: clusters

@@ -99,11 +99,10 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 	c.Policy.Scaling.Paused = d.paused(&c, &e)
 	c.Policy.Scaling.Strategy = d.strategy(&c, &e)
 	d.check(&c, &e)
-	warnings, err := c.Policy.Validate()
-	for _, w := range warnings {
+	for _, w := range field.All(c.Policy.Warnings()) {
 		c.Warnings = append(c.Warnings, inManifest(w))
 	}
-	for _, problem := range field.All(err) {
+	for _, problem := range field.All(c.Policy.Validate()) {
 		e.Add(*inManifest(problem))
 	}
 	c.Warnings = append(c.Warnings, d.overrides(c.Overrides)...)

@@ -146,8 +146,7 @@ func (p *Policy) place(of scaling.Policy, limits history.Policy, problems *field
 			*to = time.Duration(*from)
 		}
 	}
-	_, err := all.Validate()
-	for _, problem := range field.All(err) {
+	for _, problem := range field.All(all.Validate()) {
 		problems.Add(field.Error{Path: "policy.placement." + lower(problem.Path), Found: problem.Found, Fix: problem.Fix})
 	}
 	if all.Scheduling == jobs.PriorityFailover {
