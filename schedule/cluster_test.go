@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -68,19 +66,6 @@ func (w *cluster) create(r schedule.Run) error {
 	w.created[r.Tag] = true
 	w.jobs[r.Tag] = schedule.Job{Tag: r.Tag, Created: w.now.Truncate(time.Second)}
 	return nil
-}
-
-// do stores a decision and carries it out.
-func (w *cluster) do(t *rapid.T, d schedule.Decision) {
-	w.store(d.Checkpoint)
-	for _, r := range d.Start {
-		if err := w.create(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, tag := range d.Delete {
-		delete(w.jobs, tag)
-	}
 }
 
 func (w *cluster) finish(tag string, outcome schedule.Outcome) {

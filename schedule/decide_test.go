@@ -299,24 +299,6 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// A run that was counted missed or dropped, as its Job was not yet listed, started.
-func TestLateAdoption(t *testing.T) {
-	for _, skip := range []bool{true, false} {
-		s := minutely(t)
-		s.SkipOutdated, s.Concurrency, s.MaxWaiting = skip, schedule.Wait, 1
-		lost := decide(s, schedule.Checkpoint{}, none, minute(0))
-		stale := decide(s, schedule.Checkpoint{}, none, minute(1))
-		require.Equal(t, int64(1), stale.Checkpoint.Missed+stale.Checkpoint.Dropped)
-		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(lost.Start[0], schedule.Unfinished, time.Time{})}}
-		d := decide(s, stale.Checkpoint, seen, minute(1))
-		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
-		// Where nothing is missed or dropped, it had been counted.
-		d.Checkpoint.Running = nil
-		d = decide(s, d.Checkpoint, seen, minute(1))
-		require.Equal(t, "wait 00:01, run 00:00, 2=1+1+0+0", brief(d))
-	}
-}
-
 // A run on demand whose Job was adopted after its request had gone does not start
 // when that is listed again.
 func TestAdoptedRequest(t *testing.T) {

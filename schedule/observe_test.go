@@ -10,37 +10,6 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// A Job whose tag is not of this job's schedule is adopted as a requested run, which is due
-// when the Job was created.
-func TestAdoptsForeignJobs(t *testing.T) {
-	s := minutely(t)
-	other := s
-	other.UID = "other"
-	tag := decide(other, schedule.Checkpoint{}, none, minute(0)).Start[0].Tag
-	s.Schedule = nil
-	for _, tag := range []string{tag, "asked-1", "", "é"} {
-		for at, want := range map[time.Time]time.Time{minute(1).In(time.FixedZone("", 3600)): minute(1), {}: minute(3)} {
-			seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: tag, Created: at}}}
-			d := decide(s, schedule.Checkpoint{}, seen, minute(3))
-			require.Equal(t, []schedule.Run{{Tag: tag, OnDemand: true, Status: schedule.Running, Due: want, Created: want, Started: want}}, d.Checkpoint.Running)
-			require.Equal(t, []schedule.Event{{Reason: schedule.RunStarted, Run: d.Checkpoint.Running[0]}}, d.Events)
-		}
-	}
-}
-
-// An adopted run started after the last completed run, and at the decision if its Job has no
-// creation time.
-func TestStartOfAnAdoptedRun(t *testing.T) {
-	state := decided()
-	state.Last = ran("last", 5, true)
-	s := minutely(t)
-	s.Schedule = nil
-	for at, want := range map[time.Time]time.Time{minute(4): minute(5), minute(6): minute(6), {}: minute(8)} {
-		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Created: at}}}
-		require.Equal(t, want, decide(s, state, seen, minute(8)).Checkpoint.Running[0].Started)
-	}
-}
-
 // A run completes when its Job finished, but not before it started, and at the decision if
 // the Job has no such time or is gone. The exit code is that of the Job.
 func TestCompletion(t *testing.T) {

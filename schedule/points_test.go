@@ -171,47 +171,6 @@ func TestEditsOfTheJitter(t *testing.T) {
 	}
 }
 
-// Each missed occurrence has the first of the reasons that apply, and the schedule says it does not progress.
-func TestReasonsOfMissedRuns(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		change  func(*schedule.Policy)
-		outcome schedule.Outcome // of the first run
-		missed  schedule.Missed
-		waits   schedule.Reason
-	}{
-		{"active, with Forbid", func(p *schedule.Policy) { p.Concurrency = schedule.Forbid }, "", schedule.Missed{schedule.OtherRunIsActive: 4}, schedule.OtherRunIsActive},
-		{"active, with Wait", func(p *schedule.Policy) { p.Concurrency = schedule.Wait }, "", schedule.Missed{schedule.OtherRunIsActive: 4}, schedule.OtherRunIsActive},
-		{"blocked", func(p *schedule.Policy) { p.BlockOnFailure = true }, schedule.Failed, schedule.Missed{schedule.Blocked: 4}, schedule.Blocked},
-		{"suspended", func(p *schedule.Policy) { p.Suspended = true }, "", schedule.Missed{schedule.Suspended: 5}, schedule.Suspended},
-		{"deadline while active", func(p *schedule.Policy) {
-			p.Concurrency, p.StartingDeadline = schedule.Wait, schedule.Duration(30*time.Minute)
-		}, "", schedule.Missed{schedule.OtherRunIsActive: 4}, schedule.OtherRunIsActive},
-		{"none", func(*schedule.Policy) {}, schedule.Succeeded, nil, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1H", nil), seen: none}
-			tt.change(&f.policy)
-			for n := range 6 {
-				d := f.decides(hour(n))
-				for _, r := range d.Start {
-					f.seen.Jobs = append(f.seen.Jobs, job(r, tt.outcome, hour(n)))
-				}
-				d = f.decides(hour(n))
-				if n < 5 {
-					continue
-				}
-				require.Equal(t, len(tt.missed), len(d.Checkpoint.MissedBy))
-				for reason, n := range tt.missed {
-					require.Equal(t, n, d.Checkpoint.MissedBy[reason])
-				}
-				reason, _ := d.Waits()
-				require.Equal(t, tt.waits, reason)
-			}
-		})
-	}
-}
-
 // A run that started before its time, because the clock went back, is not missed while another was active.
 func TestMissedBesideAnEarlyRun(t *testing.T) {
 	f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1H", nil), seen: none}

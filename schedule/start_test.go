@@ -260,19 +260,3 @@ func TestCreatedIsValidated(t *testing.T) {
 	s.Created = time.Time{}
 	require.ErrorContains(t, s.Validate(), "Created: found nothing; use the creation time")
 }
-
-// A Job that is observed together with a rejection does not end the wait for the next create.
-func TestRejectedBesideAnObservedJob(t *testing.T) {
-	s := minutely(t)
-	s.SkipOutdated, s.Concurrency = false, schedule.Allow
-	first := decide(s, schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}, minute(1))
-	require.Len(t, first.Start, 2)
-	created, rejected := first.Start[0], first.Start[1]
-	seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{job(created, schedule.Unfinished, minute(1))}}
-	seen.Rejected = []schedule.Rejection{{Tag: rejected.Tag, Attempt: rejected.Attempts, Reason: "exceeded quota"}}
-	d := decide(s, first.Checkpoint, seen, minute(1))
-	require.Len(t, d.Checkpoint.Running, 1)
-	require.Empty(t, d.Start, "no create is repeated before RetryAt")
-	require.Equal(t, "exceeded quota", d.Checkpoint.Rejected)
-	require.Equal(t, d.Checkpoint.RetryAt, d.NextCheck)
-}

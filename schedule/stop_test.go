@@ -70,34 +70,6 @@ func TestSuspended(t *testing.T) {
 	require.Equal(t, "start 00:02, wait 00:02 00:02*, 3=0+1+2+0", brief(f.at(2)))
 }
 
-// A run starts up to its deadline, and is missed a nanosecond later.
-func TestStartingDeadline(t *testing.T) {
-	f := byHand(t, func(s *schedule.Policy) {
-		s.Concurrency, s.StartingDeadline, s.SkipOutdated = schedule.Wait, schedule.Duration(90*time.Second), false
-	})
-	first := f.starts(0)
-	require.Equal(t, "wait 00:01 00:02, run 00:00, 3=1+2+0+0", brief(f.at(2)))
-	d := decide(f.policy, f.checkpoint, f.seen, minute(1).Add(90*time.Second))
-	require.Equal(t, "wait 00:01 00:02, run 00:00, 3=1+2+0+0", brief(d))
-	require.Equal(t, minute(1).Add(90*time.Second+1), d.NextCheck)
-	d = decide(f.policy, f.checkpoint, f.seen, d.NextCheck)
-	require.Equal(t, "wait 00:02, run 00:00, 1 RunsMissed, 3=1+1+1+0", brief(d))
-	require.True(t, d.Events[0].Warning())
-	f.gone(first)
-	require.Equal(t, "start 01:39, wait 01:39 01:40, done 00:00, RunLost, 98 RunsMissed, 101=1+2+98+0", brief(f.at(100)))
-}
-
-// Forbid keeps the latest scheduled run while another run is active.
-func TestForbid(t *testing.T) {
-	f := byHand(t, func(s *schedule.Policy) { s.Concurrency, s.SkipOutdated = schedule.Forbid, false })
-	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
-	first := f.starts(0)
-	require.Equal(t, "wait 00:00* 00:01, run 00:00, 2=1+1+0+0", brief(f.at(1)))
-	f.gone(first)
-	require.Equal(t, "start 00:00*, wait 00:00* 00:01, done 00:00, RunLost, 2=1+1+0+0", brief(f.at(1)), "requested runs wait")
-	require.Equal(t, "start 00:00*, wait 00:00* 00:02, done 00:00, 1 RunsMissed, 3=1+1+1+0", brief(f.at(2)))
-}
-
 // Replace stops the active scheduled run, and starts the next when its Job is gone.
 func TestReplace(t *testing.T) {
 	f := byHand(t, func(s *schedule.Policy) { s.Concurrency, s.BlockOnFailure = schedule.Replace, true })
@@ -281,30 +253,5 @@ func TestReplacedBy(t *testing.T) {
 		d := decide(s, state, schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: "a"}}}, minute(2))
 		require.Equal(t, tt.stopped, d.Checkpoint.Running[0].Stopped, tt.name)
 		require.Equal(t, tt.stopped != "", slices.Equal([]string{"a"}, d.Stop), tt.name)
-	}
-}
-
-// A run that is cancelled before it starts completes now, but not before the last run.
-func TestCompletionOfACancelledRun(t *testing.T) {
-	for last, want := range map[int]int{3: 5, 8: 8} {
-		order := map[int][]string{3: {"last", "w"}, 8: {"w", "last"}}[last] // at one time by due time
-		f := byHand(t, func(s *schedule.Policy) { s.Schedule, s.Concurrency = nil, schedule.Wait })
-		f.checkpoint = decided()
-		f.checkpoint.Last = ran("last", last, true)
-		f.checkpoint.Last.Due = minute(2)
-		f.checkpoint.Completed = []schedule.Run{f.checkpoint.Last}
-		f.checkpoint.Pending = []schedule.Run{{Tag: "w", OnDemand: true, Status: schedule.Pending, Due: minute(1)}}
-		f.seen.Cancelled, f.seen.Jobs = []string{"w"}, []schedule.Job{{Tag: "last", Outcome: schedule.Succeeded}}
-		d := f.at(5)
-		require.Equal(t, []string{"RunStopped"}, reasons(d))
-		require.Equal(t, order, tagsOf(d.Checkpoint.Completed))
-		for _, r := range d.Checkpoint.Completed {
-			if r.Tag == "w" {
-				require.Equal(t, minute(want), r.Completed)
-				require.Equal(t, schedule.Completed, r.Status)
-			}
-		}
-		require.Equal(t, d.Events[0].Run.Completed, minute(want))
-		require.Equal(t, "last", d.Checkpoint.Last.Tag)
 	}
 }

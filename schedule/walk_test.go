@@ -56,7 +56,6 @@ type edgeJob struct {
 //	a dependent job runs once after each run                   walk.follow
 //	a run is active as long as its pods; nothing is stuck      walk.check, walk.settle
 //	rejected creates: bounded checkpoint, one at a time        TestSizeInAnOutage, TestBackOff
-//	the same runs start as with a decision every second        TestSecondBySecond
 type walk struct {
 	t           *testing.T
 	seed        int64
