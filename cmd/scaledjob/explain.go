@@ -267,7 +267,7 @@ func (e *explainCommand) found(ctx context.Context, names, files []string, stdin
 		problems = errors.Join(problems, err)
 		var d *cluster.Dump
 		if len(e.dumps) > 0 {
-			if d, err = cluster.Read(e.dumps, stdin); err != nil {
+			if d, err = cluster.Read(e.dumps, stdin, manifests...); err != nil {
 				return nil, errors.Join(problems, err)
 			}
 		}

@@ -190,7 +190,7 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 	}
 	reasons := map[string]int{}
 	for _, p := range r.dump.Pods {
-		reason := waiting(&p)
+		reason := waiting(p)
 		if reason != "" && p.Labels[r.profile.TrackingLabel()] == m.Name() && time.Since(p.CreationTimestamp.Time) >= why.StuckAfter {
 			reasons[reason]++
 		}

@@ -139,15 +139,15 @@ func (c *Client) Subjects(ctx context.Context, names []string) (subjects []Subje
 
 // Dump reads the Jobs of the namespace and their pods.
 func (c *Client) Dump(ctx context.Context) (*Dump, error) {
-	jobs, failed := List[batchv1.Job](ctx, c, "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs")
+	jobs, failed := List[*batchv1.Job](ctx, c, "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs")
 	if failed != nil {
 		failed = fmt.Errorf("list Jobs in namespace %s: %w", c.Namespace, failed)
 	}
-	pods, err := List[corev1.Pod](ctx, c, "/api/v1/namespaces/"+c.Namespace+"/pods", "labelSelector", "job-name")
+	pods, err := List[*corev1.Pod](ctx, c, "/api/v1/namespaces/"+c.Namespace+"/pods", "labelSelector", "job-name")
 	if err != nil {
 		err = fmt.Errorf("list Pods in namespace %s: %w", c.Namespace, err)
 	}
-	return &Dump{jobs, pods, true}, errors.Join(failed, err)
+	return &Dump{jobs, pods, true, len(jobs)}, errors.Join(failed, err)
 }
 
 // ScaledJobs reads ScaledJobs as [Client.Sources] does.

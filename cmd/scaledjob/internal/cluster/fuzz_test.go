@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"os"
 	"testing"
 
@@ -23,8 +24,8 @@ func FuzzDump(f *testing.F) {
 	manifests, err := flags.Read([]string{"../../testdata/manifest.yaml"}, nil)
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var d Dump
-		if d.add(data) != nil {
+		d := reader{scaledJobs: manifests}
+		if d.read(bytes.NewReader(data)) != nil {
 			return
 		}
 		for _, by := range []input.Release{{}, input.NewestOnly().List[0]} {

@@ -42,6 +42,9 @@ func List[T any](ctx context.Context, c *Client, path string, parameters ...stri
 			return nil, input.Plain(err)
 		}
 		for _, data := range page.Items {
+			if string(data) == "null" {
+				continue
+			}
 			var item T
 			if err := json.Unmarshal(data, &item); err != nil {
 				return nil, input.Plain(err)

@@ -36,8 +36,7 @@ func (o *Owned) States() (states []State) {
 	waiting := State{ID: "waiting", Fix: "Correct the image, or what the container refers to"}
 	kueue, finalizers, managers := false, []string{}, []string{}
 	reasons := o.waitingReasons()
-	for i := range o.Jobs {
-		j := &o.Jobs[i]
+	for _, j := range o.Jobs {
 		manager := j.Spec.ManagedBy
 		switch reason := reasons[j.Name]; {
 		case finished(j):
@@ -71,8 +70,7 @@ func finished(j *batchv1.Job) bool {
 // waitingReasons returns why a container of each Job never starts, by the Job's name.
 func (o *Owned) waitingReasons() map[string]string {
 	reasons := map[string]string{}
-	for i := range o.Pods {
-		p := &o.Pods[i]
+	for _, p := range o.Pods {
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 			if w := c.State.Waiting; w != nil && slices.Contains(neverStarts, w.Reason) {
 				reasons[jobOf(p).Name] = w.Reason

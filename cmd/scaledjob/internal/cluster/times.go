@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // A podTime is when a pod that succeeded was ready to start, started and ended.
@@ -14,8 +13,8 @@ type podTime struct{ Scheduled, Started, Finished time.Time }
 // JobTimes returns the times of the Jobs that succeeded, in the order that they started. A Job
 // without a pod does not tell its startup.
 func (o *Owned) JobTimes() (times []podTime) {
-	for i := range o.Jobs {
-		s := &o.Jobs[i].Status
+	for _, j := range o.Jobs {
+		s := &j.Status
 		if s.StartTime != nil && s.CompletionTime != nil && s.Succeeded > 0 && !s.CompletionTime.Before(s.StartTime) {
 			times = append(times, podTime{s.StartTime.Time, s.StartTime.Time, s.CompletionTime.Time})
 		}
@@ -27,13 +26,8 @@ func (o *Owned) JobTimes() (times []podTime) {
 // PodTimes returns the times of the pods that succeeded, in the order that they
 // started.
 func (o *Owned) PodTimes() (times []podTime) {
-	mine := map[types.NamespacedName]bool{}
-	for i := range o.Jobs {
-		mine[types.NamespacedName{Namespace: o.Jobs[i].Namespace, Name: o.Jobs[i].Name}] = true
-	}
-	for i := range o.Pods {
-		p := &o.Pods[i]
-		if !mine[jobOf(p)] || p.Status.Phase != corev1.PodSucceeded {
+	for _, p := range o.Pods {
+		if p.Status.Phase != corev1.PodSucceeded {
 			continue
 		}
 		t := podTime{Scheduled: p.CreationTimestamp.Time}

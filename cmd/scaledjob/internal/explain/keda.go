@@ -61,7 +61,7 @@ func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 	}
 	done := e.Profile.Rollout(e.o.KEDA, jobs)
 	for _, i := range done.Deleted {
-		reason := olderThan(e.o, &e.o.Jobs[i])
+		reason := olderThan(e.o, e.o.Jobs[i])
 		if e.rollsOut(0) {
 			reason, d.Rule = "of any generation", rule
 		}
@@ -98,7 +98,7 @@ func (e *kedaEngine) prune(jobs []keda.Job) *removal {
 		d.Fault = h.Fault.String()
 	}
 	for _, i := range h.Deleted {
-		d.Jobs = append(d.Jobs, finished(&e.o.Jobs[i]))
+		d.Jobs = append(d.Jobs, finished(e.o.Jobs[i]))
 	}
 	switch {
 	case len(d.Jobs) > 0:

@@ -178,7 +178,7 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 	if o == nil {
 		return
 	}
-	if !o.Complete && slices.ContainsFunc(o.Jobs, func(j batchv1.Job) bool { return j.Status.Active > 0 }) {
+	if !o.Complete && slices.ContainsFunc(o.Jobs, func(j *batchv1.Job) bool { return j.Status.Active > 0 }) {
 		p.Notes = append(p.Notes, "the dump has no pods; a Job is pending if its status counts no ready or succeeded pod")
 		if len(m.Spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")

@@ -74,13 +74,14 @@ func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapte
 	if t.Revision.Generation == 0 {
 		t.Rollout.Strategy = rollout.Gradual
 	}
-	jobs, pods := slices.Clone(o.Jobs), o.PodsWithUIDs()
+	jobs, pods := make([]batchv1.Job, len(o.Jobs)), o.PodsWithUIDs()
 	for i := range pods {
-		if len(jobs) > 0 && pods[i].Namespace == jobs[0].Namespace {
+		if len(jobs) > 0 && pods[i].Namespace == o.Jobs[0].Namespace {
 			pods[i].Namespace = t.Owner.Namespace
 		}
 	}
-	for i := range jobs { // all are in the same namespace, which the manifest may leave out
+	for i, j := range o.Jobs { // all are in the same namespace, which the manifest may leave out
+		jobs[i] = *j
 		jobs[i].Namespace = t.Owner.Namespace
 	}
 	if !o.Complete {
@@ -97,11 +98,11 @@ func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapte
 func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 	p.Rollout, p.Prune = &removal{Jobs: []deletion{}}, &removal{Jobs: []deletion{}}
 	for _, d := range plan.Delete {
-		i := slices.IndexFunc(o.Jobs, func(j batchv1.Job) bool { return j.Name == d.Name })
+		i := slices.IndexFunc(o.Jobs, func(j *batchv1.Job) bool { return j.Name == d.Name })
 		if d.Reason == adapter.HistoryLimit {
-			p.Prune.Jobs = append(p.Prune.Jobs, finished(&o.Jobs[i]))
+			p.Prune.Jobs = append(p.Prune.Jobs, finished(o.Jobs[i]))
 		} else {
-			p.Rollout.Jobs = append(p.Rollout.Jobs, deletion{d.Name, olderThan(o, &o.Jobs[i]), d.Propagation.String()})
+			p.Rollout.Jobs = append(p.Rollout.Jobs, deletion{d.Name, olderThan(o, o.Jobs[i]), d.Propagation.String()})
 		}
 	}
 	if len(p.Prune.Jobs) == 0 {
@@ -129,8 +130,7 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 
 // unknownTemplates counts the unfinished Jobs of older generations without a hash of their template, as KEDA makes them.
 func unknownTemplates(o *cluster.Owned) (n int) {
-	for i := range o.Jobs {
-		j := &o.Jobs[i]
+	for _, j := range o.Jobs {
 		ended := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 			return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True"
 		})

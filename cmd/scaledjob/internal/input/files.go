@@ -15,11 +15,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -261,49 +262,61 @@ var ErrTooLarge = errors.New("too large")
 // ErrNotText is the error for a file that is not in UTF-8.
 var ErrNotText = errors.New("not text; use YAML or JSON in UTF-8")
 
-// ReadSource reads a file of at most so many bytes. The name - is standard input, unless
-// stdin is nil. With ErrNotText, and of a file that is too large, it returns the bytes too.
-func ReadSource(name string, stdin io.Reader, limit int64) (s Source, err error) {
-	s.Name = name
-	if name == "-" && stdin != nil {
-		s.Name = StandardInput
-	} else {
-		f, err := os.Open(name)
+// A File is a text that is read in UTF-8, whatever its byte order mark says.
+type File struct {
+	io.Reader
+	io.Closer
+	Name string
+}
+
+// Open opens a file of at most so many bytes: reading more is an error. The name - is standard input, unless
+// stdin is nil.
+func Open(name string, stdin io.Reader, limit int64) (*File, error) {
+	f := &File{Closer: io.NopCloser(nil), Name: StandardInput}
+	if name != "-" || stdin == nil {
+		file, err := os.Open(name)
 		if err != nil {
-			return s, FileError(name, err)
+			return nil, FileError(name, err)
 		}
-		defer f.Close()
-		stdin = f
+		stdin, f.Closer, f.Name = file, file, name
 	}
-	s.Data, err = io.ReadAll(io.LimitReader(stdin, limit+1))
+	f.Reader = transform.NewReader(&bounded{stdin, limit, limit}, unicode.BOMOverride(transform.Nop))
+	return f, nil
+}
+
+// A bounded reader fails behind its limit.
+type bounded struct {
+	io.Reader
+	remaining, limit int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.remaining -= int64(n); b.remaining < 0 {
+		err = fmt.Errorf("%w: more than %d MiB; use smaller files", ErrTooLarge, b.limit>>20)
+	}
+	return n, err
+}
+
+// ReadSource reads a file that [Open] opens. With ErrNotText, and of a file that is too large, it returns the
+// bytes too.
+func ReadSource(name string, stdin io.Reader, limit int64) (Source, error) {
+	f, err := Open(name, stdin, limit)
+	if err != nil {
+		return Source{Name: name}, err
+	}
+	defer f.Close()
+	s := Source{Name: f.Name}
+	s.Data, err = io.ReadAll(f)
 	switch {
+	case errors.Is(err, ErrTooLarge):
+		return s, fmt.Errorf("%s: %w", s.Name, err)
 	case err != nil:
 		return Source{Name: s.Name}, FileError(s.Name, err)
-	case int64(len(s.Data)) > limit:
-		return s, fmt.Errorf("%s: %w: more than %d MiB; use smaller files", s.Name, ErrTooLarge, limit>>20)
-	}
-	s.Data = decoded(s.Data)
-	if !utf8.Valid(s.Data) {
+	case !utf8.Valid(s.Data):
 		return s, fmt.Errorf("%s: %w", s.Name, ErrNotText)
 	}
 	return s, nil
-}
-
-// decoded returns the text in UTF-8 without a byte order mark. UTF-16 needs a mark.
-func decoded(data []byte) []byte {
-	little := bytes.HasPrefix(data, []byte{0xff, 0xfe})
-	if !little && !bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	}
-	units := make([]uint16, 0, len(data)/2)
-	for i := 2; i+1 < len(data); i += 2 {
-		high, low := data[i], data[i+1]
-		if little {
-			high, low = low, high
-		}
-		units = append(units, uint16(high)<<8|uint16(low))
-	}
-	return []byte(string(utf16.Decode(units)))
 }
 
 // kindOfOurs matches a document that a command reads, also in a template.

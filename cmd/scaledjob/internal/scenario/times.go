@@ -19,7 +19,7 @@ func (s *Flags) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) erro
 	if items == 0 && !s.changed("service") {
 		return input.Usagef("--jobs with --items-per-job 0: the number of items of a Job is not known; use --service")
 	}
-	d, err := cluster.Read(s.dumps, stdin)
+	d, err := cluster.Read(s.dumps, stdin, m)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (c *testCase) poll(m *input.ScaledJob, r input.Release, flags input.QueueFl
 	}
 	s := cluster.Subject{ScaledJob: m}
 	if c.Dump != nil {
-		d, err := cluster.Read(c.Dump, nil)
+		d, err := cluster.Read(c.Dump, nil, m)
 		if err != nil {
 			return nil, err
 		}
