@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +20,7 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command")
 	}
-	program := filepath.Join(t.TempDir(), "scaledjob")
-	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
-	require.NoError(t, err, string(said))
+	program := built(t)
 	const head = "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a}\n"
 	for name, text := range map[string]string{
 		"lines that begin with dashes": head + "spec: {\n" + strings.Repeat("---a,\n", 2_000_000) + "}\n",
@@ -35,19 +34,67 @@ func TestMemory(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "b.yaml"), []byte(hostileManifest), 0o600))
-		c := exec.CommandContext(t.Context(), program, "lint", dir)
-		var out bytes.Buffer
-		c.Stdout = &out
-		require.NoError(t, c.Start())
-		peak := make(chan int)
-		go func() { peak <- peakMemory(c.Process.Pid) }()
-		_ = c.Wait() // of findings the status is 1
-		require.Equal(t, found, c.ProcessState.ExitCode(), name)
-		kib := <-peak
-		require.Positive(t, kib, name)
+		status, out, kib := measured(t, nil, program, "lint", dir)
+		require.Equal(t, found, status, name)
 		require.Less(t, kib, 256<<10, "%s: KiB", name)
-		require.Contains(t, out.String(), filepath.Join(dir, "b.yaml"), "%s: the other file is judged", name)
+		require.Contains(t, out, filepath.Join(dir, "b.yaml"), "%s: the other file is judged", name)
 	}
+}
+
+// Of a dump only what concerns the ScaledJob is in memory, however long the dump is, and an object or a number of them
+// that would not fit is an error.
+func TestMemoryOfADump(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command")
+	}
+	program, manifest := built(t), scaledJobFile(t, "", "")
+	const job = `{"kind":"Job","metadata":{"name":"%d","namespace":"n","labels":{"scaledjob.keda.sh/name":"m"}},"spec":{"template":{"spec":{"containers":[{"name":%q}]}}}},`
+	large, list := fmt.Sprintf(job, 1, strings.Repeat("x", 1<<20)), `{"apiVersion":"v1","items":[`
+	const another = `{"kind":"Job","metadata":{"name":"other"}}`
+	for name, c := range map[string]struct {
+		head, text string
+		repeated   int
+		tail       string
+		status     int
+	}{
+		"large Jobs":         {list, large, 100, another + `],"kind":"List"}`, success},
+		"large Jobs in YAML": {"items:\n", "- " + strings.TrimSuffix(large, ",") + "\n", 100, "kind: List\n", success},
+		"Jobs of others":     {list, strings.Repeat(another+",", 1000), 1000, another + `],"kind":"List"}`, success},
+		"many Jobs":          {list, strings.Repeat(fmt.Sprintf(job, 1, ""), 1000), 1000, another + `],"kind":"List"}`, trouble},
+		"a large object":     {`{"kind":"Job","x":"`, strings.Repeat("x", 1<<20), 100, `"}`, trouble},
+		"many conditions":    {`{"kind":"Job","status":{"conditions":[`, strings.Repeat("{},", 300_000), 1, `{}]}}`, trouble},
+		"a deep value":       {`{"items":[`, strings.Repeat("[", 1<<20), 100, "", trouble},
+	} {
+		text := []io.Reader{strings.NewReader(c.head)}
+		for range c.repeated {
+			text = append(text, strings.NewReader(c.text))
+		}
+		status, out, kib := measured(t, io.MultiReader(append(text, strings.NewReader(c.tail))...), program, "explain", "--queue", "1", manifest, "--jobs", "-")
+		require.Equal(t, c.status, status, "%s: %s", name, out)
+		require.Less(t, kib, 256<<10, "%s: KiB", name)
+	}
+}
+
+// built returns the command as a program.
+func built(t *testing.T) string {
+	program := filepath.Join(t.TempDir(), "scaledjob")
+	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, string(said))
+	return program
+}
+
+// measured runs a program, and returns its exit status, its output and the most memory that it had, in KiB.
+func measured(t *testing.T, stdin io.Reader, program string, arguments ...string) (status int, text string, kib int) {
+	c := exec.CommandContext(t.Context(), program, arguments...)
+	var out bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = stdin, &out, &out
+	require.NoError(t, c.Start())
+	peak := make(chan int)
+	go func() { peak <- peakMemory(c.Process.Pid) }()
+	_ = c.Wait() // the status says it
+	kib = <-peak
+	require.Positive(t, kib)
+	return c.ProcessState.ExitCode(), out.String(), kib
 }
 
 // peakMemory follows a process to its end and returns the most resident memory that it had, in KiB. The

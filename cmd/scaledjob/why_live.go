@@ -203,7 +203,7 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 }
 
 // waiting returns why a pod does not run.
-func waiting(p *corev1.Pod) string {
+func waiting(p *cluster.Pod) string {
 	if p.Status.Phase != corev1.PodPending {
 		return ""
 	}

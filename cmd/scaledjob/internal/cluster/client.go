@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,11 +137,11 @@ func (c *Client) Subjects(ctx context.Context, names []string) (subjects []Subje
 
 // Dump reads the Jobs of the namespace and their pods.
 func (c *Client) Dump(ctx context.Context) (*Dump, error) {
-	jobs, failed := List[*batchv1.Job](ctx, c, "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs")
+	jobs, failed := List[*Job](ctx, c, "/apis/batch/v1/namespaces/"+c.Namespace+"/jobs")
 	if failed != nil {
 		failed = fmt.Errorf("list Jobs in namespace %s: %w", c.Namespace, failed)
 	}
-	pods, err := List[*corev1.Pod](ctx, c, "/api/v1/namespaces/"+c.Namespace+"/pods", "labelSelector", "job-name")
+	pods, err := List[*Pod](ctx, c, "/api/v1/namespaces/"+c.Namespace+"/pods", "labelSelector", "job-name")
 	if err != nil {
 		err = fmt.Errorf("list Pods in namespace %s: %w", c.Namespace, err)
 	}

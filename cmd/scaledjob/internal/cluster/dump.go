@@ -21,13 +21,38 @@ import (
 
 // A Dump holds the Jobs and pods of a cluster.
 type Dump struct {
-	Jobs []*batchv1.Job
-	Pods []*corev1.Pod
+	Jobs []*Job
+	Pods []*Pod
 	// Complete reports whether the pods were read. A file without pods may be the
 	// output of kubectl get jobs.
 	Complete bool
 
 	listed int // Jobs, of any owner
+}
+
+// A Job has the fields of a batchv1.Job that are read: the others take three quarters of its memory.
+type Job struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Suspend                 *bool
+		ManagedBy               *string
+		TTLSecondsAfterFinished *int32
+	}
+	Status batchv1.JobStatus
+}
+
+// Whole returns the Job in the API server's form, in a namespace.
+func (j *Job) Whole(namespace string) batchv1.Job {
+	whole := batchv1.Job{ObjectMeta: j.ObjectMeta, Status: j.Status}
+	whole.Spec.Suspend, whole.Spec.ManagedBy, whole.Spec.TTLSecondsAfterFinished = j.Spec.Suspend, j.Spec.ManagedBy, j.Spec.TTLSecondsAfterFinished
+	whole.Namespace = namespace
+	return whole
+}
+
+// A Pod has the fields of a corev1.Pod that are read.
+type Pod struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Status            corev1.PodStatus
 }
 
 // Owned are a ScaledJob's Jobs of a dump.
@@ -43,19 +68,19 @@ type Owned struct {
 func (d *Dump) OwnedBy(m *input.ScaledJob, release input.Release) (*Owned, error) {
 	o := &Owned{ScaledJob: m, Dump: *d}
 	o.Jobs = slices.Clone(d.Jobs)
-	keep := func(mine func(*batchv1.Job) bool) {
-		o.Jobs = slices.DeleteFunc(o.Jobs, func(j *batchv1.Job) bool { return !mine(j) })
+	keep := func(mine func(*Job) bool) {
+		o.Jobs = slices.DeleteFunc(o.Jobs, func(j *Job) bool { return !mine(j) })
 	}
 	if namespace := m.Spec.Namespace; namespace != "" {
-		keep(func(j *batchv1.Job) bool { return j.Namespace == namespace || j.Namespace == "" })
+		keep(func(j *Job) bool { return j.Namespace == namespace || j.Namespace == "" })
 	}
 	var err error
 	if release.Profile != nil {
 		label := release.Profile.TrackingLabel()
-		keep(func(j *batchv1.Job) bool { return j.Labels[label] == m.Name() })
+		keep(func(j *Job) bool { return j.Labels[label] == m.Name() })
 		err = o.oneNamespace()
 	} else if o.UID, err = o.owner(); err == nil {
-		keep(func(j *batchv1.Job) bool {
+		keep(func(j *Job) bool {
 			c := metav1.GetControllerOf(j)
 			return c != nil && c.UID == o.UID
 		})
@@ -67,7 +92,7 @@ func (d *Dump) OwnedBy(m *input.ScaledJob, release input.Release) (*Owned, error
 	for _, j := range o.Jobs {
 		jobs[nameOf(j)] = true
 	}
-	o.Pods = slices.DeleteFunc(slices.Clone(d.Pods), func(p *corev1.Pod) bool { return !jobs[jobOf(p)] })
+	o.Pods = slices.DeleteFunc(slices.Clone(d.Pods), func(p *Pod) bool { return !jobs[jobOf(p)] })
 	return o, nil
 }
 
@@ -129,7 +154,7 @@ func (o *Owned) readyPod() keda.Pod {
 }
 
 // jobOf returns the name of a pod's Job.
-func jobOf(p *corev1.Pod) types.NamespacedName {
+func jobOf(p *Pod) types.NamespacedName {
 	job := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
 	if owner := metav1.GetControllerOf(p); owner != nil && job.Name == "" {
 		job.Name = owner.Name
@@ -145,17 +170,17 @@ func (o *Owned) PodsWithUIDs() []corev1.Pod {
 		jobs[nameOf(j)] = cmp.Or(j.UID, types.UID(j.Name))
 	}
 	pods := make([]corev1.Pod, len(o.Pods))
-	for i := range pods {
-		pods[i] = *o.Pods[i]
+	for i, read := range o.Pods {
+		pods[i] = corev1.Pod{ObjectMeta: read.ObjectMeta, Status: read.Status}
 		p := &pods[i]
 		p.UID = cmp.Or(p.UID, types.UID(p.Namespace+"/"+p.Name))
-		owner, uid := metav1.GetControllerOf(p), jobs[jobOf(p)]
+		owner, uid := metav1.GetControllerOf(p), jobs[jobOf(read)]
 		if uid != "" && p.Labels[batchv1.ControllerUidLabel] == "" && (owner == nil || owner.UID == "") {
 			p.Labels = maps.Clone(p.Labels)
 			if p.Labels == nil {
 				p.Labels = map[string]string{}
 			}
-			p.Labels[batchv1.ControllerUidLabel], p.Labels[batchv1.JobNameLabel] = string(uid), jobOf(p).Name
+			p.Labels[batchv1.ControllerUidLabel], p.Labels[batchv1.JobNameLabel] = string(uid), jobOf(read).Name
 		}
 	}
 	return pods

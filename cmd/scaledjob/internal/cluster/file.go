@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,9 +28,9 @@ const KubectlGet = "use the output of kubectl get jobs,pods -o json"
 
 // Bounds of what is in memory at once. An API server accepts objects of about 1.5 MiB.
 const (
-	maxObject = 5 << 20   // bytes of text
-	maxParts  = 100_000   // JSON objects in an object
-	maxKept   = 120 << 20 // bytes of the objects that are kept
+	maxObject = 5 << 20  // bytes of text
+	maxParts  = 100_000  // JSON objects in an object
+	maxKept   = 80 << 20 // bytes of the objects that are kept
 )
 
 var (
@@ -119,7 +118,7 @@ type section struct {
 }
 
 func (s *section) Read(p []byte) (n int, err error) {
-	for n < len(p) && s.err == nil {
+	for n < len(p) && (len(s.line) > 0 || s.err == nil) {
 		if len(s.line) == 0 {
 			s.next()
 		}
@@ -321,7 +320,7 @@ func (r *reader) object(data []byte, kind string) error {
 
 // job keeps what is read of a Job, if it may be one of the ScaledJobs.
 func (r *reader) job(data []byte) error {
-	var j batchv1.Job
+	var j Job
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
@@ -329,13 +328,12 @@ func (r *reader) job(data []byte) error {
 	if !slices.ContainsFunc(r.scaledJobs, func(m *input.ScaledJob) bool { return concerns(&j, m) }) {
 		return nil
 	}
-	j.Spec = batchv1.JobSpec{Suspend: j.Spec.Suspend, ManagedBy: j.Spec.ManagedBy, TTLSecondsAfterFinished: j.Spec.TTLSecondsAfterFinished}
 	r.Jobs = append(r.Jobs, &j)
-	return r.keep(&j.ObjectMeta, j.Size, len(j.Status.Conditions), 0)
+	return r.keep(&j.ObjectMeta, &j.Status, len(j.Status.Conditions), 0)
 }
 
 // concerns reports whether a Job may be of a ScaledJob by a rule of any release.
-func concerns(j *batchv1.Job, m *input.ScaledJob) bool {
+func concerns(j *Job, m *input.ScaledJob) bool {
 	if c := metav1.GetControllerOf(j); c != nil && (c.Name == m.Name() || c.UID == m.Spec.UID) {
 		return true
 	}
@@ -344,23 +342,22 @@ func concerns(j *batchv1.Job, m *input.ScaledJob) bool {
 
 // pod keeps what is read of a pod.
 func (r *reader) pod(data []byte) error {
-	var p corev1.Pod
+	var p Pod
 	if err := json.Unmarshal(data, &p); err != nil {
 		return err
 	}
-	p.Spec = corev1.PodSpec{}
 	r.Pods = append(r.Pods, &p)
 	s := &p.Status
-	return r.keep(&p.ObjectMeta, p.Size, len(s.Conditions), len(s.ContainerStatuses)+len(s.InitContainerStatuses)+len(s.EphemeralContainerStatuses))
+	return r.keep(&p.ObjectMeta, s, len(s.Conditions), len(s.ContainerStatuses)+len(s.InitContainerStatuses)+len(s.EphemeralContainerStatuses))
 }
 
 // keep counts what an object takes. Its lists take more than their texts.
-func (r *reader) keep(m *metav1.ObjectMeta, size func() int, conditions, containers int) error {
+func (r *reader) keep(m *metav1.ObjectMeta, status interface{ Size() int }, conditions, containers int) error {
 	m.ManagedFields = nil
 	delete(m.Annotations, corev1.LastAppliedConfigAnnotation)
-	const object, entry, condition, container = 1400, 48, 120, 240
+	const object, entry, condition, container = 640, 48, 120, 240
 	entries := len(m.Labels) + len(m.Annotations) + len(m.Finalizers) + len(m.OwnerReferences)
-	r.kept += object + size() + entry*entries + condition*conditions + container*containers
+	r.kept += object + m.Size() + status.Size() + entry*entries + condition*conditions + container*containers
 	if r.kept > maxKept {
 		return fmt.Errorf("the Jobs and pods take more than %d MiB of memory; use those of one namespace, or of one ScaledJob", maxKept>>20)
 	}

@@ -61,7 +61,7 @@ func (o *Owned) States() (states []State) {
 	return slices.DeleteFunc([]State{suspended, terminating, managed, waiting}, func(s State) bool { return len(s.Jobs) == 0 })
 }
 
-func finished(j *batchv1.Job) bool {
+func finished(j *Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 	})

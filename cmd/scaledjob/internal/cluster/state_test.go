@@ -12,22 +12,22 @@ import (
 // TestStates names what keeps Jobs from working, which Jobs, and who may have set it.
 func TestStates(t *testing.T) {
 	yes, manager, now := true, "example.com/other", metav1.Now()
-	job := func(name string, change func(*batchv1.Job)) *batchv1.Job {
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	job := func(name string, change func(*Job)) *Job {
+		j := &Job{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		change(j)
 		return j
 	}
-	o := Owned{Dump: Dump{Jobs: []*batchv1.Job{
-		job("a", func(j *batchv1.Job) { j.Spec.Suspend, j.Labels = &yes, map[string]string{queueLabel: "q"} }),
-		job("b", func(j *batchv1.Job) { j.DeletionTimestamp, j.Finalizers = &now, []string{"example.com/hold"} }),
-		job("c", func(j *batchv1.Job) { j.Spec.ManagedBy = &manager }),
-		job("d", func(*batchv1.Job) {}),
-		job("e", func(j *batchv1.Job) {
+	o := Owned{Dump: Dump{Jobs: []*Job{
+		job("a", func(j *Job) { j.Spec.Suspend, j.Labels = &yes, map[string]string{queueLabel: "q"} }),
+		job("b", func(j *Job) { j.DeletionTimestamp, j.Finalizers = &now, []string{"example.com/hold"} }),
+		job("c", func(j *Job) { j.Spec.ManagedBy = &manager }),
+		job("d", func(*Job) {}),
+		job("e", func(j *Job) {
 			j.Spec.Suspend = &yes
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		}),
-		job("works", func(*batchv1.Job) {}),
-	}, Pods: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job-name": "d"}}, Status: corev1.PodStatus{
+		job("works", func(*Job) {}),
+	}, Pods: []*Pod{{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job-name": "d"}}, Status: corev1.PodStatus{
 		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}}}}
 	var texts []string
 	for _, s := range o.States() {

@@ -178,7 +178,7 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 	if o == nil {
 		return
 	}
-	if !o.Complete && slices.ContainsFunc(o.Jobs, func(j *batchv1.Job) bool { return j.Status.Active > 0 }) {
+	if !o.Complete && slices.ContainsFunc(o.Jobs, func(j *cluster.Job) bool { return j.Status.Active > 0 }) {
 		p.Notes = append(p.Notes, "the dump has no pods; a Job is pending if its status counts no ready or succeeded pod")
 		if len(m.Spec.Spec.ScalingStrategy.PendingPodConditions) > 0 {
 			p.Notes = append(p.Notes, "the dump has no pods; spec.scalingStrategy.pendingPodConditions is not checked")
@@ -193,7 +193,7 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 }
 
 // finished describes a finished Job by its outcome and the time of it.
-func finished(j *batchv1.Job) deletion {
+func finished(j *cluster.Job) deletion {
 	d := deletion{Name: j.Name}
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue || (c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed) {
@@ -215,7 +215,7 @@ func finished(j *batchv1.Job) deletion {
 }
 
 // olderThan describes the generation of a Job.
-func olderThan(o *cluster.Owned, j *batchv1.Job) string {
+func olderThan(o *cluster.Owned, j *cluster.Job) string {
 	if g := j.Annotations[manifest.AnnotationGeneration]; g != "" {
 		return fmt.Sprintf("of generation %s, not %d", g, o.Spec.Generation)
 	}

@@ -81,8 +81,7 @@ func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapte
 		}
 	}
 	for i, j := range o.Jobs { // all are in the same namespace, which the manifest may leave out
-		jobs[i] = *j
-		jobs[i].Namespace = t.Owner.Namespace
+		jobs[i] = j.Whole(t.Owner.Namespace)
 	}
 	if !o.Complete {
 		t.PendingPodConditions = nil
@@ -98,7 +97,7 @@ func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapte
 func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 	p.Rollout, p.Prune = &removal{Jobs: []deletion{}}, &removal{Jobs: []deletion{}}
 	for _, d := range plan.Delete {
-		i := slices.IndexFunc(o.Jobs, func(j *batchv1.Job) bool { return j.Name == d.Name })
+		i := slices.IndexFunc(o.Jobs, func(j *cluster.Job) bool { return j.Name == d.Name })
 		if d.Reason == adapter.HistoryLimit {
 			p.Prune.Jobs = append(p.Prune.Jobs, finished(o.Jobs[i]))
 		} else {
