@@ -478,7 +478,7 @@ func TestTimeToLive(t *testing.T) {
 	w.show(jobOf(target, 7, func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = new(int32(9)) }))
 	plan = w.Plan(ownerUID, items(0), w.clock)
 	require.Equal(t, int32(1), plan.Expiring)
-	require.Contains(t, plan.String(), "1 Jobs have ttlSecondsAfterFinished")
+	require.Contains(t, plan.String(), "1 Job with ttlSecondsAfterFinished")
 }
 
 // A Job that the API server has agreed to delete is terminating, and a finished one

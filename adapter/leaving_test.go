@@ -33,7 +33,7 @@ func TestDeleteStuckAfter(t *testing.T) {
 	plan = w.Plan(ownerUID, items(9), w.clock)
 	require.Len(t, plan.Delete, 2)
 	require.Equal(t, Stuck, plan.Delete[0].Reason)
-	require.Equal(t, []slots.Hold{{Reason: StuckJobs, Text: "2 Jobs have been pending for 10m0s or longer and are deleted", Count: 2}}, plan.Holds)
+	require.Equal(t, []slots.Hold{{Reason: StuckJobs, Text: "deleted after pending for 10m0s: 2 Jobs", Count: 2}}, plan.Holds)
 	require.Zero(t, plan.Create, "they take up the maximum until they are gone")
 	require.Equal(t, scaling.JobCounts{Terminating: 2}, plan.Decision.Trace.Jobs)
 	result, err := w.Apply(t.Context(), s, plan)

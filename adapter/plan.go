@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -131,7 +132,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "\nheld      %s: %s", h.Reason, h.Text)
 	}
 	if p.Expiring > 0 {
-		fmt.Fprintf(&b, "\nexpiring  %d Jobs have ttlSecondsAfterFinished; their early deletion may cost a Job above the maximum", p.Expiring)
+		fmt.Fprintf(&b, "\nexpiring  %s with ttlSecondsAfterFinished: an early deletion may cost a Job above the maximum", words.Plural(p.Expiring, "Job"))
 	}
 	return b.String()
 }

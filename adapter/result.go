@@ -10,6 +10,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -30,7 +31,7 @@ type CreateError struct {
 
 // Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
-	return fmt.Sprintf("created %d of %d Jobs: %s", e.Created, e.Wanted, request.Words(e.Err))
+	return fmt.Sprintf("created %d of %s: %s", e.Created, words.Plural(e.Wanted, "Job"), request.Words(e.Err))
 }
 
 // Unwrap returns the first reason.
@@ -135,7 +136,7 @@ func (a *account) count(c call, r request.Reply) {
 		}
 	case c.Verb == slots.Mark:
 		if r.Err != nil && !errors.Is(r.Err, requests.ErrNoMark) {
-			a.problems.Add("mark the lease, so that a number whose Job is refused is passed over", r.Err)
+			a.problems.Add("write to the lease that the name of a refused Job is skipped", r.Err)
 		}
 	case errors.Is(r.Err, ErrOutdated):
 		a.outdated = cmp.Or(a.outdated, r.Err)

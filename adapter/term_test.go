@@ -99,7 +99,7 @@ func testTermEnds(t *testing.T, noticed bool) {
 	restart()
 	require.ErrorIs(t, a.send(t.Context(), sent[0]).Err, ErrOutdated)
 	_, err := w.Apply(t.Context(), s, old)
-	require.EqualError(t, err, "the plan is outdated: this process may not act: its term has ended; another has begun")
+	require.EqualError(t, err, "the plan is outdated: this process is no longer the leader; another has begun")
 	require.Empty(t, s.all(t))
 	w.catchUp(t)
 	b, again, numbers := w.choose(t, 1)
@@ -155,7 +155,7 @@ func TestSkippedNumber(t *testing.T) {
 	require.Error(t, err)
 	lease.fails = errors.New("no lease")
 	created, err := poll(late)
-	require.ErrorContains(t, err, "mark the lease")
+	require.ErrorContains(t, err, "write to the lease")
 	require.Zero(t, created)
 	lease.fails = nil
 	for range 120 { // which try the number again now and then

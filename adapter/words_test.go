@@ -48,7 +48,7 @@ func TestWordsOfManyDeletes(t *testing.T) {
 	_, err = w.poll(0)
 	lines := strings.Split(err.Error(), "\n")
 	require.Len(t, lines, request.MaxProblems+1)
-	require.Equal(t, "12 more requests failed", lines[request.MaxProblems])
+	require.Equal(t, "and 12 more requests failed", lines[request.MaxProblems])
 	require.Contains(t, lines[0], ": 403 Forbidden:  [31mno no")
 	require.Less(t, len(err.Error()), 4000)
 }

@@ -224,7 +224,7 @@ func (all *Clusters) CutOff() error {
 			return fmt.Errorf("none of %d members answers, so that the hub may be cut off: no Job is replaced, moved or lost", len(problems))
 		}
 	}
-	return fmt.Errorf("all %d members answer 401 (Unauthorized): the credentials of the hub have ended", len(problems))
+	return fmt.Errorf("all %d members answer 401 (Unauthorized): the hub's tokens have expired or were revoked; run setup-member again", len(problems))
 }
 
 // Track starts to track the Jobs of an owner, which is in the hub cluster, on every

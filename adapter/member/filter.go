@@ -101,7 +101,7 @@ type limitedBody struct {
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.read += int64(n); b.read > b.maxBytes {
-		return 0, fmt.Errorf("%w: it has more than %d bytes; if it should, raise maxBytes of its registration", errTooLarge, b.maxBytes)
+		return 0, fmt.Errorf("%w: it has more than %d bytes; if the member has so many Jobs, raise maxBytes of its registration", errTooLarge, b.maxBytes)
 	}
 	return n, err
 }

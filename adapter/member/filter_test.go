@@ -89,7 +89,7 @@ func TestLargeAnswer(t *testing.T) {
 		}
 		return large
 	})
-	require.ErrorContains(t, c.Probe(t.Context()), "the answer of the member is too large: it has more than 1048576 bytes; if it should, raise maxBytes of its registration")
+	require.ErrorContains(t, c.Probe(t.Context()), "the answer of the member is too large: it has more than 1048576 bytes; if the member has so many Jobs, raise maxBytes of its registration")
 }
 
 // A page has a limit, also where client-go asks for none, and fewer objects while these are large: a tenant of

@@ -337,7 +337,7 @@ func TestCutOff(t *testing.T) {
 	}{
 		{errReset, "none of 2 members answers, so that the hub may be cut off"},
 		{status(502), "none of 2 members answers"},
-		{status(401), "all 2 members answer 401 (Unauthorized): the credentials of the hub have ended"},
+		{status(401), "all 2 members answer 401 (Unauthorized): the hub's tokens have expired or were revoked; run setup-member again"},
 	} {
 		w := newWorld(t, member.Options{}, "a", "b").ready()
 		fails := func(context.Context, string, string, func() error) error { return c.fault }

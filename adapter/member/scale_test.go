@@ -357,7 +357,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 	b := plan.Shares[1]
 	require.Equal(t, replicas.ReasonNoProgress, b.Reason)
 	require.Equal(t, int32(1), p.deployments["b"].replicas, "one probes")
-	require.Contains(t, b.Description(), "0 of 1 replicas work: 1 Unschedulable: 0/3 nodes are available")
+	require.Contains(t, b.Description(), "0 of 1 replica work: 1 Unschedulable: 0/3 nodes are available")
 	starts["b"] = true
 	for range 6 {
 		follow()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -261,10 +262,10 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 		}
 	}
 	if n := p.Result.Created; n > 0 {
-		events = append(events, Event{corev1.EventTypeNormal, p.named(ReasonCreated), fmt.Sprintf("Created %d Jobs", n)})
+		events = append(events, Event{corev1.EventTypeNormal, p.named(ReasonCreated), "Created " + words.Plural(n, "Job")})
 	}
 	if n := p.Result.Outdated; n > 0 {
-		events = append(events, Event{corev1.EventTypeNormal, ReasonRolledOut, fmt.Sprintf("Deleted %d outdated Jobs", n)})
+		events = append(events, Event{corev1.EventTypeNormal, ReasonRolledOut, "Deleted " + words.Plural(n, "outdated Job")})
 	}
 	return events
 }

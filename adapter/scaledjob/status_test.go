@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read",
-		"Normal ScaledJobActive Active triggers: 1 of 1; Normal JobsCreated Created 1 Jobs; Normal ScaledJobRolloutCleanupCompleted Deleted 1 outdated Jobs",
+		"Normal ScaledJobActive Active triggers: 1 of 1; Normal JobsCreated Created 1 Job; Normal ScaledJobRolloutCleanupCompleted Deleted 1 outdated Job",
 		"Warning ScalerFailed 1 of 1 triggers could not be read",
 		"",
 		"Normal ScaledJobReady The ScaledJob is valid, and its triggers can be read; Normal ScaledJobActive Active triggers: 1 of 1; Normal ScaledJobPaused No Job is created or rolled out; finished Jobs are pruned",

@@ -13,6 +13,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -76,9 +77,9 @@ func (o *jobOutcome) ready() metav1.Condition {
 	case o.failing != "":
 		return notReady("JobsFailing", o.failing)
 	case plan.Reason == jobs.ReasonHeldByStuck:
-		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none can be replaced: set failoverOverMax, raise maxReplicaCount, or delete them")
+		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none is replaced: see why their pods do not start (kubectl describe on the member), and delete Jobs that never will, or set failoverOverMax")
 	case plan.Unplaced > 0:
-		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %d Jobs%s", plan.Unplaced, excluded(plan.Members)))
+		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", words.Plural(plan.Unplaced, "Job"), excluded(plan.Members)))
 	case o.unread != nil:
 		return unread(plan.Scaling.Trace.Demand, o.unread)
 	}
@@ -91,7 +92,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 			case apierrors.IsForbidden(o.away[name]):
 				name += " (Forbidden)"
 			case m.Excluded == jobs.ReasonNeverReached:
-				name += " (not since the start: restore it, or run delete-member)"
+				name += " (it has not answered since the controller started: restore it, or run delete-member)"
 			}
 			away = append(away, name)
 			held, lost = held+m.Jobs.Running+m.Jobs.Terminating, lost+m.Lost
@@ -100,7 +101,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 	if len(away) > 0 {
 		text := membersAway(away, len(plan.Members)) + fmt.Sprintf("; they hold %d of the maximum", held)
 		if lost > 0 {
-			text += fmt.Sprintf(", and %d lost Jobs there may run twice", lost)
+			text += fmt.Sprintf(", and the work of %s there may run twice", words.Plural(lost, "lost Job"))
 		}
 		return unknown(reasonUnreachable, text)
 	}
@@ -133,7 +134,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.keda.problem != nil:
 		return *out.keda.problem
 	case out.plan.Reason == replicas.ReasonAtMax:
-		return unknown(string(out.plan.Reason), fmt.Sprintf("%d replicas stay where they are, because maxSurge is 0 and there are maxReplicaCount replicas", out.plan.Remaining))
+		return unknown(string(out.plan.Reason), fmt.Sprintf("Not moved: %s. maxSurge is 0, and there are maxReplicaCount replicas", words.Plural(out.plan.Remaining, "replica")))
 	}
 	var away []string
 	for i := range out.plan.Shares {
@@ -224,7 +225,7 @@ func active(d scaling.Demand) metav1.Condition {
 
 func paused(annotated bool) metav1.Condition {
 	if annotated {
-		return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "An annotation pauses it"}
+		return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionTrue, Reason: "Paused", Message: "Paused by the annotation autoscaling.keda.sh/paused"}
 	}
-	return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "It is not paused"}
+	return metav1.Condition{Type: scaledjob.ConditionPaused, Status: metav1.ConditionFalse, Reason: "NotPaused", Message: "Not paused"}
 }

@@ -318,7 +318,7 @@ func (j *job) tell(o *jobOutcome) {
 		}
 	}
 	j.problems.Warn("invalid", o.invalid)
-	j.problems.Warn("checkpoint of another version: nothing is created", o.unusable)
+	j.problems.Warn("the status cannot be read: nothing is created", o.unusable)
 	j.problems.Warn("unread", o.unread)
 	j.problems.Warn("failed", o.refused)
 	j.log.Debug("planned", "plan", o.plan)

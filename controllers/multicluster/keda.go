@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -93,7 +94,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaRepo
 		s := &plan.Shares[i]
 		silent := s.Reason == replicas.ReasonUnreachable || s.Reason == replicas.ReasonUnconfirmed || s.Reason == replicas.ReasonNotAsked
 		if silent && !s.Excluded {
-			return r.fail(unknown(reasonAdopting, fmt.Sprintf("The first number is the sum of the members' replicas, and member %s has not answered", s.Name)))
+			return r.fail(unknown(reasonAdopting, fmt.Sprintf("Scaling begins with the replicas that the members have, and member %s has not said how many", s.Name)))
 		}
 		sum += int64(s.Current)
 	}
@@ -101,10 +102,10 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaRepo
 	if err := o.patch(ctx, number); err != nil {
 		return r.fail(notReady(reasonNotStored, "spec.replicas: "+adapter.Words(err)))
 	}
-	return r.fail(unknown(reasonAdopting, fmt.Sprintf("The first number is %d, the sum of the members' replicas", sum)))
+	return r.fail(unknown(reasonAdopting, fmt.Sprintf("Scaling begins with %s, as many as the members have", words.Plural(sum, "replica"))))
 }
 
-var errForeign = errors.New("there is a ScaledObject of this name that belongs to somebody else: rename one of the two")
+var errForeign = errors.New("there is a ScaledObject of this name that belongs to somebody else: rename this object, or ask the owner of the other")
 
 // writeScaledObject creates or updates the ScaledObject that targets the object, and returns it.
 func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -162,7 +163,7 @@ func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport
 	active := reported[string(autoscalingv2.ScalingActive)]
 	failing := active.Status == metav1.ConditionStatus(corev1.ConditionFalse) && active.Reason != "ScalingDisabled" // at 0 replicas
 	if reason := o.kedaAway(failing); reason != "" && reason != kedametrics.DefinitionMissing {
-		return r.fail(unknown(string(reason), "The number stays: "+reason.Text()))
+		return r.fail(unknown(string(reason), "The replicas stay as they are: "+reason.Text()))
 	}
 	if failing {
 		return r.fail(unknown(active.Reason, "The HorizontalPodAutoscaler cannot decide, and explains it in events: kubectl describe hpa "+name))

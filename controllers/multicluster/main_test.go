@@ -179,7 +179,7 @@ func TestReady(t *testing.T) {
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
 	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberDecision{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
-	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (not since the start: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
+	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (it has not answered since the controller started: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
 		"True Ready":               {},
 		"False SpecCheckFailed":    {invalid: errors.New("a")},

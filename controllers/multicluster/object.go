@@ -273,8 +273,8 @@ func (o *object) tell(out *objectOutcome) {
 		}
 	}
 	o.problems.Warn("invalid", out.invalid)
-	o.problems.Warn("checkpoint of another version: nothing is scaled", out.unusable)
-	o.problems.Warn("checkpoint not stored: nothing is scaled", out.unstored)
+	o.problems.Warn("the status cannot be read: nothing is scaled", out.unusable)
+	o.problems.Warn("the status cannot be stored: nothing is scaled", out.unstored)
 	o.problems.Warn("not scaled by KEDA", out.keda.err())
 	o.problems.Warn("failed", out.applied())
 	o.log.Debug("planned", "plan", out.plan)

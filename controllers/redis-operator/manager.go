@@ -129,7 +129,7 @@ func served(mapper meta.RESTMapper) error {
 	kind := schema.GroupKind{Group: v1.GroupVersion.Group, Kind: "ScaledJob"}
 	_, err := mapper.RESTMapping(kind, v1.GroupVersion.Version)
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster has no ScaledJobs of %s: kubectl apply -k controllers/redis-operator/config/crd", kind.Group)
+		return fmt.Errorf("the cluster has no ScaledJobs of %s: apply redis-operator.yaml of the release, or config/crd of controllers/redis-operator", kind.Group)
 	}
 	return err
 }

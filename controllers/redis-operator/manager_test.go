@@ -16,7 +16,7 @@ import (
 
 func TestServed(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1.GroupVersion})
-	require.EqualError(t, served(mapper), "the cluster has no ScaledJobs of batch.miracle.dev: kubectl apply -k controllers/redis-operator/config/crd")
+	require.EqualError(t, served(mapper), "the cluster has no ScaledJobs of batch.miracle.dev: apply redis-operator.yaml of the release, or config/crd of controllers/redis-operator")
 	mapper.Add(v1.GroupVersion.WithKind("ScaledJob"), meta.RESTScopeNamespace)
 	require.NoError(t, served(mapper))
 }

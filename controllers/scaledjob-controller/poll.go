@@ -90,7 +90,7 @@ func (e *entry) tell(t *term, p scaledjob.PollResult) {
 	}
 	var slow error
 	if t.Queue.IsCongested(requests.Owner(e.name)) {
-		slow = errors.New("requests of this ScaledJob were refused or hang; with others such it shares a quarter of -max-requests")
+		slow = errors.New("requests of this ScaledJob were refused or had no answer, so that all such ScaledJobs together send at most a quarter of -max-requests; the condition Ready has the API server's words")
 	}
 	e.problems.Warn("congested", slow)
 	log.Debug("decided", "decision", p.Decision)

@@ -87,7 +87,7 @@ func TestRunAgain(t *testing.T) {
 	w.lists("")
 	w.reconciles()
 	require.Equal(t, "2026-01-01T01:00:00+01:00", w.answerTo("again")["occurrence"])
-	require.Contains(t, w.answerTo("other")["message"], `spec.tag: "other" is not the tag of a run with an occurrence`)
+	require.Contains(t, w.answerTo("other")["message"], `spec.tag: "other" is not the tag of an occurrence`)
 	before := len(w.did())
 	w.sees()
 	w.seesRequests()

@@ -62,7 +62,7 @@ func requestsOf(objects []*request, policy schedule.Policy, checkpoint schedule.
 		if r.Spec.Backfill == nil || answered {
 			occurrence := r.occurrence(policy, checkpoint)
 			if r.Spec.Tag != "" && occurrence.IsZero() {
-				r.note = fmt.Sprintf("spec.tag: %q is not the tag of a run with an occurrence; this run stands for none", r.Spec.Tag)
+				r.note = fmt.Sprintf("spec.tag: %q is not the tag of an occurrence, so that this run is an extra one", r.Spec.Tag)
 			}
 			requests = append(requests, schedule.Request{ID: string(r.UID), RequestedAt: r.CreationTimestamp.Time, Answered: answered, Occurrence: occurrence})
 			continue

@@ -102,7 +102,7 @@ func TestLost(t *testing.T) {
 		require.Zero(t, d.Members[0].Jobs)
 		require.Empty(t, d.Duplicates)
 		require.Equal(t, []string{"a-0", "a-1", "a-2", "a-3"}, d.Members[0].LostNames)
-		require.Contains(t, d.Members[0].String(), "; 5 Jobs there are lost, and may run twice: a-0, a-1, a-2, a-3 and others")
+		require.Contains(t, d.Members[0].String(), "; the work of 5 lost Jobs there may run twice: a-0, a-1, a-2, a-3 and others")
 		require.EqualValues(t, 5, open(d.Checkpoint).Clusters["a"].Running, "for a restart")
 		*f = *f.apply(d)
 		require.Empty(t, f.plan().Create, "each is replaced once")
@@ -130,7 +130,7 @@ func TestLost(t *testing.T) {
 	d := f.plan()
 	require.Equal(t, map[string]int32{"a": 0, "b": 8}, f.created(d))
 	require.EqualValues(t, 7, d.Members[0].Lost)
-	require.Contains(t, d.Members[0].String(), "; 7 Jobs there are lost, and may run twice")
+	require.Contains(t, d.Members[0].String(), "; the work of 7 lost Jobs there may run twice")
 	// The names are few, and the first.
 	f = newFleet("a", "b")
 	f.Failover.LostAfter = time.Hour

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -51,7 +52,7 @@ func (m MemberDecision) String() string {
 		text += " until " + clock(m.OwnerTaint.Until)
 	}
 	if m.Lost > 0 {
-		text += fmt.Sprintf("; %d Jobs there are lost, and may run twice", m.Lost)
+		text += fmt.Sprintf("; the work of %s there may run twice", words.Plural(m.Lost, "lost Job"))
 	}
 	if n := int64(len(m.LostNames)); n > 0 {
 		text += ": " + strings.Join(m.LostNames, ", ")

@@ -244,7 +244,7 @@ func TestNotListed(t *testing.T) {
 	step("a:6/5 b:3 c:7", "a:6, b:0>1 NotListed")
 	step("a:6 b!away c:7", "a:6, b:0 NotListed")
 	plan = step("a:6/5 b:1 c:7", "a:6, b:0 NotListed")
-	require.Equal(t, "Cluster is no longer a member, and keeps 1 replicas until they exist elsewhere", plan.Shares[1].Description())
+	require.Equal(t, "Cluster is no longer a member, and keeps 1 replica until they exist elsewhere", plan.Shares[1].Description())
 	plan = step("a:6 b:1 c:7", "a:6, b:0>0 NotListed")
 	require.Equal(t, "Cluster is no longer a member, and gets no replicas", plan.Shares[1].Description())
 	step("a:6 b:0 c:7", "a:6")

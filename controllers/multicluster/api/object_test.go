@@ -235,7 +235,7 @@ func TestObjectStatus(t *testing.T) {
 			"b": {"currentReplicas": 2, "replicas": 2, "desiredReplicas": 2, "description": "Cluster is unreachable, and keeps its share until 2026-01-01T12:01:00Z",
 				"excluded": false, "state": "NotReady", "reason": "Unreachable",
 				"lastStatusChangeTime": "2026-01-01T12:00:30Z", "lastScalingProgressTime": "2026-01-01T12:00:00Z"},
-			"c": {"currentReplicas": 1, "replicas": 1, "desiredReplicas": 0, "description": "Cluster is no longer a member, and keeps 1 replicas until they exist elsewhere",
+			"c": {"currentReplicas": 1, "replicas": 1, "desiredReplicas": 0, "description": "Cluster is no longer a member, and keeps 1 replica until they exist elsewhere",
 				"excluded": true, "state": "Ready", "reason": "NotListed",
 				"lastStatusChangeTime": "2026-01-01T12:00:30Z", "lastScalingProgressTime": "2026-01-01T12:00:30Z"},
 			"x": {"currentReplicas": 0, "replicas": 0, "desiredReplicas": 0, "description": "Cluster is not registered, and gets no replicas",

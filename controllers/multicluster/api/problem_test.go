@@ -15,7 +15,7 @@ import (
 // the object is edited.
 func TestNextProblem(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	forbidden := fmt.Errorf("created 0 of 1 Jobs: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("quota")))
+	forbidden := fmt.Errorf("created 0 of 1 Job: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a", errors.New("quota")))
 	var p *MemberProblem
 	poll := 0
 	next := func(err error, requested bool, generation int64) {
@@ -32,7 +32,7 @@ func TestNextProblem(t *testing.T) {
 	require.Equal(t, ProblemRejected, p.Reason)
 	require.EqualValues(t, 2, p.Count)
 	require.Equal(t, start.Add(time.Minute), p.Since)
-	require.Contains(t, p.String(), "CreateRejected since 2026-01-01T12:01:00Z, 2 times: 403 Forbidden: created 0 of 1 Jobs")
+	require.Contains(t, p.String(), "CreateRejected since 2026-01-01T12:01:00Z, 2 times: 403 Forbidden: created 0 of 1 Job")
 	next(nil, false, 2)
 	require.Nil(t, p, "edited")
 	next(errors.New("no answer"), true, 2)

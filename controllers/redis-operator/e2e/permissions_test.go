@@ -37,7 +37,7 @@ func TestWithoutPermission(t *testing.T) {
 	binary, queue := process.Build(t, ".."), miniredis.RunT(t)
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../config/tenant"),
-		Says:      map[string]string{"list scaledjobs": "Created 1 Jobs", "list jobs": "Created 1 Jobs"},
+		Says:      map[string]string{"list scaledjobs": "Created 1 Job", "list jobs": "Created 1 Job"},
 		Not: []string{
 			"get scaledjobs", "get jobs", // after a conflict, and for a Job whose name exists
 			"delete jobs",  // at the age in a template

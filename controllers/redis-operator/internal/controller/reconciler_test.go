@@ -251,7 +251,7 @@ func TestLog(t *testing.T) {
 		}
 		b.depth = 47
 		reconcile()
-		require.Contains(t, log.String(), `msg="Created 5 Jobs for 47 items: 5 of 5 are active" reason=CreatedJobs`)
+		require.Contains(t, log.String(), `msg="Created 5 Jobs for 47 items: 5 of 5 Jobs active" reason=CreatedJobs`)
 		require.Contains(t, log.String(), "msg=reconciled depth=47 desired=5 active=5")
 		b.unread = errors.New("no answer")
 		reconcile()
@@ -344,7 +344,7 @@ func TestReconcile(t *testing.T) {
 		require.Equal(t, []string{"QueueConnected True Connected", "Ready True Reconciled"}, conditions(status))
 		require.Equal(t, [3]int64{47, 5, 5}, [3]int64{*status.QueueDepth, int64(*status.DesiredJobs), int64(status.ActiveJobs)})
 		require.WithinDuration(t, time.Now(), status.LastScaleTime.Time, 5*time.Second)
-		require.Equal(t, []string{"Normal CreatedJobs Created 5 Jobs for 47 items: 5 of 5 are active"}, b.told())
+		require.Equal(t, []string{"Normal CreatedJobs Created 5 Jobs for 47 items: 5 of 5 Jobs active"}, b.told())
 		require.Equal(t, measures(47, 5, 5, 0), b.measured())
 
 		for range 3 {
@@ -375,7 +375,7 @@ func TestQueueFails(t *testing.T) {
 		require.Equal(t, poll, b.reconciles())
 		require.Len(t, b.jobs(), 4)
 		require.Equal(t, []string{
-			"Normal QueueConnected The queue can be read again", "Normal CreatedJobs Created 1 Jobs for 40 items: 4 of 4 are active",
+			"Normal QueueConnected The queue can be read again", "Normal CreatedJobs Created 1 Job for 40 items: 4 of 4 Jobs active",
 		}, b.told())
 		b.edit(func(sj *v1.ScaledJob) { sj.Spec.QueueName = "other" })
 		b.reconciles()
@@ -396,7 +396,7 @@ func TestCreateFails(t *testing.T) {
 		require.Equal(t, []string{"QueueConnected True Connected", "Ready False JobCreateFailed"}, conditions(status))
 		require.Contains(t, status.Conditions[1].Message, "created 3 of 5 Jobs")
 		require.EqualValues(t, 3, status.ActiveJobs)
-		require.Equal(t, []string{"Normal CreatedJobs Created 3 Jobs for 50 items: 3 of 5 are active"}, b.told())
+		require.Equal(t, []string{"Normal CreatedJobs Created 3 Jobs for 50 items: 3 of 5 Jobs active"}, b.told())
 		require.Equal(t, measures(50, 5, 3, 1), b.measured())
 		left = 100
 		time.Sleep(time.Minute) // a refused create waits before it is tried again
@@ -450,7 +450,7 @@ func TestInvalidEdit(t *testing.T) {
 				b.edit(func(sj *v1.ScaledJob) { sj.Spec = scaledJob().Spec })
 				require.Equal(t, poll, b.reconciles())
 				require.EqualValues(t, 10, b.stored().Status.ActiveJobs)
-				require.Equal(t, []string{"Normal CreatedJobs Created 10 Jobs for 100 items: 10 of 10 are active"}, b.told())
+				require.Equal(t, []string{"Normal CreatedJobs Created 10 Jobs for 100 items: 10 of 10 Jobs active"}, b.told())
 			}, scaledJob())
 		})
 	}

@@ -35,7 +35,7 @@ func TestTransitions(t *testing.T) {
 		scaled     int // the step
 	}{
 		{outcome{depth: 0}, connected, nil, 0, -1},
-		{outcome{depth: 47, desired: 5, active: 5, created: 5}, connected, []string{"Normal CreatedJobs Created 5 Jobs for 47 items: 5 of 5 are active"}, 47, 1},
+		{outcome{depth: 47, desired: 5, active: 5, created: 5}, connected, []string{"Normal CreatedJobs Created 5 Jobs for 47 items: 5 of 5 Jobs active"}, 47, 1},
 		{outcome{depth: 40, desired: 4, active: 5}, connected, nil, 40, 1},
 		{lost, unreachable, []string{"Warning RedisUnreachable Redis at redis:6379 hangs up"}, 40, 1},
 		{lost, unreachable, nil, 40, 1},
@@ -52,7 +52,7 @@ func TestTransitions(t *testing.T) {
 		{
 			outcome{depth: 30, desired: 3, active: 2, created: 1, createFailed: errors.New("quota")},
 			[]string{"QueueConnected True Connected", "Ready False JobCreateFailed"},
-			[]string{"Normal CreatedJobs Created 1 Jobs for 30 items: 2 of 3 are active"}, 30, 9,
+			[]string{"Normal CreatedJobs Created 1 Job for 30 items: 2 of 3 Jobs active"}, 30, 9,
 		},
 	} {
 		before := (&v1.ScaledJob{Status: status}).DeepCopyObject().(*v1.ScaledJob).Status

@@ -44,7 +44,7 @@ func TestErrorsOfRedis(t *testing.T) {
 		"a user for a server with a password":   {secured.Address, Server{Username: "us3r", Password: "s3cret"}, "refuses the user name or the password", "pair"},
 		"a database that is not there":          {plain.Address, Server{Database: 99}, "does not have the database; correct redisDatabase", "out of range"},
 		"too many clients":                      {full.Address, Server{}, "has too many clients; raise maxclients", "reached"},
-		"a script":                              {busy.Address, Server{}, "runs a script that does not end; end it with SCRIPT KILL", "NOSAVE"},
+		"a script":                              {busy.Address, Server{}, "is busy with a script; ask the owner of the script to end it", "NOSAVE"},
 		"a node of a cluster without its slots": {cluster.Address, Server{}, "is a node of a cluster that is down", "Hash slot"},
 		"a database of a cluster":               {cluster.Address, Server{Database: 1}, "which has database 0 only; remove redisDatabase", "not allowed"},
 		"a Sentinel":                            {redistest.StartSentinel(t, sentinel), Server{}, "may be a Sentinel, which is not supported", "beginning"},

@@ -41,7 +41,7 @@ func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int
 	case err == nil:
 		return depth, nil
 	case ctx.Err() != nil && server.TLS != nil:
-		err = fmt.Errorf("did not answer within %s; if it does not speak TLS, remove redisTLS", timeout)
+		err = fmt.Errorf("did not answer within %s; name its TLS port in redisAddress: a port without TLS does not answer", timeout)
 	case ctx.Err() != nil:
 		err = fmt.Errorf("did not answer within %s", timeout)
 	case errors.Is(err, errClosed) && server.TLS != nil && len(server.TLS.Certificates) == 0:
@@ -124,7 +124,7 @@ func explainTLS(err error) string {
 	case errors.As(err, &invalid):
 		return "has a certificate that is not valid; replace it"
 	case errors.As(err, &plain):
-		return "does not speak TLS; remove redisTLS, or name its TLS port in redisAddress"
+		return "does not speak TLS on this port; name its TLS port in redisAddress, or remove redisTLS if it has none"
 	case errors.As(err, &alert) && isAlert(err): // its text is of crypto/tls
 		return fmt.Sprintf("refuses the TLS connection (%s); correct tls.crt and tls.key of redisTLS's Secret", alert.Err)
 	}
@@ -186,8 +186,8 @@ var codes = map[string]string{
 	"ASK":         "is a node of a cluster, and the queue is on its way to another; clusters are not supported",
 	"TRYAGAIN":    "is a node of a cluster that moves the queue; clusters are not supported",
 	"CLUSTERDOWN": "is a node of a cluster that is down; clusters are not supported",
-	"DENIED":      "is in protected mode, and refuses other hosts; give it a password, or set protected-mode no",
-	"BUSY":        "runs a script that does not end; end it with SCRIPT KILL",
+	"DENIED":      "is in protected mode, and refuses other hosts; give it a user with a password (ACL SETUSER or requirepass), and name that in redisAuth",
+	"BUSY":        "is busy with a script; ask the owner of the script to end it",
 	"NOREPLICAS":  "has too few replicas; restore them",
 	"MISCONF":     "cannot save its data; see its log",
 }

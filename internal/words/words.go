@@ -1,0 +1,18 @@
+// Package words holds the grammar that printed texts share.
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Plural returns a number with its noun: 1 Job, 2 Jobs, 2 patches.
+func Plural[N ~int | ~int32 | ~int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
