@@ -73,15 +73,8 @@ func urlInvalid(j *job) {
 
 func addressInvalid(j *job) {
 	j.texts(addresses, func(position place, name, text string) {
-		if problem := addressProblem(text); problem != "" {
-			host := text
-			if _, remainder, ok := strings.Cut(text, "://"); ok {
-				host = remainder
-			}
-			if !strings.Contains(host, ":") {
-				host += ":PORT"
-			}
-			j.find(position, "Write host and port, such as "+strings.TrimSuffix(host, "/"), effect{text: problem + ", so KEDA cannot connect"})
+		if problem, example := addressProblem(text); problem != "" {
+			j.find(position, "Write host and port, such as "+example, effect{text: problem + ", so KEDA cannot connect"})
 		}
 	})
 	j.texts(hosts, func(position place, name, text string) {
@@ -131,7 +124,7 @@ func regionInvalid(j *job) {
 // connections are the parameters whose texts are URLs of other schemes.
 var connections = map[string][]string{
 	"rabbitmq": {"host"}, "mongodb": {"connectionString"}, "postgresql": {"connection"}, "mssql": {"connectionString"}, "couchdb": {"connectionString"}, "mysql": {"connectionString"},
-	"azure-eventhub": nil, "pulsar": {"adminURL"},
+	"external": {"scalerAddress"}, "external-push": {"scalerAddress"},
 }
 
 var (
@@ -157,17 +150,12 @@ func hostUnresolvable(j *job) {
 	if j.manifest.Namespace == "keda" { // where the operator usually runs
 		return
 	}
-	for kind, lists := range []map[string][]string{urls, addresses, hosts, connections} {
+	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
 		j.parameters(lists, func(i int, name string, v triggers.Value) {
-			if unescaped(v.Text) != "" {
-				return // of which the host is not known
-			}
+			isURL := slices.Contains(urls[j.spec.Triggers[i].Type], name) // of other texts trigger-url-invalid is
 			for item := range strings.SplitSeq(v.Text, ",") {
 				host := hostIn(strings.TrimSpace(item))
-				word := v.Key != name && !strings.ContainsAny(v.Text, ":/=@,")                            // a stand-in for the value of a variable
-				variable := name == "host" && j.spec.Triggers[i].Type == "rabbitmq" && hostIsName(v.Text) // of which host-not-a-url is
-				noURL := kind == 0 && !strings.Contains(item, "://")                                      // of which trigger-url-invalid is
-				if word || variable || noURL || !localName.MatchString(host) {
+				if j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
 					continue
 				}
 				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
@@ -175,20 +163,38 @@ func hostUnresolvable(j *job) {
 					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "for KEDA's operator, localhost is its own pod. The server does not run there, so each poll fails"})
 					return
 				}
-				full := host + "." + cmp.Or(j.manifest.Namespace, "NAMESPACE") + ".svc"
-				if v.Secret {
+				text, full := "KEDA's operator looks up the name in its own namespace and does not find it, so each poll fails", host+"."+cmp.Or(j.manifest.Namespace, "NAMESPACE")+".svc"
+				if v.Key != name {
+					text = "the host in its value has no namespace, so KEDA's operator looks it up in its own and each poll fails"
+				}
+				if v.Secret && !v.Plain {
 					full = "NAME.NAMESPACE.svc"
 				}
-				j.find(position, "Write "+full+" with the namespace of the server", effect{text: "KEDA's operator looks up the name in its own namespace and does not find it, so each poll fails"})
+				j.find(position, "Write "+full+" with the namespace of the server", effect{text: text})
 				return
 			}
 		})
 	}
 }
 
-// hostIn returns the host of a URL, of host:port, or of a driver's user:password@tcp(host:port)/name.
+// isStandIn reports whether the host in a value is unknown: a word in a Secret stands for the value, a word in place of a
+// connection string is another finding, and so is a password that ends the login.
+func (j *job) isStandIn(i int, name string, v triggers.Value) bool {
+	word := !strings.ContainsAny(v.Text, ":/=@,")
+	connects := slices.Contains(connections[j.spec.Triggers[i].Type], name)
+	return unescaped(v.Text) != "" || (word && connects) || (word && v.Key != name && !v.Plain)
+}
+
+// serverPattern matches the server of a connection string of key=value.
+var serverPattern = regexp.MustCompile(`(?i)(?:^|[\s;])(?:host|server|data source)\s*=\s*(?:tcp:)?'?([^\s;,':]*)`)
+
+// hostIn returns the host of a URL, of host:port, of a driver's user:password@tcp(host:port)/name, or of host=name user=….
 func hostIn(text string) string {
-	if _, remainder, hasScheme := strings.Cut(text, "://"); hasScheme {
+	_, remainder, hasScheme := strings.Cut(text, "://")
+	if server := serverPattern.FindStringSubmatch(text); server != nil && !hasScheme {
+		return server[1]
+	}
+	if hasScheme {
 		text = remainder
 	}
 	if login := strings.LastIndex(text, "@"); login >= 0 {
@@ -237,22 +243,31 @@ func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	}
 }
 
-// addressProblem returns "" for a host with a port.
-func addressProblem(text string) string {
-	if strings.Contains(text, "://") {
-		return "an address must not have a scheme"
+// addressProblem returns "" for a host with a port, and else an address that has both.
+func addressProblem(text string) (problem, example string) {
+	_, bare, hasScheme := strings.Cut(text, "://")
+	if !hasScheme {
+		bare = text
 	}
-	i := strings.LastIndexByte(text, ':')
-	if i < 0 {
-		return "it has no port"
+	bare = strings.TrimSuffix(bare, "/")
+	host, port := bare, ""
+	if i := strings.LastIndexByte(bare, ':'); i >= 0 {
+		host, port = bare[:i], bare[i+1:]
 	}
-	if n, err := strconv.Atoi(text[i+1:]); err != nil || n < 1 || n > 65535 {
-		return "its port is not a number from 1 to 65535"
+	n, err := strconv.Atoi(port)
+	switch {
+	case port == "":
+		problem, port = "it has no port", "PORT"
+	case err != nil || n < 1 || n > 65535:
+		problem, port = "its port is not a number from 1 to 65535", "PORT"
 	}
-	if strings.ContainsAny(text, " \t") || i == 0 {
-		return "it has no host"
+	if host == "" || strings.ContainsAny(host, " \t") {
+		problem, host = "it has no host", "HOST"
 	}
-	return ""
+	if hasScheme {
+		problem = "an address must not have a scheme"
+	}
+	return problem, host + ":" + port
 }
 
 var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
@@ -260,11 +275,15 @@ var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams"
 // credentialsMissing finds a trigger for AWS to which nothing gives credentials.
 func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 	in := j.input(i)
-	if !slices.Contains(awsTypes, t.Type) || t.Metadata == nil || in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws") || t.Metadata["identityOwner"] == "operator" {
+	sasl, provider := triggers.Get(t.Type, "sasl", in).Text, triggers.Get(t.Type, "saslTokenProvider", in).Text
+	usesMSK := sasl == "aws_msk_iam" || (sasl == "oauthbearer" && provider == "aws_msk_iam")
+	usesAWS := slices.Contains(awsTypes, t.Type) || usesMSK
+	hasIdentity := in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws")
+	owner := t.Metadata["identityOwner"] // of other texts than pod KEDA takes the operator
+	if !usesAWS || hasIdentity || t.Metadata == nil || (owner != "" && owner != "pod") {
 		return
 	}
-	names := []string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}
-	provided := slices.ContainsFunc(names, func(name string) bool {
+	provided := slices.ContainsFunc([]string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}, func(name string) bool {
 		return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
 	})
 	j.check(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",

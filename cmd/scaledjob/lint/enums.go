@@ -97,8 +97,8 @@ func (r *reader) united(t reflect.Type, present map[string]bool, path tree.Path)
 	slices.Sort(fields)
 	switch {
 	case len(chosen) > 1:
-		r.c.add(inTemplate, r.place(path.Step(chosen[1])...), "Delete all but one of "+strings.Join(chosen, ", "), effect{text: "only one source is allowed: " + rejected})
+		r.c.add(inTemplate, r.place(path.Step(chosen[1])...), "Delete all but one of "+strings.Join(chosen, ", "), effect{text: "only one source is allowed, so " + rejected})
 	case len(chosen) == 0 && required:
-		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no source: " + rejected})
+		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no source, so " + rejected})
 	}
 }

@@ -128,7 +128,9 @@ func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	case from == nil && strings.Contains(env.Value, "$("):
 		return triggers.Value{State: triggers.Hidden} // KEDA inserts other variables
 	case from == nil:
-		return literal(env.Value)
+		v := literal(env.Value)
+		v.Plain = true
+		return v
 	case from.SecretKeyRef != nil:
 		return j.keyValue(j.file, "Secret", j.manifest.Namespace, from.SecretKeyRef.Name, from.SecretKeyRef.Key)
 	case from.ConfigMapKeyRef != nil:
@@ -171,7 +173,7 @@ func (j *job) keyValue(file, kind, namespace, name, key string) (v triggers.Valu
 		}
 		v = candidate
 	}
-	v.Secret = kind == "Secret"
+	v.Secret, v.Plain = kind == "Secret", kind == "ConfigMap"
 	return v
 }
 

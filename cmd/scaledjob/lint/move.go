@@ -57,7 +57,7 @@ func (r *reader) walk(t reflect.Type, n *yaml.Node, path tree.Path) {
 		r.parents = append(r.parents, parent{t, n, path})
 		for name, index := range field.Names(t) {
 			_, child := r.keys.Child(n, name)
-			if child != nil || (n != nil && slices.Contains(optional, name)) {
+			if child != nil || (n != nil && slices.Contains(optional, name)) || name == "limits" { // of resources that are missing, too
 				r.walk(t.FieldByIndex(index).Type, child, path.Step(name))
 			}
 		}

@@ -57,7 +57,7 @@ func (d *document) place(steps ...any) place {
 		return place{d.file, named.Line, named.Column, tree.Path(steps).String(), describe(n), false}
 	}
 	if n.Kind == yaml.ScalarNode && len(steps) > 1 && slices.Contains(keyFields, fmt.Sprint(steps[0])) && d.kind() == "Secret" {
-		return place{d.file, n.Line, n.Column, tree.Path(steps).String(), "a text", true}
+		return place{d.file, n.Line, n.Column, tree.Path(steps).String(), "a hidden value", true}
 	}
 	return place{d.file, n.Line, n.Column, tree.Path(steps).String(), describe(n), false}
 }

@@ -139,7 +139,6 @@ func (j *job) containerFields(c container) {
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete one of the two")
 }
 
-// podNeverWorks finds what the API server accepts and the kubelet cannot do.
 // imageFault returns what makes the name of an image invalid, and its fix.
 func imageFault(image string) (fault, fix string) {
 	name, _, _ := strings.Cut(image, "@")
@@ -157,9 +156,10 @@ func imageFault(image string) (fault, fix string) {
 	return "", ""
 }
 
+// podNeverWorks finds what the API server accepts and the kubelet cannot do.
 func podNeverWorks(j *job, c container) {
 	if fault, fix := imageFault(c.Image); fault != "" {
-		j.find(j.in(c, "image"), fix, effect{text: fault + ": the kubelet refuses the name, and the container never starts"})
+		j.find(j.in(c, "image"), fix, effect{text: fault + ", so the kubelet refuses the name and the container never starts"})
 	}
 	j.runAs(c, j.template.Template.Spec.SecurityContext)
 	request := c.Resources.Requests[corev1.ResourceMemory]

@@ -311,7 +311,7 @@ func missingEnvironment(j *job) {
 func (j *job) variableName(trigger int, key, name string) place {
 	position := j.trigger(trigger, "metadata", key)
 	if triggers.IsCredential(strings.TrimSuffix(key, "FromEnv")) && name != strings.ToUpper(name) {
-		position.found, position.hidden = "a text", true
+		position.found, position.hidden = "a hidden value", true
 	}
 	return position
 }

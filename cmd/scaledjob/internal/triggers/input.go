@@ -14,6 +14,7 @@ type Value struct {
 	// value is from a TriggerAuthentication, or if there is none.
 	Key    string
 	Secret bool // no problem shows the text
+	Plain  bool // a container or a ConfigMap has the text, so that it stands for nothing else
 }
 
 // A State is the knowledge of a value. The zero value is Absent.
