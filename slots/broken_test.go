@@ -90,7 +90,7 @@ type rule struct {
 func rules() []rule {
 	type B = slotstest.Budget
 	one := slotstest.Config{
-		Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 16, Deaf: true, Initial: [][]slotstest.Held{nil, {slotstest.Ended}},
+		Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 16, Deaf: true, Initial: [][]slotstest.Held{nil, {slotstest.Finished}},
 		Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1},
 	}
 	with := func(c slotstest.Config, change func(*slotstest.Config)) slotstest.Config { change(&c); return c }

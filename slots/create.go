@@ -13,7 +13,7 @@ type failure struct {
 	skipped bool  // a higher number was created right after it failed
 	round   int64 // the poll in which its create failed last
 	times   int   // it has failed in a row
-	since   int64 // id of the first of these creates
+	create  int64 // id of the first of these creates
 }
 
 // retryTime returns when a create that holds others up is tried again.
@@ -159,9 +159,9 @@ func (s *Set) fail(q Request, r Result, now time.Time) {
 		f.round = q.round
 	}
 	if f.times++; f.times == 1 {
-		f.since = q.id
+		f.create = q.id
 	}
-	f.skipped = f.skipped || (f.times > 1 && s.created > f.since)
+	f.skipped = f.skipped || (f.times > 1 && s.created > f.create)
 	if f.refused || f.skipped {
 		f.backoff = f.fail(firstPause, longPause, now)
 	}

@@ -19,7 +19,7 @@ func (s *Set) HasRead() bool { return !s.read.IsZero() }
 // shown.
 func (s *Set) EndCreates(matches func(answered, shown bool) bool) {
 	maps.DeleteFunc(s.creates, func(_ int64, c *create) bool {
-		return c.state != sending && matches(c.state > unanswered, c.shown != "")
+		return c.state != sending && matches(c.state > unanswered, c.shownUID != "")
 	})
 }
 

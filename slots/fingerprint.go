@@ -29,11 +29,11 @@ func (s *Set) Fingerprint(now time.Time) string {
 		age(s.options.Start), age(s.read), s.fresh(), s.maySkip(), s.read.Before(s.past()), s.marked,
 		wait(s.createPause), wait(s.deletePause), min(s.failedPolls, outagePolls), s.retried, age(s.historyWaits), s.readFailed,
 		mapped(s.objects, func(o *object) any { return *o }),
-		mapped(s.creates, func(c *create) any { return list{c.state, age(c.replied), c.uid, c.shown, c.id > p.round} }),
+		mapped(s.creates, func(c *create) any { return list{c.state, age(c.replied), c.uid, c.shownUID, c.id > p.round} }),
 		mapped(s.deletes, func(d *deletion) any { return list{age(d.sent), age(d.replied), d.unsure} }),
 		mapped(s.undeleted, func(b backoff) any { return wait(b) }),
 		mapped(s.failed, func(f *failure) any {
-			return list{wait(f.backoff), f.refused, f.skipped, f.round == p.round, min(f.times, outagePolls), s.created > f.since}
+			return list{wait(f.backoff), f.refused, f.skipped, f.round == p.round, min(f.times, outagePolls), s.created > f.create}
 		}),
 		p.stage, p.stopped, p.batch, p.max, p.remaining, p.first != 0, p.rejected, p.failures, p.created, p.worked, requests(s.sent),
 	}
@@ -44,10 +44,10 @@ func (s *Set) Fingerprint(now time.Time) string {
 }
 
 // mapped returns a map with other values. Printed, it is in the order of its keys.
-func mapped[K comparable, V any](values map[K]V, to func(V) any) map[K]any {
+func mapped[K comparable, V any](values map[K]V, convert func(V) any) map[K]any {
 	result := make(map[K]any, len(values))
 	for key, value := range values {
-		result[key] = to(value)
+		result[key] = convert(value)
 	}
 	return result
 }

@@ -15,7 +15,7 @@ var deeper = flag.Int("model.depth", 0, "how much deeper than by default TestMod
 
 func configs() []slotstest.Config {
 	type B = slotstest.Budget
-	ended, foreign := slotstest.Ended, slotstest.Foreign
+	ended, foreign := slotstest.Finished, slotstest.Foreign
 	starts := [][]slotstest.Held{nil, {ended}}
 	return []slotstest.Config{
 		{Name: "one", Max: []int64{1}, Demands: []uint8{1, 0}, Depth: 11, Initial: starts, Budget: B{Finish: 2, Fault: 2, Restart: 2, Relist: 1}},
@@ -33,7 +33,7 @@ func configs() []slotstest.Config {
 // A term ends in order soon after another was killed.
 func orderly() slotstest.Config {
 	return slotstest.Config{
-		Name: "orderly ends", Max: []int64{1}, Demands: []uint8{1}, Depth: 14, Initial: [][]slotstest.Held{{slotstest.Ended}},
+		Name: "orderly ends", Max: []int64{1}, Demands: []uint8{1}, Depth: 14, Initial: [][]slotstest.Held{{slotstest.Finished}},
 		Budget: slotstest.Budget{Finish: 1, Restart: 1, End: 1},
 	}
 }
@@ -44,7 +44,7 @@ func persistent() (all []slotstest.Config) {
 	for _, result := range []slots.Result{slots.Unanswered, slots.Refused, slots.NoEffect} {
 		name := map[slots.Result]string{slots.Unanswered: "never answered", slots.Refused: "refused for ever", slots.NoEffect: "without effect for ever"}[result]
 		one := slotstest.Config{
-			Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 8, Initial: [][]slotstest.Held{nil, {slotstest.Ended}, {slotstest.Ended, slotstest.Ended}},
+			Max: []int64{2}, Demands: []uint8{2, 0}, Depth: 8, Initial: [][]slotstest.Held{nil, {slotstest.Finished}, {slotstest.Finished, slotstest.Finished}},
 			Budget: slotstest.Budget{Finish: 1, Fault: 1, Restart: 1},
 		}
 		add := func(c slotstest.Config, what string, faults ...F) {

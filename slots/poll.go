@@ -67,7 +67,7 @@ type poll struct {
 	failures  int   // creates without an effect or an answer, before one succeeded
 	created   bool  // a create succeeded
 	worked    bool  // one of the batch did
-	queues    [over][]Request
+	queues    [stages][]Request
 }
 
 type stage uint8
@@ -77,7 +77,7 @@ const (
 	removing
 	creating
 	pruning
-	over
+	stages
 )
 
 // Begin begins a poll. What has not been sent of the poll before is dropped.
@@ -113,7 +113,7 @@ func (s *Set) Next(now time.Time) []Request {
 	if slices.ContainsFunc(s.sent, func(q Request) bool { return q.round == p.round }) {
 		return nil
 	}
-	for ; p.stage < over; p.stage, p.batch = p.stage+1, 1 {
+	for ; p.stage < stages; p.stage, p.batch = p.stage+1, 1 {
 		if batch := s.requests(now); len(batch) > 0 {
 			p.batch = min(2*p.batch, maxBatch)
 			for i := range batch {

@@ -71,11 +71,11 @@ type object struct {
 
 // A create is one whose object no observation shows.
 type create struct {
-	id      int64
-	state   state
-	uid     string    // of the object that has the name
-	shown   string    // UID of the last object that was shown with the number
-	replied time.Time // when the last reply or timeout came
+	id       int64
+	state    state
+	uid      string    // of the object that has the name
+	shownUID string    // UID of the last object that was shown with the number
+	replied  time.Time // when the last reply or timeout came
 }
 
 // A state is what is known about a create.
@@ -89,7 +89,7 @@ const (
 )
 
 // observed reports whether an observation has shown the object of the create.
-func (c *create) observed() bool { return c.state > unanswered && c.shown == c.uid }
+func (c *create) observed() bool { return c.state > unanswered && c.shownUID == c.uid }
 
 // A deletion is one that may still have an effect, or whose effect is not shown.
 type deletion struct {
@@ -158,7 +158,7 @@ func (s *Set) Observe(o Object) {
 		delete(s.deletes, o.UID)
 	}
 	if c := s.creates[o.Number]; c != nil {
-		if c.shown = o.UID; c.observed() {
+		if c.shownUID = o.UID; c.observed() {
 			delete(s.creates, o.Number)
 		}
 	}
@@ -180,11 +180,11 @@ func (s *Set) gone(uid string) {
 // Synced takes over that the observation shows everything that a consistent read showed,
 // and when that read began. A consistent read is no older than its request. The zero time takes
 // it back: the objects are somewhere else, and have not been read there.
-func (s *Set) Synced(began time.Time) { s.read = began }
+func (s *Set) Synced(readStart time.Time) { s.read = readStart }
 
-// Replace takes over the objects of a consistent read that began then. Objects that it
+// Replace takes over the objects of a consistent read that began at readStart. Objects that it
 // lacks are gone; what is known about requests stays.
-func (s *Set) Replace(objects []Object, began time.Time) {
+func (s *Set) Replace(objects []Object, readStart time.Time) {
 	listed := make(map[string]bool, len(objects))
 	for _, o := range objects {
 		s.Observe(o)
@@ -195,7 +195,7 @@ func (s *Set) Replace(objects []Object, began time.Time) {
 			s.gone(uid)
 		}
 	}
-	s.Synced(began)
+	s.Synced(readStart)
 }
 
 // Unfinished returns the number of unfinished objects: those that are shown, and the creates
@@ -222,7 +222,7 @@ func (s *Set) InFlight(yield func(number int64, uid string) bool) {
 func (s *Set) Reserved(number int64) bool { return s.creates[number] != nil }
 
 // hidden reports whether the create takes capacity beside the objects that are shown.
-func (s *Set) hidden(c *create) bool { return c.state < occupied && s.objects[c.shown] == nil }
+func (s *Set) hidden(c *create) bool { return c.state < occupied && s.objects[c.shownUID] == nil }
 
 // pending returns how many creates are in one of the states.
 func (s *Set) pending(states ...state) (n int) {
@@ -264,11 +264,11 @@ func (s *Set) maySkip() bool { return s.marked && !s.read.IsZero() && !s.read.Be
 // reports whether there were any.
 func (s *Set) Stop() (dropped bool) {
 	p := &s.poll
-	for stage := p.stage; stage < over; stage++ {
+	for stage := p.stage; stage < stages; stage++ {
 		creates := stage == creating && p.remaining > 0
 		dropped = dropped || creates || len(p.queues[stage]) > 0
 	}
-	s.poll = poll{round: p.round, stage: over, stopped: true}
+	s.poll = poll{round: p.round, stage: stages, stopped: true}
 	return dropped
 }
 

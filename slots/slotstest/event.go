@@ -69,9 +69,9 @@ func (e event) String() string {
 
 type try = func(event, func(*system) bool)
 
-// each calls try with each event that may happen, and what it does to a system. The
+// forEach calls try with each event that may happen, and what it does to a system. The
 // event cannot happen if that returns false: a bound of the model is exceeded.
-func (m *model) each(from *system, try try) {
+func (m *model) forEach(from *system, try try) {
 	for i := range uint8(2) {
 		if from.lives[i] != 0 {
 			m.eachOfProcess(from, i, try)
@@ -100,7 +100,7 @@ func (m *model) idle(w *system, i uint8) bool {
 }
 
 func (m *model) eachOfProcess(from *system, i uint8, try try) {
-	spec := m.lives.all[from.lives[i]].spec
+	spec := m.lives.list[from.lives[i]].spec
 	if busy := !m.idle(from, i); !busy || from.budget.Overlap > 0 {
 		for _, demand := range m.Demands {
 			try(event{kind: polls, writer: i, value: demand}, func(w *system) bool {
@@ -251,29 +251,29 @@ func (m *model) show(w *system, i uint8, n int) bool {
 		n--
 	}
 	w.lists[i] = list{}
-	copy(in.shown[:n], notices[:n])
-	rest := *notices
+	copy(in.changes[:n], notices[:n])
+	remaining := *notices
 	*notices = [maxLag]notice{}
-	copy(notices[:], rest[n:])
+	copy(notices[:], remaining[n:])
 	return m.feed(w, i, in)
 }
 
 // begin begins a life with what it has read.
-func (m *model) begin(w *system, i, spec uint8, warm bool, shown list) bool {
-	in := input{kind: start, spec: spec, warm: warm, marked: w.marked, list: shown}
+func (m *model) begin(w *system, i, spec uint8, warm bool, read list) bool {
+	in := input{kind: start, spec: spec, warm: warm, marked: w.marked, list: read}
 	return m.feed(w, i, in)
 }
 
 // restart ends a life and begins another. Requests of the old life that were not executed
 // stay in transit; its memory is lost. A warm life has the observation of before.
-func (m *model) restart(w *system, i uint8, then phase, warm bool) bool {
+func (m *model) restart(w *system, i uint8, next phase, warm bool) bool {
 	for n := range w.messages {
 		switch sent := &w.messages[n]; {
 		case !sent.used || sent.process != i:
 		case sent.phase >= orphan:
 			sent.dead = true
 		case sent.phase == waiting && sent.changes():
-			*sent = sent.inTransit(then)
+			*sent = sent.inTransit(next)
 			sent.dead = true
 		default:
 			*sent = message{}
@@ -285,7 +285,7 @@ func (m *model) restart(w *system, i uint8, then phase, warm bool) bool {
 		if !w.lists[i].used {
 			w.lists[i].age = 0
 		}
-		return m.begin(w, i, w.spec, true, list{used: true, objects: m.lives.all[w.lives[i]].view})
+		return m.begin(w, i, w.spec, true, list{used: true, objects: m.lives.list[w.lives[i]].view})
 	}
 	w.lists[i], w.notices[i] = list{}, [maxLag]notice{}
 	return m.begin(w, i, w.spec, false, w.snapshot())
@@ -365,7 +365,7 @@ func (m *model) calm(w *system, turn int) (event, func(*system) bool) {
 		case w.lives[i] == 0:
 		case w.lists[i].used || w.notices[i][0] != (notice{}):
 			return event{kind: catchesUp, writer: i}, func(w *system) bool { return m.show(w, i, maxLag) }
-		case m.lives.all[w.lives[i]].spec != w.spec:
+		case m.lives.list[w.lives[i]].spec != w.spec:
 			return event{kind: learns, writer: i}, func(w *system) bool { return m.feed(w, i, input{kind: edit, spec: w.spec}) }
 		}
 	}
@@ -419,11 +419,11 @@ func (m *model) served(w *system) bool {
 const mostTurns = 60
 
 // live checks that the demand is served in the end. It returns what happens until then,
-// or until a promise is broken: m.problem. known reports the states from which the
+// or until a promise is broken: m.problem. isServed reports the states from which the
 // demand is served.
-func (m *model) live(from system, known func(*system) bool) (steps []event) {
+func (m *model) live(from system, isServed func(*system) bool) (steps []event) {
 	m.problem = ""
-	for w, turn := from, 0; !known(&w) && !m.served(&w); {
+	for w, turn := from, 0; !isServed(&w) && !m.served(&w); {
 		if turn > mostTurns || len(steps) > 40*mostTurns {
 			m.problem = "the demand is never served"
 			return steps

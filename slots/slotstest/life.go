@@ -27,17 +27,17 @@ func (x *life) now() time.Time { return noon.Add(time.Duration(x.ticks) * unit) 
 
 // An input is anything that happens to a life.
 type input struct {
-	life   int32
-	kind   inputKind
-	spec   uint8   // of start and edit
-	marked bool    // of start
-	warm   bool    // of start: the list was shown before
-	demand uint8   // of poll
-	sent   message // of answer
-	reply  slots.Result
-	found  uint8
-	list   list // of show and start
-	shown  [maxLag]notice
+	life    int32
+	kind    inputKind
+	spec    uint8   // of start and edit
+	marked  bool    // of start
+	warm    bool    // of start: the list was shown before
+	demand  uint8   // of poll
+	sent    message // of answer
+	reply   slots.Result
+	found   uint8
+	list    list // of show and start
+	changes [maxLag]notice
 }
 
 type inputKind uint8
@@ -61,7 +61,7 @@ type output struct {
 // and input.
 type lives struct {
 	model   *model
-	all     []*life
+	list    []*life
 	settled []bool
 	byKey   map[string]int32
 	outputs map[input]output
@@ -73,7 +73,7 @@ func (l *lives) step(in input) output {
 	}
 	x := &life{}
 	if in.kind != start {
-		old := l.all[in.life]
+		old := l.list[in.life]
 		*x = *old
 		x.loop, x.out = old.loop.Clone(), slices.Clone(old.out)
 	}
@@ -90,8 +90,8 @@ func (l *lives) intern(x *life) int32 {
 	key := fmt.Sprint(x.spec, x.view, x.loop.Fingerprint(x.now()))
 	id, ok := l.byKey[key]
 	if !ok {
-		id = int32(len(l.all))
-		l.all, l.settled, l.byKey[key] = append(l.all, x), append(l.settled, x.loop.Settled(x.now())), id
+		id = int32(len(l.list))
+		l.list, l.settled, l.byKey[key] = append(l.list, x), append(l.settled, x.loop.Settled(x.now())), id
 	}
 	return id
 }
@@ -127,14 +127,14 @@ func (l *lives) run(x *life, in input) (sent []slots.Request) {
 func (l *lives) start(x *life, in input) {
 	c := l.model.Config
 	x.spec = in.spec
-	began := x.now()
+	readStart := x.now()
 	if in.warm {
-		began = began.Add(-unit)
+		readStart = readStart.Add(-unit)
 	}
 	x.loop = l.model.new(slots.Options{
 		RequestLifetime: c.late(), ObservationLag: c.late(), DeletePause: 2 * c.late(), Start: x.now(), Marked: in.marked,
 	}, c.Max[in.spec])
-	l.replace(x, in.list, began)
+	l.replace(x, in.list, readStart)
 }
 
 // show shows the life a list or the changes of objects.
@@ -142,7 +142,7 @@ func (l *lives) show(x *life, in input) {
 	if in.list.used {
 		l.replace(x, in.list, x.now().Add(-time.Duration(in.list.age)*unit))
 	}
-	for _, n := range in.shown {
+	for _, n := range in.changes {
 		switch {
 		case n.number == 0:
 		case n.gone:
@@ -158,15 +158,15 @@ func (l *lives) show(x *life, in input) {
 	}
 }
 
-func (l *lives) replace(x *life, shown list, began time.Time) {
+func (l *lives) replace(x *life, read list, start time.Time) {
 	var objects []slots.Object
-	for i, o := range shown.objects {
+	for i, o := range read.objects {
 		if o.uid != 0 {
 			objects = append(objects, objectOf(uint8(i+1), o))
 		}
 	}
-	x.view = shown.objects
-	x.loop.Replace(objects, began)
+	x.view = read.objects
+	x.loop.Replace(objects, start)
 }
 
 // messageOf describes a request to the system.

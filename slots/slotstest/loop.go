@@ -12,7 +12,7 @@ import (
 // implements it with the code that his controller runs.
 type Loop interface {
 	// Replace and Observe pass an observation on, as to [slots.Set].
-	Replace(objects []slots.Object, began time.Time)
+	Replace(objects []slots.Object, readStart time.Time)
 	Observe(slots.Object)
 	// Edit sets the maximum of an edited owner.
 	Edit(maximum int64)
@@ -42,12 +42,12 @@ func NewPlain(o slots.Options, maximum int64) Loop {
 }
 
 // Replace takes over a list.
-func (p *Plain) Replace(objects []slots.Object, began time.Time) {
+func (p *Plain) Replace(objects []slots.Object, readStart time.Time) {
 	clear(p.objects)
 	for _, o := range objects {
 		p.objects[o.UID] = o
 	}
-	p.Set.Replace(objects, began)
+	p.Set.Replace(objects, readStart)
 }
 
 // Observe takes over a change.

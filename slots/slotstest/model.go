@@ -34,10 +34,9 @@ type Config struct {
 type Held uint8
 
 const (
-	Nothing Held = iota
-	Ended        // finished
-	Foreign      // somebody else's; no observation shows it
-	Working      // unfinished
+	nothing  Held = iota
+	Finished      // it does no more work
+	Foreign       // somebody else's; no observation shows it
 )
 
 // A Fault is the reply that a request always gets. It has no effect.
@@ -55,7 +54,7 @@ func (c *Config) late() time.Duration { return time.Duration(c.ticks()) * unit }
 type Report struct {
 	States, Lives, Calls, Cut int
 	Depth                     int    // that was explored completely
-	All                       bool   // there are no more states
+	Complete                  bool   // there are no more states
 	Steps                     int    // of the counterexample; 0 means that all promises hold
 	Broken                    string // the counterexample
 }
@@ -64,11 +63,11 @@ func (r Report) String() string {
 	if r.Broken != "" {
 		return fmt.Sprintf("%d steps, %d states:%s", r.Steps, r.States, r.Broken)
 	}
-	is := fmt.Sprintf("%d states, all to depth %d", r.States, r.Depth)
-	if r.All {
-		is = fmt.Sprintf("all %d states", r.States)
+	explored := fmt.Sprintf("%d states, all to depth %d", r.States, r.Depth)
+	if r.Complete {
+		explored = fmt.Sprintf("all %d states", r.States)
 	}
-	return fmt.Sprintf("%s; %d states of a process; %d calls of the loop; %d events cut by the bounds", is, r.Lives, r.Calls, r.Cut)
+	return fmt.Sprintf("%s; %d states of a process; %d calls of the loop; %d events cut by the bounds", explored, r.Lives, r.Calls, r.Cut)
 }
 
 // Explore explores a loop: every order of the events that the configuration allows, to its
@@ -84,8 +83,8 @@ func Explore(c Config, loop func(o slots.Options, maximum int64) Loop) Report {
 			break
 		}
 	}
-	r.All = len(s.level) == 0
-	r.States, r.Lives, r.Calls, r.Cut = len(s.states), len(s.lives.all)-1, len(s.lives.outputs), s.cut
+	r.Complete = len(s.level) == 0
+	r.States, r.Lives, r.Calls, r.Cut = len(s.states), len(s.lives.list)-1, len(s.lives.outputs), s.cut
 	return r
 }
 
@@ -109,7 +108,7 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 	if len(c.Initial) == 0 {
 		c.Initial = [][]Held{nil}
 	}
-	m.lives = &lives{model: m, all: []*life{nil}, settled: []bool{true}, byKey: map[string]int32{}, outputs: map[input]output{}}
+	m.lives = &lives{model: m, list: []*life{nil}, settled: []bool{true}, byKey: map[string]int32{}, outputs: map[input]output{}}
 	return m
 }
 
@@ -117,8 +116,8 @@ func newModel(c *Config, loop func(slots.Options, int64) Loop) *model {
 func (m *model) initial(held []Held) system {
 	w := system{budget: m.Budget}
 	for i, initial := range held {
-		if initial != Nothing {
-			w.objects[i], w.created[i] = object{uid: 1, finished: initial == Ended, foreign: initial == Foreign}, 1
+		if initial != nothing {
+			w.objects[i], w.created[i] = object{uid: 1, finished: initial == Finished, foreign: initial == Foreign}, 1
 		}
 	}
 	for i := range uint8(m.Writers) {
@@ -215,12 +214,12 @@ func (s *search) deepen() *trace {
 	for i := range level {
 		index, ordinal := first+uint32(i), 0
 		if !s.Deaf {
-			if steps := s.live(level[i], s.known); s.problem != "" {
+			if steps := s.live(level[i], s.isServed); s.problem != "" {
 				return s.trace(index, steps...)
 			}
 			s.states[s.hash(&level[i])] = true
 		}
-		s.each(&level[i], func(e event, do func(*system) bool) {
+		s.forEach(&level[i], func(e event, do func(*system) bool) {
 			if w, ok := s.after(&level[i], do); ok && broken == nil {
 				if s.problem != "" {
 					broken = s.trace(index, e)
@@ -237,7 +236,7 @@ func (s *search) deepen() *trace {
 	return nil
 }
 
-func (s *search) known(w *system) bool { return s.states[s.hash(w)] }
+func (s *search) isServed(w *system) bool { return s.states[s.hash(w)] }
 
 // A trace is how a promise is broken.
 type trace struct {
@@ -264,7 +263,7 @@ func (s *search) trace(index uint32, after ...event) *trace {
 	w := s.initial(s.Initial[index])
 	for i := len(ordinals) - 1; i >= 0; i-- {
 		n, before := 0, w
-		s.each(&before, func(e event, do func(*system) bool) {
+		s.forEach(&before, func(e event, do func(*system) bool) {
 			if n == ordinals[i] {
 				t.events = append(t.events, e)
 				w, _ = s.after(&before, do)
