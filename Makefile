@@ -29,7 +29,7 @@ PACKAGED  = $$(go list $(PURE:%=%/...) | grep -v /e2e$$)
 RELEASES = $(patsubst test/conformance/releases/%.mod,%,$(wildcard test/conformance/releases/*.mod))
 CONFORM = go test -count=1 -v -timeout 30m -rapid.nofailfile
 
-.PHONY: ci test modules weekly oldest check race fuzz bench conformance conformance-all recordings newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
+.PHONY: ci test update modules weekly oldest check race fuzz bench conformance conformance-all recordings newest e2e e2e-all e2e-oldest beside resources soak agree hostile law overload mutate cluster fleet \
 	release release-check compare licenses vulnerabilities peers snapshot archives images image-check
 
 # What .ci/run runs. What takes longer is in weekly.
@@ -51,6 +51,12 @@ check:
 	@echo "check what is generated"; before="$$(git diff | sha256sum)"; go generate ./... && test "$$before" = "$$(git diff | sha256sum)"
 	@set -e; for m in $(ALONE); do echo "check $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 	$(ACTIONLINT)
+
+# Writes what is generated or pinned, in all modules.
+update:
+	go generate ./...
+	UPDATE=1 go test -count=1 ./placement/jobs ./test ./internal/tools/...
+	cd cmd/scaledjob && UPDATE=1 go test -count=1 . ./oracle ./internal/triggers && go test -count=1 ./lint -update
 
 # Of the root, only the packages that TestImports allows to be concurrent, and of the command only what
 # runs beside something else. The other tests of study run the same goroutines for longer. With -short

@@ -1,6 +1,6 @@
 // Generate writes what files of the repository repeat from Go: a line whose comment is
-// "generated: strategies" gets the names of the strategies, and so on, and docs/keda-releases.md
-// gets the rules of package keda. go generate ./... in the root runs it, and CI checks that
+// "generated: strategies" gets the names of the strategies, and so on, a definition gets the parameters of
+// strategies that it lacks, and docs/keda-releases.md gets the rules of package keda. go generate ./... in the root runs it, and CI checks that
 // nothing changes.
 package main
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -75,7 +76,7 @@ func rewrite(files []string) error {
 		if err != nil {
 			return err
 		}
-		if after := fill(string(before)); after != string(before) {
+		if after := declare(fill(string(before))); after != string(before) {
 			if err := os.WriteFile(file, []byte(after), 0o644); err != nil {
 				return err
 			}
@@ -93,5 +94,28 @@ func fill(text string) string {
 			return line
 		}
 		return parts[1] + strings.Join(values, ", ") + parts[2]
+	})
+}
+
+var strategies = regexp.MustCompile(`(?m)^( *)  enum: .* # generated: strategies\n`)
+
+// declare returns the text with the parameters of strategies that it lacks, behind the field of the names. Their
+// descriptions are written by hand.
+func declare(text string) string {
+	return strategies.ReplaceAllStringFunc(text, func(line string) string {
+		indent := strategies.FindStringSubmatch(line)[1]
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[strategy.Parameters]()) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if strings.Contains(text, "\n"+indent+name+":\n") {
+				continue
+			}
+			line += indent + name + ":\n"
+			if field.Type.Kind() == reflect.String {
+				line += indent + "  type: string\n"
+			} else {
+				line += indent + "  type: integer\n" + indent + "  format: int32\n"
+			}
+		}
+		return line
 	})
 }

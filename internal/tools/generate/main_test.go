@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,14 @@ enum: ["", basic, x] # generated: strategies
 enum: ["", a] # generated: other
 enum: ["", a]
 `))
+}
+
+// A definition gets the parameters of strategies that it lacks.
+func TestDeclare(t *testing.T) {
+	const before = "  strategy:\n    enum: [\"\"] # generated: strategies\n  customScalingRunningJobPercentage:\n    type: string\n"
+	want := strings.Replace(before, "strategies\n", "strategies\n  customScalingQueueLengthDeduction:\n    type: integer\n    format: int32\n", 1)
+	require.Equal(t, want, declare(before))
+	require.Equal(t, want, declare(want))
 }
 
 // A cell of the page holds the whole text of its rule.
