@@ -75,6 +75,27 @@ func TestMemoryOfADump(t *testing.T) {
 	}
 }
 
+// A log is read as a stream: what is kept of it is bounded.
+func TestMemoryOfALog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command")
+	}
+	var chunk strings.Builder
+	for owner := range 3000 {
+		for _, message := range []string{`Scaling Jobs	{"Number of running Jobs": 2`, `Scaling Jobs	{"Number of pending Jobs": 0`, `No need to create jobs	{"jobs": 0`} {
+			fmt.Fprintf(&chunk, "2026-01-01T00:00:%02dZ\tINFO\tscaleexecutor\t%s, \"scaledJob.Name\": \"orders-%d\", \"scaledJob.Namespace\": \"shop\"}\n", owner/100, message, owner)
+		}
+	}
+	var minutes []io.Reader // 120 MB
+	for minute := range 100 {
+		minutes = append(minutes, strings.NewReader(strings.ReplaceAll(chunk.String(), "T00:00:", fmt.Sprintf("T%02d:%02d:", minute/60, minute%60))))
+	}
+	_, out, kib := measured(t, io.MultiReader(minutes...), built(t), "why", "--all", "--log", "-")
+	require.Less(t, kib, 256<<10, "KiB")
+	require.Contains(t, out, "the log has more lines than are kept")
+	require.Contains(t, out, "shop/orders-2999: No Job was created since")
+}
+
 // built returns the command as a program.
 func built(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "scaledjob")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -8,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +47,7 @@ func newWhy() *cobra.Command {
 A NAME is a ScaledJob in the cluster. why reads its conditions, events, Jobs and pods, and the release,
 metrics and log of KEDA's operator, but never a Secret. It says what it may not read.
 
---log reads a log of KEDA 2.4 or later, pasted in any form, and a FILE is a manifest of its ScaledJobs.
+--log reads a log of KEDA 2.14 or later, pasted in any form, and a FILE is a manifest of its ScaledJobs.
 At KEDA's default level a log has R, P and the created Jobs, but no queue length. Credentials in errors
 are not printed.`,
 		Example: `  $ scaledjob why --log paste.txt orders.yaml
@@ -94,48 +98,69 @@ func (w *whyCommand) run(ctx context.Context, args []string, stdin io.Reader, ou
 			q.Manifests = append(q.Manifests, m.Spec)
 		}
 	}
-	var texts []string
-	for _, name := range w.logs {
-		s, err := input.ReadSource(name, stdin, input.MaxDump)
-		if err != nil && (!errors.Is(err, input.ErrNotText) || bytes.IndexByte(s.Data, 0) >= 0) {
-			return err
-		}
-		text := strings.ToValidUTF8(string(s.Data), "?") // a log may have odd bytes of others
-		if read, err := w.paste(s, text, &q); err != nil || read {
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
-			continue
-		}
-		texts = append(texts, text)
+	l, err := w.read(&q, stdin)
+	if err != nil {
+		return err
 	}
-	l := why.Read(texts...)
 	if q.Name == "" && len(q.Manifests) == 1 {
 		return w.explain(ctx, out, l, q, q.Manifests[0].Name)
 	}
 	return w.explain(ctx, out, l, q, q.Name)
 }
 
-// paste reads a text that is no log but what kubectl prints about ScaledJobs.
-func (w *whyCommand) paste(s input.Source, text string, q *why.Question) (read bool, err error) {
-	pastes, err := why.ReadPaste(text)
-	if err != nil {
-		return false, err
-	}
-	if pastes == nil && s.HasScaledJob() {
-		found, _, err := s.Manifests()
+// read reads the logs line by line. What kubectl prints about ScaledJobs is added to the question instead.
+func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
+	var logs []io.Reader
+	for _, name := range w.logs {
+		reader := stdin
+		if name != "-" {
+			f, err := os.Open(filepath.Clean(name))
+			if err != nil {
+				return nil, input.FileError(name, err)
+			}
+			defer f.Close()
+			reader = f
+		}
+		log := bufio.NewReaderSize(reader, 64<<10)
+		head, err := log.Peek(64 << 10)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, input.FileError(name, err)
+		}
+		if !noLog.Match(head) {
+			logs = append(logs, log)
+			continue
+		}
+		s, err := input.ReadSource(name, log, input.MaxDump)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		for _, m := range found {
-			var status struct{ Conditions []why.Condition }
-			_ = json.Unmarshal(m.Spec.Status, &status) // an older release has none
-			q.Manifests = append(q.Manifests, m.Spec)
-			pastes = append(pastes, &why.Paste{Name: m.Name(), Namespace: m.Spec.Namespace, Live: why.Live{Conditions: status.Conditions}})
+		read, err := q.ReadPaste(string(s.Data))
+		if err == nil && !read && s.HasScaledJob() {
+			read, err = true, addObjects(s, q)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if !read {
+			logs = append(logs, bytes.NewReader(s.Data))
 		}
 	}
-	q.Pasted = append(q.Pasted, pastes...)
-	return pastes != nil, nil
+	return why.Scan(q.Name, q.Moment, logs...)
+}
+
+// noLog matches the beginning of what is read whole: an object or a table of kubectl, UTF-16, or no text.
+var noLog = regexp.MustCompile(`(?m)^\s*"?[Kk]ind"?:\s*"?ScaledJob\b|^(?:NAMESPACE\s+)?LAST SEEN\s|^Name:\s|\x00`)
+
+// addObjects adds ScaledJobs with the conditions of their status, as kubectl get -o yaml prints them.
+func addObjects(s input.Source, q *why.Question) error {
+	found, _, err := s.Manifests()
+	for _, m := range found {
+		var status struct{ Conditions []why.Condition }
+		_ = json.Unmarshal(m.Spec.Status, &status) // an older release has none
+		q.Manifests = append(q.Manifests, m.Spec)
+		q.Pasted = append(q.Pasted, &why.Paste{Name: m.Name(), Namespace: m.Spec.Namespace, Live: why.Live{Conditions: status.Conditions}})
+	}
+	return err
 }
 
 // explain reads the past of a ScaledJob, or of all without a name, and writes the report.

@@ -42,7 +42,6 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 	a.addOthers()
 }
 
-// addOthers adds the causes that are not a matter of a single poll to the answer.
 func (a *Account) addOthers() {
 	for _, c := range a.Also {
 		if slices.ContainsFunc(a.Causes, func(cause Cause) bool { return cause.ID == c.ID }) {
@@ -55,7 +54,6 @@ func (a *Account) addOthers() {
 	}
 }
 
-// until returns the verdicts until a moment.
 func until(verdicts []*Verdict, instant time.Time) []*Verdict {
 	for i, v := range verdicts {
 		if v.Time.After(instant) {
@@ -65,16 +63,19 @@ func until(verdicts []*Verdict, instant time.Time) []*Verdict {
 	return verdicts
 }
 
+// pausedCause is the cause of a ScaledJob that a line or a condition says is paused.
+var pausedCause = Cause{ID: "paused", Basis: Observed, Text: "the ScaledJob is paused, so KEDA does not poll it",
+	Fix: "Remove the annotation autoscaling.keda.sh/paused: every value but false pauses"}
+
 // A stop is the event after which a ScaledJob is not polled.
 type stop struct {
 	*Event
 	cause Cause
 }
 
-// after reports whether the event is after a poll.
 func (s *stop) after(v *Verdict) bool {
 	if s.time.IsZero() || v.Time.IsZero() {
-		return s.line.number > v.Line
+		return s.number > v.Line
 	}
 	return s.time.After(v.Time)
 }
@@ -88,8 +89,7 @@ func (j *judge) stops(s *Subject, instant time.Time) (found *stop) {
 		}
 		switch e.kind {
 		case paused:
-			found = &stop{&e, Cause{ID: "paused", Basis: Observed, Text: "the ScaledJob is paused, so KEDA does not poll it",
-				Fix: "Remove the annotation autoscaling.keda.sh/paused: from 2.13 on every value but false pauses"}}
+			found = &stop{&e, pausedCause}
 		case invalid:
 			means, fix := in(readErrors, e.text)
 			c := Cause{ID: "invalid", Basis: Observed, Text: "KEDA rejects the ScaledJob and does not poll it: " + quote(e.text), Fix: "Correct the manifest; scaledjob lint names the field"}
@@ -126,7 +126,7 @@ func (j *judge) ends(l *Log, s *Subject, instant time.Time) *stop {
 	if !instant.IsZero() {
 		instant = instant.Add(1)
 	}
-	until := l.last(last.Run, s, instant)
+	until := l.lastOfOthers(last.Run, s, instant)
 	if until.Sub(last.until) <= 2*interval+settled {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (j *judge) ends(l *Log, s *Subject, instant time.Time) *stop {
 	if compare(j.profile.Release(), "2.20") >= 0 {
 		how = "paused, of which the log has no line since 2.20, deleted"
 	}
-	event := &Event{entry: entry{line: line{number: last.Line, time: last.until.Add(1)}}, Run: last.Run}
+	event := &Event{entry: entry{number: last.Line, time: last.until.Add(1)}, Run: last.Run}
 	if n := value(last.Requested); n > 0 && last.Created == nil {
 		return &stop{event, Cause{ID: "slow-poll", Basis: Inferred, Fix: fasterCreates,
 			Text: fmt.Sprintf("the poll that creates %s has not ended at %s", report.Plural(int(n), "Job"), clockOf(until, false))}}
@@ -143,12 +143,11 @@ func (j *judge) ends(l *Log, s *Subject, instant time.Time) *stop {
 		Text: fmt.Sprintf("the operator works on other ScaledJobs until %s: this one is %s, or a trigger does not answer", clockOf(until, false), how)}}
 }
 
-// whyStopped returns the cause for an operator that polls nothing.
 func whyStopped(e *Event) Cause {
 	c := Cause{ID: "restart", Basis: Observed, Decide: operatorCommand, Fix: operatorFix, Text: "the operator stopped or lost its lease, and the log shows no other that leads"}
 	switch e.kind {
 	case stopped:
-		if text := e.fields["error"]; text != "" && text != leaseLost {
+		if text := e.err; text != "" && text != leaseLost {
 			c.Text, c.Fix = plainly("the operator stops: ", listErrors, text)
 			c.Fix = cmp.Or(c.Fix, operatorFix)
 			break
@@ -167,7 +166,6 @@ func whyStopped(e *Event) Cause {
 	return c
 }
 
-// renewal adds the reason why the lease could not be renewed, if it is a known one.
 func (c *Cause) renewal(lease string) {
 	if means, fix := in(listErrors, lease); means != "" {
 		c.Text += fmt.Sprintf(": it could not renew the lease, because %s: %s", means, quote(lease))
@@ -175,7 +173,6 @@ func (c *Cause) renewal(lease string) {
 	}
 }
 
-// paused reports whether the manifest pauses the ScaledJob.
 func (j *judge) paused() bool { return j.spec != nil && j.profile.Paused(j.keda) }
 
 func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
@@ -183,7 +180,7 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	start := ""
 	if j.paused() && (stop == nil || stop.cause.ID != "invalid") {
 		a.Causes, a.State = []Cause{{ID: "paused", Basis: Observed, Text: "the manifest pauses the ScaledJob (autoscaling.keda.sh/paused), so KEDA does not poll it; since 2.20 no line of the log says so",
-			Fix: "Remove the annotation: from 2.13 on every value but false pauses"}}, "paused"
+			Fix: "Remove the annotation: every value but false pauses"}}, "paused"
 	} else if stop != nil {
 		a.Causes, a.State = []Cause{stop.cause}, stop.cause.ID
 		if stop.cause.ID == "invalid" && len(a.Also) > 0 && a.Also[0].ID == "no-authentication" { // the cause of it
@@ -228,7 +225,6 @@ func sinceText(instant time.Time) string {
 	return " since " + clockOf(instant, false)
 }
 
-// idleSince answers for polls that create nothing.
 func (j *judge) idleSince(a *Account, complete []*Verdict) {
 	last := complete[len(complete)-1]
 	first := last
@@ -271,7 +267,6 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 	}
 }
 
-// creating answers for a last poll that creates Jobs.
 func (j *judge) creating(a *Account, complete []*Verdict) {
 	a.State = "creating"
 	var total int64
@@ -312,16 +307,9 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (causes []Cause) {
 	for _, e := range s.Events {
 		if e.kind == rollout {
-			c := Cause{ID: "rollout", Basis: Observed, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.time, false), report.Plural(int(e.number), "Job")),
+			c := Cause{ID: "rollout", Basis: Observed, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.time, false), report.Plural(int(e.count), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
-			j := j.in(e.Run)
-			switch release := j.profile.Release(); {
-			case compare(release, "2.5") < 0:
-				c.Fix = "Upgrade KEDA: from 2.5 on rolloutStrategy: gradual lets running Jobs end"
-			case compare(release, "2.8") < 0:
-				c.Fix = "Write rolloutStrategy: gradual to let running Jobs end"
-			}
-			if compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
+			if j := j.in(e.Run); compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
 			}
 			if !e.numbered {
@@ -372,7 +360,6 @@ const (
 	fasterCreates   = "KEDA creates Jobs one after the other: raise --kube-api-qps and --kube-api-burst of the operator, or remove slow admission webhooks"
 )
 
-// restarts finds starts of the operator, and the loss of its lease.
 func restarts(l *Log, s *Subject) []Cause {
 	var starts []string
 	lost, lease := "", ""
@@ -423,7 +410,7 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (causes []Cause
 			causes = append(causes, Cause{ID: "slow-poll", Basis: Observed,
 				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.Time, false), took.Round(time.Second), value(before.Requested), interval),
 				Fix:  fasterCreates})
-		case l.last(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
+		case l.lastOfOthers(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
 			causes = append(causes, Cause{ID: "gap", Basis: Observed, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.Time, false), clockOf(p.Time, false))})
 		case usual > 0 && p.Time.Sub(before.Time) > 2*usual+settled:

@@ -12,7 +12,7 @@
 // A statement is seen (a line says it), computed (from values that were seen, with the rules of the
 // release) or inferred (the lines leave it open, and it explains them). KEDA logs R, P and creates at
 // level info, and values, activity and the strategy only at level 1. A poll without a line about
-// creating is inactive in every release from 2.4 on. If an active poll creates nothing, the number
+// creating is inactive in every release from 2.14 on. If an active poll creates nothing, the number
 // in its lines and the manifest bound T and the queue length.
 //
 // # Polls
@@ -24,15 +24,4 @@
 //
 // Errors of the log are quoted without credentials. Lines that no message of KEDA matches are never
 // printed.
-//
-// # Tests
-//
-//	logs in all forms have the same polls       TestForms
-//	the answers of questions beside polls       TestPasted
-//	polls that the log cuts have no verdict     TestCut
-//	the expected answers of known situations    TestSituations
-//	errors in plain words                       TestPlain
-//	no credential of an error is printed        TestRedact
-//	texts from outside begin no line or command TestHostileText
-//	reading never panics                        FuzzRead
 package why

@@ -135,7 +135,6 @@ func value(n *int64) int64 {
 	return *n
 }
 
-// verdict judges a poll.
 func (j *judge) verdict(p *Poll) *Verdict {
 	v := &Verdict{Poll: p}
 	if p.Cut { // its errors are seen nevertheless
@@ -171,7 +170,6 @@ func (j *judge) verdict(p *Poll) *Verdict {
 	return v
 }
 
-// failures returns the causes of triggers that could not be read.
 func (j *judge) failures(p *Poll) (causes []Cause) {
 	for _, text := range distinct(p.Errors) {
 		causes = append(causes, j.unreadable(text))
@@ -230,7 +228,6 @@ func (j *judge) keda0() (triggers []manifest.ScaleTrigger) {
 	return triggers
 }
 
-// ranges finds T and the queue length.
 func (j *judge) ranges(v *Verdict) {
 	if v.MaxValue != nil && j.profile != (keda.Profile{}) {
 		t := math.Ceil(*v.MaxValue)
@@ -273,9 +270,8 @@ func (v *Verdict) length() string {
 	return " (queue length " + v.Queue.String() + ")"
 }
 
-// queue finds the queue length of a single trigger.
 func (j *judge) queue(v *Verdict, capped bool) {
-	if len(j.triggers) != 1 || j.triggers[0].Target <= 0 {
+	if len(j.triggers) != 1 || j.isCron() || j.triggers[0].Target <= 0 {
 		return
 	}
 	target := j.triggers[0].Target
@@ -290,7 +286,6 @@ func (j *judge) queue(v *Verdict, capped bool) {
 	}
 }
 
-// creation is the cause of created Jobs.
 func (j *judge) creation(v *Verdict) Cause {
 	c := Cause{ID: "created", Basis: Observed}
 	r := value(v.Running)
@@ -321,7 +316,6 @@ func (j *judge) creation(v *Verdict) Cause {
 	return c
 }
 
-// otherManifest is the cause of a poll that the manifest does not explain.
 func (j *judge) otherManifest(text string) Cause {
 	return Cause{ID: "other-manifest", Basis: Inferred, Text: text, Decide: j.kubectl("get scaledjob %s -o yaml"), Fix: "Give the manifest that the cluster had then"}
 }
@@ -362,7 +356,6 @@ func (j *judge) kubectl(format string) string {
 	return "kubectl -n " + ns + " " + fmt.Sprintf(format, name)
 }
 
-// jobsCommand lists the Jobs that KEDA counts.
 func (j *judge) jobsCommand() string {
 	return j.kubectl("get jobs,pods -l scaledjob.keda.sh/name=%s")
 }

@@ -1,8 +1,11 @@
 package why
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
+	"errors"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,53 +23,81 @@ type line struct {
 	fields map[string]string
 }
 
-// split returns the lines of a text. A Markdown fence begins another paste: its lines may be
-// of another day, and in another order.
-func split(text string, first int) (lines []line, pastes int) {
-	pastes = first
-	var open strings.Builder
-	filled, depth, number, blank := false, 0, 0, false
-	add := func(raw string) {
-		open.WriteString(raw)
-		depth += strings.Count(raw, "{") - strings.Count(raw, "}")
-	}
-	end := func() {
-		if open.Len() > 0 {
-			l := unwrap(open.String())
-			l.number, l.paste = number, pastes
-			filled, depth = true, 0
-			open.Reset()
-			lines = append(lines, l)
+// A splitter joins the raw lines of a text to the lines of the log. A Markdown fence begins another paste: its lines may
+// be of another day, and in another order.
+type splitter struct {
+	emit          func(line)
+	open          strings.Builder
+	depth, number int // of braces; of the open line
+	paste         int
+	filled, blank bool // the paste has a line; an empty line came before
+}
+
+// scan reads a text to its end. The remainder of a line that is longer than maxObject is left out.
+func (s *splitter) scan(r io.Reader) error {
+	lines := bufio.NewReaderSize(r, maxObject)
+	for number := 1; ; number++ {
+		raw, err := lines.ReadSlice('\n')
+		text := string(raw)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = lines.ReadSlice('\n')
 		}
-	}
-	text = colors.ReplaceAllString(unquote.Replace(text), "")
-	for i, raw := range strings.Split(text, "\n") {
-		if strings.HasPrefix(raw, ">") {
-			raw = strings.TrimLeft(raw, "> ")
+		if text != "" {
+			s.add(strings.ToValidUTF8(text, "?"), number)
 		}
-		switch bare := strings.TrimSpace(raw); {
-		case strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~"):
-			end()
-			if filled {
-				pastes++
+		if err != nil {
+			s.end()
+			s.paste, s.filled, s.blank = s.paste+1, false, false
+			if errors.Is(err, io.EOF) {
+				return nil
 			}
-			filled = false
-		case bare == "":
-			blank = true
-			continue
-		case depth > 0 && open.Len() < maxObject && !begins.MatchString(raw): // a terminal breaks long lines, and jq writes a line for each field
-			add(raw)
-		case !blank && cutBefore(open.String()) && !begins.MatchString(raw):
-			add(raw)
-		default:
-			end()
-			add(raw)
-			number = i + 1
+			return err
 		}
-		blank = false
 	}
-	end()
-	return lines, pastes + 1
+}
+
+func (s *splitter) add(raw string, number int) {
+	raw = strings.TrimRight(unquote.Replace(raw), "\r\n")
+	if strings.ContainsRune(raw, '\x1b') {
+		raw = colors.ReplaceAllString(raw, "")
+	}
+	if strings.HasPrefix(raw, ">") {
+		raw = strings.TrimLeft(raw, "> ")
+	}
+	bare := strings.TrimSpace(raw)
+	if bare == "" {
+		s.blank = true
+		return
+	}
+	// a terminal breaks long lines, and jq writes a line for each field
+	inObject := s.depth > 0 && s.open.Len() < maxObject
+	broken := !s.blank && cutBefore(s.open.String())
+	switch {
+	case strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~"):
+		s.end()
+		if s.filled {
+			s.paste++
+		}
+		s.filled, s.blank = false, false
+		return
+	case (inObject || broken) && !begins.MatchString(raw):
+	default:
+		s.end()
+		s.number = number
+	}
+	s.open.WriteString(raw)
+	s.depth += strings.Count(raw, "{") - strings.Count(raw, "}")
+	s.blank = false
+}
+
+func (s *splitter) end() {
+	if s.open.Len() > 0 {
+		l := unwrap(s.open.String())
+		l.number, l.paste = s.number, s.paste
+		s.filled, s.depth = true, 0
+		s.open.Reset()
+		s.emit(l)
+	}
 }
 
 // begins matches the begin of a line of a log: an object, a time, the header of klog, a prefix or a crash.
@@ -83,7 +114,7 @@ const maxObject = 64 << 10
 
 // Marks that editors, chats, pages and terminals add.
 var (
-	unquote = strings.NewReplacer("\r\n", "\n", "\u201c", `"`, "\u201d", `"`, "\u00a0", " ", "&quot;", `"`, "&#34;", `"`)
+	unquote = strings.NewReplacer("\ufeff", "", "\u201c", `"`, "\u201d", `"`, "\u00a0", " ", "&quot;", `"`, "&#34;", `"`)
 	colors  = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 )
 
@@ -93,7 +124,6 @@ var (
 	podOf = regexp.MustCompile(`"pod_name"\s*:\s*"([^"]*)"`)
 	// ofOthers matches lines of another component of KEDA, by their prefix, a field of a collector or the last column.
 	ofOthers = regexp.MustCompile(`(?:^\s*\[?(?:pod/)?|(?:pod|pod_?[nN]ame|app|container|container_name)"?\s*[:=]\s*"|,"?)[\w-]*(?:keda-(?:operator-)?metrics-apiserver|keda-admission)`)
-	field    = regexp.MustCompile(`"([A-Za-z0-9_.:/% -]+?)\s*"\s*:\s*("(?:[^"\\]|\\.)*"?|\[[^\]]*\]?|-?[0-9][0-9.eE+-]*|true|false|null)`)
 	// inJSON matches a string of JSON that is a line of the operator.
 	inJSON = regexp.MustCompile(`[:,\[]\s*("(?:[^"\\]|\\.)*?(?:\\"(?:msg|ts|logger|scaledJob\.Name|ScaledJob|ScaledJob\.Name|controllerKind)\\"\s*:|\\"type\\"\s*:\s*\\"Scaled)(?:[^"\\]|\\.)*"?)`)
 )
@@ -107,38 +137,119 @@ func unwrap(raw string) line {
 	original := l.text
 	pod, prefixed := strings.CutPrefix(original, "[pod/")
 	pod, _, _ = strings.Cut(pod, "]")
-	if m := podOf.FindStringSubmatch(original); m != nil {
-		pod, prefixed = m[1], true
+	if strings.Contains(original, `"pod_name"`) {
+		if m := podOf.FindStringSubmatch(original); m != nil {
+			pod, prefixed = m[1], true
+		}
 	}
-	l.others = ofOthers.MatchString(original) || (prefixed && !strings.Contains(pod, "keda"))
-	if m := podName.FindStringSubmatch(original); m != nil {
-		l.source = cmp.Or(m[1], m[2])
+	ofKEDA := strings.Contains(original, "metrics-apiserver") || strings.Contains(original, "keda-admission")
+	l.others = (ofKEDA && ofOthers.MatchString(original)) || (prefixed && !strings.Contains(pod, "keda"))
+	if strings.Contains(original, "keda-operator-") {
+		if m := podName.FindStringSubmatch(original); m != nil {
+			l.source = cmp.Or(m[1], m[2])
+		}
 	}
 	if strings.Contains(original, `\"`) {
 		if m := inJSON.FindStringSubmatch(original); m != nil {
 			l.text = strings.TrimSpace(unescape.Replace(strings.Trim(m[1], `"`)))
 		}
 	}
-	l.fields = map[string]string{}
-	for _, m := range field.FindAllStringSubmatch(l.text, -1) {
-		value := m[2]
-		if strings.HasPrefix(value, `"`) {
-			s, err := strconv.Unquote(value)
-			if cut := len(value) < 2 || !strings.HasSuffix(value, `"`); cut && m[1] != "error" {
-				continue
-			} else if err != nil {
-				s = strings.Trim(value, `"`)
-			}
-			value = s
-		}
-		if _, present := l.fields[m[1]]; !present {
-			l.fields[m[1]] = value
-		}
-	}
+	l.fields = fieldsOf(l.text)
 	if l.time = timeOf(l.text, l.fields["ts"]); l.time.IsZero() {
 		l.time = timeOf(original, "")
 	}
 	return l
+}
+
+// fieldsOf returns the first value of each key of a text, which may be cut off, and may have objects in objects.
+func fieldsOf(text string) map[string]string {
+	fields := map[string]string{}
+	for i := strings.IndexByte(text, '"'); i >= 0; {
+		key, after := span(text, i+1, isKey)
+		colon := skipSpace(text, after+1)
+		end := after // a quote that may begin the next key
+		closed := key != "" && strings.HasPrefix(text[min(after, len(text)):], `"`)
+		if closed && strings.HasPrefix(text[min(colon, len(text)):], ":") {
+			start := skipSpace(text, colon+1)
+			if end = valueEnd(text, start); end == start {
+				end = after
+			} else if value, ok := unquoted(text[start:end], key == "error"); ok {
+				key = strings.TrimRight(key, " ")
+				if _, present := fields[key]; !present {
+					fields[key] = value
+				}
+			}
+		}
+		next := strings.IndexByte(text[min(end, len(text)):], '"')
+		if next < 0 {
+			break
+		}
+		i = end + next
+	}
+	return fields
+}
+
+func isKey(c byte) bool {
+	lower := c | 0x20
+	letter := 'a' <= lower && lower <= 'z'
+	return letter || ('0' <= c && c <= '9') || strings.IndexByte("_.:/% -", c) >= 0
+}
+
+func isNumber(c byte) bool { return ('0' <= c && c <= '9') || strings.IndexByte(".eE+-", c) >= 0 }
+
+// span returns the characters from a place on that are of a class, and the end of them.
+func span(text string, start int, class func(byte) bool) (found string, end int) {
+	for end = min(start, len(text)); end < len(text) && class(text[end]); end++ {
+	}
+	return text[min(start, len(text)):end], end
+}
+
+func skipSpace(text string, start int) int {
+	_, end := span(text, start, func(c byte) bool { return c == ' ' || c == '\t' })
+	return end
+}
+
+// valueEnd returns the end of a string, a list, a number or a word, which the end of the text may cut off.
+func valueEnd(text string, start int) int {
+	value := text[start:]
+	switch {
+	case strings.HasPrefix(value, `"`):
+		for i := start + 1; i < len(text); i++ {
+			switch text[i] {
+			case '\\':
+				i++
+			case '"':
+				return i + 1
+			}
+		}
+		return len(text)
+	case strings.HasPrefix(value, "["):
+		if n := strings.IndexByte(value, ']'); n >= 0 {
+			return start + n + 1
+		}
+		return len(text)
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if strings.HasPrefix(value, word) {
+			return start + len(word)
+		}
+	}
+	_, end := span(text, start, isNumber)
+	return end
+}
+
+// unquoted returns a value without its quotes. One without the last is cut off, of which only an error is of use.
+func unquoted(value string, cutAllowed bool) (string, bool) {
+	if !strings.HasPrefix(value, `"`) {
+		return value, true
+	}
+	s, err := strconv.Unquote(value)
+	if cut := len(value) < 2 || !strings.HasSuffix(value, `"`); cut && !cutAllowed {
+		return "", false
+	} else if err != nil {
+		s = strings.Trim(value, `"`)
+	}
+	return s, true
 }
 
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\t`, "\t", `\n`, " ")
@@ -180,8 +291,15 @@ var (
 // timeOf returns the time that zap wrote, or else the first time of the line. A time of klog is in
 // the year 0, and one without a day on its first day.
 func timeOf(text, ts string) time.Time {
-	if m := leveled.FindStringSubmatch(text); ts == "" && m != nil {
-		ts = m[1]
+	if first, _, found := strings.Cut(text, "\t"); ts == "" && found { // most lines
+		if t, err := time.Parse(time.RFC3339Nano, first); err == nil {
+			return t
+		}
+	}
+	if ts == "" {
+		if m := leveled.FindStringSubmatch(text); m != nil {
+			ts = m[1]
+		}
 	}
 	if t := parseTime(ts); !t.IsZero() {
 		return t

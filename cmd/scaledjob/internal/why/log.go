@@ -2,8 +2,12 @@ package why
 
 import (
 	"cmp"
+	"io"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/keda"
 )
 
 // An Event is a line about a ScaledJob or the operator outside of polls.
@@ -32,63 +36,147 @@ type Log struct {
 	Lines      int
 	Recognized int // lines with a known message
 	Short      int // lines whose number or name was cut off
+	Forgotten  int // lines with a known message that are older than what was kept
 	Reversed   bool
 	Undated    bool // no line has a time
 	Version    string
 	From, End  time.Time
 	// Releases are the first and the last release that write such lines; "" is no bound.
 	First, Last   string
-	scaledObjects bool           // it has lines about ScaledObjects
-	stopped       *Event         // why the operator does not poll at the end of the log
-	unleased      *Event         // the last error about the lease, if the operator neither led nor polled since
-	times         []moment       // of all dated lines, in their order
+	scaledObjects bool             // it has lines about ScaledObjects
+	unnumbered    bool             // a known line does not have "Number of"
+	running       bool             // a line counts running Jobs
+	stopped       *Event           // why the operator does not poll at the end of the log
+	unleased      *Event           // the last error about the lease, if the operator neither led nor polled since
+	times         map[int][]moment // of lines about ScaledJobs, by run, in order
+	ends          map[int]time.Time
 	versions      map[int]string // of runs, if a line has it
-	entries       []entry
+	subjects      map[[2]string]*Subject
+	open          []*Subject // with an open poll
+	candidates    []keda.Profile
+	unreadable    map[string]struct{ id, text, fix string } // by the error of a trigger
+	shared        []Group                                   // of the operator's events, in the timeline of each ScaledJob
 }
 
 // A moment is the time of a line and its subject.
 type moment struct {
 	time    time.Time
-	run     int
-	subject *Subject // nil is the operator
+	subject *Subject
+	before  int // the index of the last moment of another subject, or -1
 }
 
-// Read reads a log in any of the forms in which people paste it.
+// maxKept is the number of lines with a known message that are kept: two days of 20 ScaledJobs, or 60 MB of a log. With more,
+// the older ones are left out.
+const maxKept = 300_000
+
+// A reader keeps of a log what an answer needs.
+type reader struct {
+	*Log
+	name    string    // of the only ScaledJob asked about, or ""
+	until   time.Time // the moment asked about, or zero
+	entries []entry
+	texts   map[string]string // one copy of each name and text
+	skipped int               // the paste of which no more is kept, or -1
+	others  bool              // the next version is another component's
+}
+
+// Read reads logs in any of the forms in which people paste them.
 func Read(texts ...string) *Log {
-	l := &Log{Undated: true, versions: map[int]string{}}
-	var entries []entry
-	pastes := 0
+	readers := make([]io.Reader, len(texts))
+	for i, text := range texts {
+		readers[i] = strings.NewReader(text)
+	}
+	l, _ := Scan("", time.Time{}, readers...) // a string has no error
+	return l
+}
+
+// Scan reads logs line by line, and keeps what answers need: about a ScaledJob if a name is given, and until a moment if one is.
+func Scan(name string, until time.Time, texts ...io.Reader) (*Log, error) {
+	r := &reader{Log: &Log{Undated: true, versions: map[int]string{}, subjects: map[[2]string]*Subject{}, times: map[int][]moment{}, ends: map[int]time.Time{}, unreadable: map[string]struct{ id, text, fix string }{}},
+		name: name, until: until, texts: map[string]string{}, skipped: -1}
+	s := splitter{emit: r.read}
 	for _, text := range texts {
-		lines, next := split(text, pastes)
-		pastes = next
-		l.Lines += len(lines)
-		others := false // the next version is another component's
-		for _, line := range lines {
-			e, ok := classify(line)
-			l.scaledObjects = l.scaledObjects || e.scaledObject
-			switch {
-			case e.short:
-				l.Short++
-			case e.kind == other:
-				others = true
-			case ok && e.kind == version && others:
-				others = false
-			case ok:
-				others = others && e.kind != started
-				entries = append(entries, e)
-			}
+		r.others = false
+		if err := s.scan(text); err != nil {
+			return nil, err
 		}
 	}
-	l.Recognized = len(entries)
-	complete(entries)
-	l.order(entries)
-	for _, e := range entries {
-		l.bound(e)
+	complete(r.entries)
+	r.order(r.entries)
+	r.join(r.assign(r.entries))
+	return r.Log, nil
+}
+
+func (r *reader) read(l line) {
+	r.Lines++
+	e, ok := classify(l)
+	r.scaledObjects = r.scaledObjects || e.scaledObject
+	switch {
+	case e.short:
+		r.Short++
+		return
+	case e.kind == other:
+		r.others = true
+		return
+	case ok && e.kind == version && r.others:
+		r.others = false
+		return
+	case !ok:
+		return
 	}
-	l.entries = slices.Clone(entries)
-	entries = l.assign(entries)
-	l.join(entries)
-	return l
+	r.others = r.others && e.kind != started
+	r.Recognized++
+	r.bound(l, e)
+	r.unnumbered = r.unnumbered || !strings.Contains(l.text, "Number of")
+	r.running = r.running || (e.kind == running && e.count > 0)
+	if named := e.name != "" && !e.kind.ofOperator(); named && r.name != "" && e.name != r.name { // its time is enough
+		e.kind, e.text, e.values = mentioned, "", nil
+		if n := len(r.entries); n > 0 && r.entries[n-1].kind == mentioned && r.entries[n-1].time.Equal(e.time) {
+			return
+		}
+	}
+	if r.skipped == e.paste {
+		r.Forgotten++
+		return
+	}
+	for _, text := range []*string{&e.name, &e.namespace, &e.source, &e.text, &e.err} {
+		*text = r.single(*text)
+	}
+	if r.entries = append(r.entries, e); len(r.entries) >= maxKept {
+		r.forget()
+	}
+}
+
+// single returns the one copy of a text, which holds no other text of its line.
+func (r *reader) single(text string) string {
+	const limit = 8 << 10
+	text = text[:min(limit, len(text))]
+	copied, found := r.texts[text]
+	if !found {
+		if len(r.texts) > maxKept {
+			clear(r.texts)
+		}
+		copied = strings.Clone(text)
+		r.texts[copied] = copied
+	}
+	return copied
+}
+
+// forget leaves out what is after the moment asked about, and else the older half.
+func (r *reader) forget() {
+	n, paste := len(r.entries), r.entries[len(r.entries)-1].paste
+	if end := r.until.Add(time.Minute); !r.until.IsZero() {
+		r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return e.time.After(end) })
+	}
+	if len(r.entries) > maxKept/2 {
+		from := slices.IndexFunc(r.entries, func(e entry) bool { return e.paste == paste })
+		if from >= 0 && backwards(r.entries[from:]) { // the remainder is older
+			r.skipped = paste
+		}
+		r.order(r.entries)
+		r.entries = slices.Delete(r.entries, 0, len(r.entries)/2)
+	}
+	r.Forgotten += n - len(r.entries)
 }
 
 // Values returns the values of the last poll of a ScaledJob that has one of each trigger, or nil.
@@ -119,13 +207,12 @@ func complete(entries []entry) {
 		case e.time.IsZero():
 		case e.time.Year() > 0:
 			near = e.time
-		case klog.MatchString(e.text) && !near.IsZero():
+		case e.klog && !near.IsZero():
 			e.time = time.Date(near.Year(), e.time.Month(), e.time.Day(), e.time.Hour(), e.time.Minute(), e.time.Second(), 0, near.Location())
 		}
 	}
 }
 
-// order brings each paste into the order of time.
 func (l *Log) order(entries []entry) {
 	for start := 0; start < len(entries); {
 		end := start
@@ -178,6 +265,7 @@ func backwards(part []entry) bool {
 // assign gives lines without a namespace to the only ScaledJob of the name.
 func (l *Log) assign(entries []entry) (kept []entry) {
 	spaces := map[string][]string{}
+	kept = entries[:0]
 	for _, e := range entries {
 		if e.namespace != "" && !slices.Contains(spaces[e.name], e.namespace) {
 			spaces[e.name] = append(spaces[e.name], e.namespace)
@@ -199,26 +287,50 @@ func (l *Log) assign(entries []entry) (kept []entry) {
 }
 
 func (l *Log) subject(name, namespace string) *Subject {
-	i := slices.IndexFunc(l.Subjects, func(s *Subject) bool { return s.Name == name && s.Namespace == namespace })
-	if i < 0 {
-		i = len(l.Subjects)
-		l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: namespace})
+	key := [2]string{namespace, name}
+	s := l.subjects[key]
+	if s == nil {
+		s = &Subject{Name: name, Namespace: namespace}
+		l.subjects[key] = s
+		l.Subjects = append(l.Subjects, s)
 	}
-	return l.Subjects[i]
+	return s
 }
 
 // later reports whether the log of the run goes on long after the poll's last line.
 func (l *Log) later(p *Poll) bool {
-	return !p.until.IsZero() && l.last(p.Run, nil, time.Time{}).Sub(p.until) >= settled
+	return !p.until.IsZero() && l.ends[p.Run].Sub(p.until) >= settled
 }
 
-// last returns the time of a run's last line before a time, if one is given: of any, or about another
-// ScaledJob.
-func (l *Log) last(run int, except *Subject, before time.Time) (last time.Time) {
-	for _, m := range l.times {
-		if m.run == run && (except == nil || (m.subject != nil && m.subject != except)) && (before.IsZero() || m.time.Before(before)) && m.time.After(last) {
-			last = m.time
+// index orders the times of each run, and connects those of different ScaledJobs.
+func (l *Log) index() {
+	for _, times := range l.times {
+		slices.SortStableFunc(times, func(a, b moment) int { return a.time.Compare(b.time) })
+		for i := range times {
+			switch {
+			case i == 0:
+				times[i].before = -1
+			case times[i-1].subject != times[i].subject:
+				times[i].before = i - 1
+			default:
+				times[i].before = times[i-1].before
+			}
 		}
 	}
-	return last
+}
+
+// lastOfOthers returns the time of a run's last line about another ScaledJob, before a time if one is given.
+func (l *Log) lastOfOthers(run int, s *Subject, before time.Time) time.Time {
+	times := l.times[run]
+	n := len(times)
+	if !before.IsZero() {
+		n, _ = slices.BinarySearchFunc(times, before, func(m moment, t time.Time) int { return m.time.Compare(t) })
+	}
+	if n--; n >= 0 && times[n].subject == s {
+		n = times[n].before
+	}
+	if n < 0 {
+		return time.Time{}
+	}
+	return times[n].time
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A kind is a message that KEDA's operator logs, or a group of messages with the same meaning.
@@ -53,7 +54,7 @@ const (
 
 // messages are searched in this order, because some contain others. Some lack the first letter, whose
 // case differs. The texts are those of
-// KEDA 2.4 to 2.21; key is a field that the line must have too, if there is one.
+// KEDA 2.14 to 2.21; key is a field that the line must have too, if there is one.
 // Lines begin with the texts of crashes, because Jobs crash too.
 var messages = []struct {
 	text string
@@ -71,8 +72,6 @@ var messages = []struct {
 	{"Scaler Metric value", metric, ""},
 	{"Checking if ScaleJob Scalers are active", checked, ""},
 	{"Error getting scaler metrics", unreadable, ""},
-	{"Error getting scaler.IsActive", unreadable, ""},
-	{"Error getting scale decision, but continue", unreadable, ""},
 	{"error getting scalers cache", unreadable, ""},
 	{"Selecting Scale Strategy", selected, ""},
 	{"Fail to convert CustomScalingRunningJobPercentage", percentage, ""},
@@ -129,48 +128,57 @@ const atBegin = "^"
 
 var beforeCrash = regexp.MustCompile(`^(?:\S*keda-operator\S*\s+|` + stamp + `\s+|std(?:out|err) F |\{"(?:log|msg)":"|\["\d+",")*$`)
 
-// crash reports whether the line is the text of a crash, which has no time.
-func (e *entry) crash() bool { return strings.HasSuffix(e.message, ": ") }
-
-// ofOperator reports whether the message is about the operator and no ScaledJob.
 func (k kind) ofOperator() bool {
 	return slices.Contains([]kind{version, started, leads, stopped, waits, unleased, denied, fault}, k)
 }
 
 // An entry is a known message.
 type entry struct {
-	line
+	number, paste   int // of the line
 	kind            kind
-	message         string // of messages
-	name, namespace string
+	klog, crash     bool // the time has no year; the line is the text of a crash, which has no time
 	named           bool // the line has a name, which may be empty
-	number          int64
 	numbered        bool
 	short           bool // the number or the name was cut off
 	scaledObject    bool // it is about a ScaledObject
+	source          string
+	time            time.Time
+	name, namespace string
+	count           int64  // the number of the message
+	text            string // of an event: what is shown of it
+	err             string // of the operator: the error of the line, or the version
+	values          *values
+}
+
+// values are what a line of a poll has besides its number.
+type values struct {
+	trigger  Trigger
+	active   *bool
+	maxValue *float64
 }
 
 // classify returns the message of a line, and whether it belongs to a ScaledJob or to the operator.
 func classify(l line) (e entry, ok bool) {
-	e.line = l
+	e = entry{number: l.number, paste: l.paste, source: l.source, time: l.time}
 	kinds := []string{l.fields["controllerKind"], l.fields["type"], l.fields["controller"]}
 	e.scaledObject = slices.Contains(kinds, "ScaledObject") || slices.Contains(kinds, "scaledobject") || l.fields["scaledObject.Name"] != ""
 	if l.others || e.scaledObject {
 		return e, false
 	}
+	hasFields := strings.Contains(l.text, "{") // prose has none
 	for _, m := range messages {
 		needsFields := m.kind != metric && m.kind != other && !m.kind.ofOperator()
-		if needsFields && !strings.Contains(l.text, "{") { // prose
+		if needsFields && !hasFields {
 			continue
 		}
 		before, _, found := strings.Cut(l.text, m.text)
 		if !found || (m.key == atBegin && !beforeCrash.MatchString(before)) {
 			continue
 		}
-		e.kind, e.message = m.kind, m.text
-		if m.key != "" && m.key != atBegin {
+		e.kind, e.crash = m.kind, m.key == atBegin
+		if m.key != "" && !e.crash {
 			if n, err := strconv.ParseFloat(l.fields[m.key], 64); err == nil {
-				e.number, e.numbered = int64(n), true
+				e.count, e.numbered = int64(n), true
 			} else if m.kind != created {
 				e.short = true
 				return e, false
@@ -178,22 +186,14 @@ func classify(l line) (e entry, ok bool) {
 		}
 		break
 	}
-	if e.kind == unknown && strings.HasPrefix(l.text, `"s`) && metricName.MatchString(l.text) {
-		e.kind = metric // a message without its text
-	}
-	if e.kind == unknown && l.fields["type"] == "ScaledJob" && l.fields["error"] != "" { // of a scaler's own logger
-		e.kind = scaler
-	}
-	if e.kind == unknown && e.isError() {
-		e.kind = e.unknownError()
+	if e.kind == unknown {
+		e.kind = l.unnamedKind()
 	}
 	if e.kind == unknown {
 		return e, false
 	}
-	if n, err := strconv.ParseInt(l.fields["numJobsToDelete"], 10, 64); err == nil && e.kind == rollout {
-		e.number, e.numbered = n, true
-	}
-	e.owner()
+	e.owner(l.fields)
+	e.fill(l)
 	switch {
 	case e.kind.ofOperator():
 		return e, true
@@ -204,52 +204,102 @@ func classify(l line) (e entry, ok bool) {
 	return e, e.kind != invalid || l.fields["controllerKind"] != "" || e.named
 }
 
-// isError reports whether the line has the level error.
-func (e *entry) isError() bool {
-	return strings.EqualFold(e.fields["level"], "error") || strings.Contains(strings.ToUpper(e.text), "\tERROR\t")
+func (l *line) unnamedKind() kind {
+	switch {
+	case strings.HasPrefix(l.text, `"s`) && metricName.MatchString(l.text):
+		return metric // a message without its text
+	case l.fields["type"] == "ScaledJob" && l.fields["error"] != "": // of a scaler's own logger
+		return scaler
+	case l.isError():
+		return l.unknownError()
+	}
+	return unknown
+}
+
+func (e *entry) fill(l line) {
+	e.klog = l.time.Year() == 0 && klog.MatchString(l.text)
+	switch e.kind {
+	case metric:
+		if t, ok := triggerOf(l); ok {
+			e.values = &values{trigger: t}
+		}
+	case checked:
+		e.values = &values{}
+		if text, found := l.fields["isActive"]; found {
+			e.values.active = new(text == "true")
+		}
+		if v, err := strconv.ParseFloat(l.fields["maxValue"], 64); err == nil {
+			e.values.maxValue = &v
+		}
+	case unreadable, refused:
+		e.text = cmp.Or(l.fields["error"], l.fields["Error"], "no text")
+	case selected:
+		e.text = cmp.Or(l.fields["selected"], l.fields["selected:"])
+	case fault, failure:
+		e.text = l.summary()
+	case rollout:
+		if n, err := strconv.ParseInt(l.fields["numJobsToDelete"], 10, 64); err == nil {
+			e.count, e.numbered = n, true
+		}
+	case version:
+		if m := versionText.FindStringSubmatch(l.text); m != nil {
+			e.err = m[1]
+		}
+	default:
+		switch {
+		case e.kind.ofOperator():
+			e.text, e.err = l.text, l.fields["error"]
+		case stageOf[e.kind] == 0:
+			e.text = cmp.Or(l.fields["error"], l.fields["err"], l.text)
+		}
+	}
+}
+
+func (l *line) isError() bool {
+	return strings.EqualFold(l.fields["level"], "error") || strings.Contains(strings.ToUpper(l.text), "\tERROR\t")
 }
 
 // unknownError returns the kind of an error without a known message, which names a ScaledJob, or nothing.
-func (e *entry) unknownError() kind {
-	isScaledJob := e.fields["controllerKind"] == "ScaledJob" || e.fields["type"] == "ScaledJob" || e.fields["kind"] == "ScaledJob"
+func (l *line) unknownError() kind {
+	isScaledJob := l.fields["controllerKind"] == "ScaledJob" || l.fields["type"] == "ScaledJob" || l.fields["kind"] == "ScaledJob"
 	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob"} {
-		isScaledJob = isScaledJob || e.fields[key] != ""
+		isScaledJob = isScaledJob || l.fields[key] != ""
 	}
-	about := func(key string) bool { return e.fields[key] != "" }
+	about := func(key string) bool { return l.fields[key] != "" }
 	switch {
 	case isScaledJob:
 		return failure
 	case slices.ContainsFunc([]string{"name", "Name", "namespace", "controllerKind", "type", "scaledObject.Name", "scaledobject"}, about):
 		return unknown
-	case e.fields["msg"] != "" || strings.Contains(strings.ToUpper(e.text), "\tERROR\t"):
+	case l.fields["msg"] != "" || strings.Contains(strings.ToUpper(l.text), "\tERROR\t"):
 		return fault
 	}
 	return unknown
 }
 
 // summary is the message of a line and its error.
-func (e *entry) summary() string {
-	text := e.fields["msg"]
-	if columns := strings.Split(e.text, "\t"); text == "" && len(columns) > 3 {
+func (l *line) summary() string {
+	text := l.fields["msg"]
+	if columns := strings.Split(l.text, "\t"); text == "" && len(columns) > 3 {
 		text = columns[3]
 	}
-	if err := cmp.Or(e.fields["error"], e.fields["err"]); err != "" && err != text {
+	if err := cmp.Or(l.fields["error"], l.fields["err"]); err != "" && err != text {
 		text = strings.TrimPrefix(text+": "+err, ": ")
 	}
-	return cmp.Or(text, e.text)
+	return cmp.Or(text, l.text)
 }
 
 // owner reads the ScaledJob's name and namespace in the fields that the releases use. Some stores of logs
 // make an object of the fields before the dot.
-func (e *entry) owner() {
+func (e *entry) owner(fields map[string]string) {
 	for _, key := range []string{"scaledJob.Name", "ScaledJob.Name", "ScaledJob", "Name", "name"} {
-		if name, found := e.fields[key]; found {
+		if name, found := fields[key]; found {
 			e.name, e.named = name, true
 			break
 		}
 	}
 	for _, key := range []string{"scaledJob.Namespace", "ScaledJob.Namespace", "Namespace", "namespace"} {
-		if namespace, found := e.fields[key]; found {
+		if namespace, found := fields[key]; found {
 			e.namespace = namespace
 			break
 		}

@@ -75,13 +75,11 @@ var listErrors = []plainError{
 	{regexp.MustCompile(`(?:https?://|dial tcp).*(?:timeout|deadline exceeded|refused|no route|EOF)`), "the API server does not answer", "check the control plane, and the network between it and the operator's pod"},
 }
 
-// in returns an error in plain words.
 func in(candidates []plainError, text string) (means, fix string) {
 	e := find(candidates, text)
 	return e.means, e.fix
 }
 
-// find returns the known error that a text is, or the zero value.
 func find(candidates []plainError, text string) (e plainError) {
 	if i := slices.IndexFunc(candidates, func(e plainError) bool { return e.pattern.MatchString(text) }); i >= 0 {
 		e = candidates[i]

@@ -53,7 +53,7 @@ func (l *Log) join(entries []entry) {
 		begins := e.kind == running || e.kind == metric
 		moved := begins && e.source != "" && source != "" && e.source != source
 		start := e.kind == version || e.kind == started
-		if undated := dated && e.time.IsZero(); undated && e.kind.ofOperator() && !e.crash() { // prose
+		if undated := dated && e.time.IsZero(); undated && e.kind.ofOperator() && !e.crash { // prose
 			continue
 		}
 		repeated := start && starting(entries[:i], e)
@@ -65,14 +65,15 @@ func (l *Log) join(entries []entry) {
 			l.close(!moved && !restarted)
 		}
 		paste, source = e.paste, cmp.Or(e.source, source)
-		if m := versionText.FindStringSubmatch(e.text); m != nil {
-			l.versions[run] = m[1]
+		if e.kind == version && e.err != "" {
+			l.versions[run] = e.err
 		}
 		if !repeated {
 			l.see(e, run)
 		}
 	}
 	l.close(true)
+	l.index()
 	for _, s := range l.Subjects {
 		s.finish(l)
 	}
@@ -99,12 +100,13 @@ func starting(entries []entry, e entry) bool {
 
 // close ends all polls at the end of a paste or of a run.
 func (l *Log) close(cut bool) {
-	for _, s := range l.Subjects {
-		if s.open != nil && cut {
+	for _, s := range l.open {
+		if cut {
 			s.open.Cut = s.open.Cut || !s.open.concluded()
 		}
 		s.open = nil
 	}
+	l.open = l.open[:0]
 }
 
 // concluded reports whether the poll has a line that only the end of a poll has.
@@ -123,28 +125,31 @@ func (l *Log) see(e entry, run int) {
 			l.End = e.time
 		}
 	}
+	if e.time.After(l.ends[run]) {
+		l.ends[run] = e.time
+	}
 	event := Event{entry: e, Run: run}
-	switch {
-	case e.kind.ofOperator():
+	if e.kind.ofOperator() {
 		if e.kind != fault {
 			l.operate(&event)
 		}
 		l.Operator = append(l.Operator, event)
-		l.times = append(l.times, moment{e.time, run, nil})
 		return
 	}
 	s := l.subject(e.name, e.namespace)
-	l.times = append(l.times, moment{e.time, run, s})
-	if stageOf[e.kind] == 0 {
-		if event.text = cmp.Or(e.fields["error"], e.fields["err"], e.text); e.kind == failure {
-			event.text = e.summary()
-		}
+	l.times[run] = append(l.times[run], moment{time: e.time, subject: s})
+	switch {
+	case e.kind == mentioned:
+	case stageOf[e.kind] == 0:
 		s.Events = append(s.Events, event)
-		return
-	}
-	s.add(e, run)
-	if l.stopped == nil || l.stopped.kind != stopped { // it polls
-		l.stopped, l.unleased = nil, nil
+	default:
+		if s.open == nil {
+			l.open = append(l.open, s)
+		}
+		s.add(e, run)
+		if l.stopped == nil || l.stopped.kind != stopped { // it polls
+			l.stopped, l.unleased = nil, nil
+		}
 	}
 }
 
@@ -166,8 +171,8 @@ func (l *Log) operate(e *Event) {
 		if before != nil { // another line of the same stop
 			e.lease = before.lease
 		}
-		if recent := u != nil && u.Run == e.Run && e.time.Sub(u.time) < renewing; recent && !e.crash() {
-			e.lease = cmp.Or(u.fields["error"], u.text)
+		if recent := u != nil && u.Run == e.Run && e.time.Sub(u.time) < renewing; recent && !e.crash {
+			e.lease = cmp.Or(u.err, u.text)
 		}
 	case e.kind == waits || e.kind == denied:
 		l.stopped = e
@@ -197,7 +202,7 @@ func (s *Subject) add(e entry, run int) {
 		if p != nil {
 			p.followed = true
 		}
-		p = &Poll{Time: e.time, Line: e.line.number, Run: run, source: e.source, Cut: stage > stageOf[running], HasBeginning: stage < stageOf[running]}
+		p = &Poll{Time: e.time, Line: e.number, Run: run, source: e.source, Cut: stage > stageOf[running], HasBeginning: stage < stageOf[running]}
 		s.Polls = append(s.Polls, p)
 		s.open = p
 	}
@@ -209,28 +214,22 @@ func (s *Subject) add(e entry, run int) {
 }
 
 func (p *Poll) set(e entry) {
-	n, yes, zero := &e.number, true, int64(0)
+	n, yes, zero := new(e.count), true, int64(0)
 	switch e.kind {
 	case metric:
-		if t, ok := triggerOf(e); ok {
-			p.Triggers = append(p.Triggers, t)
+		if e.values != nil {
+			p.Triggers = append(p.Triggers, e.values.trigger)
 		}
 	case unreadable:
-		p.Errors = append(p.Errors, cmp.Or(e.fields["error"], e.fields["Error"], "no text"))
+		p.Errors = append(p.Errors, e.text)
 	case checked:
-		if text, found := e.fields["isActive"]; found {
-			yes = text == "true"
-			p.IsActive = &yes
-		}
-		if v, err := strconv.ParseFloat(e.fields["maxValue"], 64); err == nil {
-			p.MaxValue = &v
-		}
+		p.IsActive, p.MaxValue = cmp.Or(e.values.active, p.IsActive), cmp.Or(e.values.maxValue, p.MaxValue)
 	case running:
 		p.Running = n
 	case pending:
 		p.Pending = n
 	case selected:
-		p.Strategy = cmp.Or(e.fields["selected"], e.fields["selected:"], p.Strategy)
+		p.Strategy = cmp.Or(e.text, p.Strategy)
 	case percentage:
 		p.Strategy = "default"
 	case active, inactive:
@@ -243,7 +242,7 @@ func (p *Poll) set(e entry) {
 	case requested:
 		p.Requested = n
 	case refused:
-		p.Refused = append(p.Refused, cmp.Or(e.fields["error"], "no text"))
+		p.Refused = append(p.Refused, e.text)
 	case created:
 		if e.numbered {
 			p.Created = n
@@ -255,16 +254,15 @@ func (p *Poll) set(e entry) {
 
 var metricName = regexp.MustCompile(`"(s[0-9]+-[^"]*|queueLength)"\s*:\s*(-?[0-9][0-9.eE+]*)`)
 
-func triggerOf(e entry) (t Trigger, ok bool) {
-	m := metricName.FindStringSubmatch(e.text)
+func triggerOf(l line) (t Trigger, ok bool) {
+	m := metricName.FindStringSubmatch(l.text)
 	if m == nil {
 		return t, false
 	}
-	t.Name = m[1]
 	value, err := strconv.ParseFloat(m[2], 64)
-	target, failed := strconv.ParseFloat(e.fields["targetAverageValue"], 64)
-	t.Value, t.Target, t.Active = value, target, e.fields["isTriggerActive"] == "true"
-	if fragment := !strings.Contains(e.text, "Scaler Metric value"); fragment { // the activity and the target are left out
+	target, failed := strconv.ParseFloat(l.fields["targetAverageValue"], 64)
+	t = Trigger{strings.Clone(m[1]), value, target, l.fields["isTriggerActive"] == "true"}
+	if fragment := !strings.Contains(l.text, "Scaler Metric value"); fragment { // the activity and the target are left out
 		t.Active, t.Target, failed = value > 0, -1, nil
 	}
 	return t, err == nil && failed == nil

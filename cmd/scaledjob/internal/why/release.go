@@ -9,7 +9,7 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// signs are the messages that only some releases write, as their sources show.
+// signs are the messages that only some of the last eight releases write, as their sources show.
 var signs = []struct {
 	text        string
 	first, last string
@@ -17,39 +17,33 @@ var signs = []struct {
 	{`"Number of pending Jobs "`, "", "2.14"},
 	{`"Number of pending Jobs"`, "2.15", ""},
 	{"No need to create jobs", "2.14.1", ""},
-	{`"queueLength":`, "2.5", "2.7"},
 	{`"selected": "eager"`, "2.15", ""},
 	{`"selected":"eager"`, "2.15", ""},
 	{`"activeTriggers"`, "2.19", ""},
-	{`Error getting scaler.IsActive, but continue`, "2.5", "2.10"},
-	{`Error getting scaler metrics, but continue`, "2.5", "2.10"},
-	{`Error getting scaler metrics and activity`, "2.11", ""},
 	{"error during scaling", "2.20", ""},
-	{"ScaledJob is paused, stopping scaling loop", "2.11", "2.19"},
-	{"Unpausing ScaledJob", "2.11", "2.19"},
-	{"RolloutStrategy: ", "2.5", ""},
+	{"ScaledJob is paused, stopping scaling loop", "", "2.19"},
+	{"Unpausing ScaledJob", "", "2.19"},
 	{"RolloutStrategy: immediate, No jobs owned", "2.14.1", ""},
-	{"please us Rollout.Strategy", "2.8", "2.19"},
+	{"please us Rollout.Strategy", "", "2.19"},
 	{"please use Rollout.Strategy", "2.20", ""},
-	{`"Number of jobs to delete"`, "2.4", "2.4"},
 }
 
 var versionText = regexp.MustCompile(`KEDA Version: v?([0-9]+\.[0-9]+(?:\.[0-9]+)?)`)
 
 // bound reads the release that the log says, and narrows those that can have written it.
-func (l *Log) bound(e entry) {
-	if m := versionText.FindStringSubmatch(e.text); m != nil {
-		l.Version = m[1]
+func (l *Log) bound(raw line, e entry) {
+	if e.kind == version && e.err != "" {
+		l.Version = strings.Clone(e.err)
 	}
 	for _, s := range signs {
-		if strings.Contains(e.text, s.text) {
+		if strings.Contains(raw.text, s.text) {
 			l.narrow(s.first, s.last)
 		}
 	}
-	if e.kind == effective && e.number == 0 { // since 2.14.1: no need to create
+	if e.kind == effective && e.count == 0 { // since 2.14.1: no need to create
 		l.narrow("", "2.14.0")
 	}
-	if e.kind == unreadable && strings.Contains(e.text, "and activity") && e.isError() {
+	if e.kind == unreadable && strings.Contains(raw.text, "and activity") && raw.isError() {
 		l.narrow("2.14.1", "")
 	}
 }
@@ -78,14 +72,17 @@ func compare(a, b string) int {
 }
 
 // Candidates returns the releases that can have written the log, oldest first.
-func (l *Log) Candidates() (profiles []keda.Profile) {
+func (l *Log) Candidates() []keda.Profile {
+	if l.candidates != nil {
+		return l.candidates
+	}
 	for _, name := range keda.Releases() {
-		if compare(name, "2.4") < 0 || (l.First != "" && compare(name, l.First) < 0) || (l.Last != "" && compare(name, l.Last) > 0) {
+		if compare(name, "2.14") < 0 || (l.First != "" && compare(name, l.First) < 0) || (l.Last != "" && compare(name, l.Last) > 0) {
 			continue
 		}
 		if p, err := keda.Release(name); err == nil {
-			profiles = append(profiles, p)
+			l.candidates = append(l.candidates, p)
 		}
 	}
-	return profiles
+	return l.candidates
 }

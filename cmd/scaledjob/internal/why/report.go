@@ -23,6 +23,8 @@ type Question struct {
 	Pasted          []*Paste         // of kubectl, instead of a cluster
 	Past            Metrics          // of Prometheus
 	Moment          time.Time        // the moment asked about; the zero value is the end of the log
+
+	byName map[string][]*manifest.ScaledJob
 }
 
 // A Report explains the ScaledJobs of a log.
@@ -71,25 +73,35 @@ type Group struct {
 // Explain answers a question about a log.
 func Explain(l *Log, q Question) *Report {
 	r := &Report{}
+	q.byName = map[string][]*manifest.ScaledJob{}
+	for _, m := range q.Manifests {
+		q.byName[m.Name] = append(q.byName[m.Name], m)
+	}
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
 	if outside := l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End); outside && !q.Moment.IsZero() {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
+	present := map[string]bool{}
+	for _, s := range l.Subjects {
+		present[s.Name] = true
+	}
+	add := func(namespace, name string) { // a ScaledJob without a line
+		if !present[name] {
+			present[name] = true
+			l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: namespace})
+		}
+	}
 	if len(l.Subjects) == 0 && l.Recognized > 0 { // all lines are about the operator
 		for _, m := range q.Manifests {
-			l.Subjects = append(l.Subjects, &Subject{Name: m.Name, Namespace: m.Namespace})
+			add(m.Namespace, m.Name)
 		}
 	}
 	for _, p := range q.Pasted {
-		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == p.Name }) {
-			l.Subjects = append(l.Subjects, &Subject{Name: p.Name, Namespace: p.Namespace})
-		}
+		add(p.Namespace, p.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.Live)) { // also ScaledJobs without a line
-		if !slices.ContainsFunc(l.Subjects, func(s *Subject) bool { return s.Name == name }) {
-			l.Subjects = append(l.Subjects, &Subject{Name: name, Namespace: q.Namespace})
-		}
+	for _, name := range slices.Sorted(maps.Keys(q.Live)) {
+		add(q.Namespace, name)
 	}
 	for _, s := range l.Subjects {
 		spec, note := q.manifest(s, len(l.Subjects))
@@ -101,11 +113,13 @@ func Explain(l *Log, q Question) *Report {
 		past := q.Past.ForScaledJob(cmp.Or(q.Namespace, s.Namespace, j.ns), s.Name)
 		j.measure(s, past)
 		a := account(l, s, j, q.Moment, past)
+		a.Groups = timeline(l, s, a.verdicts, j.past(s, past))
 		r.byRelease(l, s, q, spec, a)
 		j.live(a, q.state(s))
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
+		a.verdicts = nil // of many ScaledJobs the report is enough
 		r.Subjects = append(r.Subjects, a)
 	}
 	if q.Name != "" && len(r.Subjects) == 0 && l.Recognized > 0 {
@@ -118,6 +132,9 @@ func Explain(l *Log, q Question) *Report {
 func (l *Log) notes() (notes []string) {
 	if l.Short > 0 {
 		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", report.Plural(l.Short, "line")))
+	}
+	if l.Forgotten > 0 {
+		notes = append(notes, fmt.Sprintf("the log has more lines than are kept: %s before %s are left out; read an older part with --at or --name", report.Plural(l.Forgotten, "line"), clockOf(l.From, true)))
 	}
 	switch {
 	case l.Recognized == 0 && l.scaledObjects:
@@ -133,8 +150,7 @@ func (l *Log) notes() (notes []string) {
 		notes = append(notes, "the lines have no time: gaps and the polling interval are not known")
 	}
 	// Without running Jobs, an active poll creates some, which such lines show.
-	if l.Recognized == l.Lines && !slices.ContainsFunc(l.entries, func(e entry) bool { return !strings.Contains(e.text, "Number of") }) &&
-		slices.ContainsFunc(l.entries, func(e entry) bool { return e.kind == running && e.number > 0 }) {
+	if l.Recognized == l.Lines && !l.unnumbered && l.running {
 		notes = append(notes, "each line has \"Number of\": if the log was filtered by it, lines such as \"No need to create jobs\" are missing, and a poll looks inactive that is not")
 	}
 	return notes
@@ -187,10 +203,9 @@ func titled(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// manifest returns the manifest of a ScaledJob of the log.
 func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, string) {
-	for _, m := range q.Manifests {
-		if m.Name == s.Name && sameNamespace(m.Namespace, s.Namespace) {
+	for _, m := range q.byName[s.Name] {
+		if sameNamespace(m.Namespace, s.Namespace) {
 			return m, ""
 		}
 	}
@@ -200,7 +215,6 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 	return nil, "no manifest of it is given: min, max and the strategy are not known; add the file, or kubectl get scaledjob -o yaml"
 }
 
-// release finds the release of the rules.
 func (r *Report) release(l *Log, q Question) keda.Profile {
 	profile, err := keda.Release(cmp.Or(q.Release, l.Version))
 	switch profiles := l.Candidates(); {
@@ -274,7 +288,13 @@ func (r *Report) byRelease(l *Log, s *Subject, q Question, spec *manifest.Scaled
 		account         *Account
 	}
 	var spans []span
-	for _, p := range r.fitting {
+	for i, p := range r.fitting {
+		if i > 0 && alike(r.fitting[i-1], p) {
+			if n := len(spans); n > 0 {
+				spans[n-1].last = p.Release()
+			}
+			continue
+		}
 		j := newJudge(l, s, spec, p)
 		j.sure = true
 		verdict := account(l, s, j, q.Moment, nil)
@@ -301,7 +321,16 @@ func (r *Report) byRelease(l *Log, s *Subject, q Question, spec *manifest.Scaled
 	a.Answer = "It depends on the release, which the log does not show; give it with --release. " + strings.Join(texts, " ")
 }
 
-// account judges the polls of a ScaledJob, and answers.
+// alike reports whether two patches of a release differ in no rule. What 2.14.0 logs, 2.14.1 does not.
+func alike(p, next keda.Profile) bool {
+	return compare(next.Release(), "2.15") >= 0 && compare(minor(p), next.Release()) == 0 && len(keda.Changes(p, next)) == 0
+}
+
+func minor(p keda.Profile) string {
+	release := p.Release()
+	return release[:strings.LastIndexByte(release, '.')]
+}
+
 func account(l *Log, s *Subject, j *judge, instant time.Time, past Metrics) *Account {
 	a := &Account{Name: s.Name, Namespace: s.Namespace, Polls: len(s.Polls)}
 	j.rivals = twoOperators(s)
@@ -335,7 +364,6 @@ func account(l *Log, s *Subject, j *judge, instant time.Time, past Metrics) *Acc
 		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, and the manifest's pollingInterval is %s: it is not the manifest of the log, or two operators poll", measured.Round(time.Second), interval))
 	}
 	a.Also = j.also(l, s, a.verdicts, interval)
-	a.Groups = j.timeline(l, s, a.verdicts, j.past(s, past))
 	if names := past.failing(); len(names) > 0 {
 		a.Notes = append(a.Notes, "in Prometheus the errors of these triggers increase: "+strings.Join(names, ", "))
 	}
@@ -370,19 +398,15 @@ func (s *Subject) interval() time.Duration {
 }
 
 // timeline folds the polls that are alike, and puts the events between them.
-func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) (groups []Group) {
-	groups = past
+func timeline(l *Log, s *Subject, verdicts []*Verdict, groups []Group) []Group {
 	for _, v := range verdicts {
 		groups = append(groups, groupOf(v))
 	}
-	for _, e := range slices.Concat(s.Events, l.Operator) {
-		if e.kind == fault {
-			e.text = e.summary()
-		}
-		if text := j.in(e.Run).eventText(e); text != "" && !counted(groups, e, text) {
-			groups = append(groups, Group{From: e.time, End: e.time, Line: e.line.number, Run: e.Run, Text: text, like: text})
-		}
+	groups = addEvents(groups, s.Events)
+	if l.shared == nil {
+		l.shared = addEvents([]Group{}, l.Operator)
 	}
+	groups = append(groups, l.shared...)
 	slices.SortStableFunc(groups, func(a, b Group) int {
 		if a.Run != b.Run {
 			return a.Run - b.Run
@@ -396,6 +420,15 @@ func (j *judge) timeline(l *Log, s *Subject, verdicts []*Verdict, past []Group) 
 		return a.From.Compare(b.From)
 	})
 	return fold(groups)
+}
+
+func addEvents(groups []Group, events []Event) []Group {
+	for _, e := range events {
+		if text := eventText(e); text != "" && !counted(groups, e, text) {
+			groups = append(groups, Group{From: e.time, End: e.time, Line: e.number, Run: e.Run, Text: text, like: text})
+		}
+	}
+	return groups
 }
 
 // counted adds an error that occurred before to its group.
@@ -422,7 +455,6 @@ func fold(groups []Group) (folded []Group) {
 	return folded
 }
 
-// groupOf is a poll as a line of the timeline.
 func groupOf(v *Verdict) Group {
 	g := Group{From: v.Time, End: v.Time, Line: v.Line, Run: v.Run, Polls: 1}
 	var parts []string
@@ -468,13 +500,13 @@ var eventTexts = map[kind]string{
 	unleased: "the operator cannot renew its lease: %s", waits: "the operator waits for the lease", denied: "the operator cannot read the cluster: %s",
 }
 
-func (j *judge) eventText(e Event) string {
+func eventText(e Event) string {
 	text := eventTexts[e.kind]
 	switch {
-	case e.kind == rollout && (!e.numbered || compare(j.profile.Release(), "2.4") <= 0):
+	case e.kind == rollout && !e.numbered:
 		return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
 	case e.kind == rollout:
-		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.number), "Job"))
+		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.count), "Job"))
 	case strings.HasSuffix(text, "%s"):
 		return fmt.Sprintf(text, quote(e.text))
 	}

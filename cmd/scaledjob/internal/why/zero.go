@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -8,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
-// idle returns the causes of a poll without an active trigger.
 func (j *judge) idle(v *Verdict) (causes []Cause) {
 	causes = j.failures(v.Poll)
 	if len(v.Triggers) > 0 {
@@ -24,13 +25,17 @@ func (j *judge) idle(v *Verdict) (causes []Cause) {
 		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min))}
 	}
 	orLess := j.threshold(", or at most the activation value %v", "")
-	empty := Cause{ID: "empty", Basis: Inferred, Text: "the queue length is 0" + orLess + ": no line about creating follows, so no trigger was active",
+	reason := "the queue length is 0" + orLess
+	if j.isCron() {
+		reason = "the trigger cron is outside of its window"
+	}
+	empty := Cause{ID: "empty", Basis: Inferred, Text: reason + ": no line about creating follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
 		Fix:    j.ifWorkWaits()}
 	if !j.silent() {
 		return []Cause{empty}
 	}
-	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: the queue length is 0"+orLess+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
+	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: "+reason+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
 	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
 	return []Cause{empty}
 }
@@ -51,11 +56,17 @@ func (j *judge) threshold(format, otherwise string) string {
 	return otherwise
 }
 
+// isCron reports whether the only trigger is a schedule, which has no queue.
+func (j *judge) isCron() bool { return len(j.triggers) == 1 && j.triggers[0].Type == "cron" }
+
 // countKeys are the keys of a trigger's metadata that set numbers and modes, and select no work.
 var countKeys = regexp.MustCompile(`^(?:activation[A-Za-z]*|value|targetValue|threshold|[a-zA-Z]*(?:Length|Count|Threshold|Backlog|Lag)|mode|protocol|excludeUnacknowledged|scaleOnInFlight|queueLengthStrategy|includeOngoingSessions)$`)
 
 // ifWorkWaits names the parameters that select the work, with the manifest of a single trigger.
 func (j *judge) ifWorkWaits() string {
+	if j.isCron() {
+		return "If Jobs are missing: check start, end and timezone of the trigger"
+	}
 	selects := "the trigger names the right queue, virtual host and database"
 	if j.spec != nil && len(j.spec.Spec.Triggers) == 1 {
 		t := j.spec.Spec.Triggers[0]
@@ -73,16 +84,21 @@ func distinct(texts []string) []string {
 
 func (j *judge) unreadable(text string) Cause {
 	c := Cause{ID: "unreadable", Basis: Observed}
-	if means, _ := in(readErrors, text); means == canceled {
-		c.ID = "canceled"
+	said, found := j.log.unreadable[text]
+	if !found { // many polls have the same error
+		said.text, said.fix = plainly("the metric cannot be read: ", readErrors, text)
+		if means, _ := in(readErrors, text); means == canceled {
+			said.id = "canceled"
+		}
+		j.log.unreadable[text] = said
 	}
-	if c.Text, c.Fix = plainly("the metric cannot be read: ", readErrors, text); c.Fix == "" {
+	c.ID, c.Text, c.Fix = cmp.Or(said.id, c.ID), said.text, said.fix
+	if c.Fix == "" {
 		c.Fix, c.Decide = "Correct the trigger or its TriggerAuthentication, as the error says", j.kubectl("describe scaledjob %s")
 	}
 	return c
 }
 
-// inactive returns the causes of triggers that were read and are not active.
 func (j *judge) inactive(v *Verdict) (causes []Cause) {
 	var above, zero []string
 	for _, t := range v.Triggers {
@@ -104,7 +120,11 @@ func (j *judge) inactive(v *Verdict) (causes []Cause) {
 			Fix:  "Lower the activation value (activationValue, activationListLength, …) below the smallest queue that needs a Job; its default is 0"})
 	}
 	if len(zero) > 0 {
-		causes = append(causes, Cause{ID: "empty", Basis: Observed, Text: "the queue length is 0 (" + strings.Join(zero, ", ") + ")",
+		text := "the queue length is 0 (" + strings.Join(zero, ", ") + ")"
+		if j.isCron() {
+			text = "the trigger cron is outside of its window"
+		}
+		causes = append(causes, Cause{ID: "empty", Basis: Observed, Text: text,
 			Fix: j.ifWorkWaits()})
 	}
 	return causes
@@ -171,7 +191,6 @@ func (j *judge) noDemand(v *Verdict, basis Basis) Cause {
 	return c
 }
 
-// foreign is the cause of more running Jobs than the maximum.
 func (j *judge) foreign(r int64) Cause {
 	return Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
 		Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or KEDA ended a create whose Job exists", r, j.bounds.Min+j.bounds.QueueMax, j.name),
@@ -228,6 +247,9 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 		causes = append(causes, Cause{ID: "eager-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, and R contains P already", j.bounds.QueueMax, r-m, p),
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
+	case name == "custom" && j.deduction() > 0 && j.deduction() >= j.bounds.QueueMax:
+		causes = append(causes, Cause{ID: "custom-deducted", Basis: Computed, Fix: "Lower customScalingQueueLengthDeduction below the maximum",
+			Text: fmt.Sprintf("customScalingQueueLengthDeduction is %d, and the queue may have %s at most: the strategy custom never creates one", j.deduction(), report.Plural(int(j.bounds.QueueMax), "Job"))})
 	case name == "custom":
 		causes = append(causes, Cause{ID: "custom-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s%s%s", j.profile.Strategy(j.keda), v.minus("R", r-m), aboveMin(m), pendingWords(p)),
@@ -241,7 +263,13 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 	return causes
 }
 
-// minus describes a subtraction from T.
+func (j *judge) deduction() int64 {
+	if j.spec == nil || j.spec.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
+		return 0
+	}
+	return int64(*j.spec.Spec.ScalingStrategy.CustomScalingQueueLengthDeduction)
+}
+
 func (v *Verdict) minus(letter string, n int64) string {
 	switch {
 	case v.T == nil:
