@@ -45,9 +45,8 @@ func newExplain() *cobra.Command {
 		Long: `How many Jobs does one poll create, which does it delete, and why? Nothing is changed.
 
 Queue length and Jobs come from flags or a dump (--jobs). For a NAME they come from the cluster: the
-queue length from the operator's metrics, --prometheus or the operator's debug log, the release from
-its image. scheduledjob/NAME explains a schedule. In the output, the queue asks for T Jobs and may
-have M; R Jobs run, P of them pending and S stuck.`,
+queue length from the operator's metrics, --prometheus or its debug log, the release from its image.
+scheduledjob/NAME explains a schedule. T: Jobs for the queue, at most M; R run, P pending, S stuck.`,
 		Example: `  $ scaledjob explain orders.yaml --queue 47 --running 4 --pending 1
   orders: KEDA 2.21.0 creates 2 Jobs: queue length 47 / 5 per Job = 10 Jobs, …
 
@@ -61,14 +60,14 @@ have M; R Jobs run, P of them pending and S stuck.`,
 	e.ManifestFlags.Add(c)
 	e.QueueFlags.Add(c)
 	e.JobFlags.Add(c)
-	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` from kubectl get jobs,pods -o json; - is standard input; may be repeated")
-	c.Flags().StringVar(&e.past, "prometheus", "", "Prometheus `URL` for the queue length, if the operator's metrics cannot be read")
+	c.Flags().StringArrayVar(&e.dumps, "jobs", nil, "`file` from kubectl get jobs,pods -o json; - is standard input")
+	c.Flags().StringVar(&e.past, "prometheus", "", "Prometheus `URL`, if the operator's metrics cannot be read")
 	c.Flags().Int64Var(&e.generation, "generation", 0, "the ScaledJob's metadata.`generation`, if the manifest has none")
 	e.ClusterFlags.Add(c)
 	e.Completes(c)
 	e.releases.AddSeveral(c, "release", "rules of this")
 	e.output.AddOutput(c, "text", "json", "name")
-	c.Flag("output").Usage += " of Jobs to delete"
+	c.Flag("output").Usage = "`format`: text, json, name of Jobs to delete"
 	return c
 }
 
@@ -82,16 +81,15 @@ func (e *explainCommand) run(ctx context.Context, args []string, stdin io.Reader
 		standard, _ = io.ReadAll(io.LimitReader(stdin, input.MaxManifest+1)) // an error is that of reading the rest
 		stdin = io.MultiReader(bytes.NewReader(standard), stdin)
 	}
-	args, err := e.scheduled(ctx, args, standard, out)
-	files, wrong := e.scheduled(ctx, e.Files, standard, out)
-	if e.Files = files; err != nil || wrong != nil || (len(sources) > 0 && len(args)+len(files) == 0) {
-		return errors.Join(err, wrong)
-	}
 	names, files := e.Split(args)
-	if files := append(files, e.Files...); len(files) > 0 && e.ClusterFlags.Chosen() {
+	files, err := e.scheduled(ctx, append(files, e.Files...), standard, out)
+	e.Files = nil
+	switch {
+	case err != nil || (len(sources) > 0 && len(names)+len(files) == 0):
+		return err
+	case len(files) > 0 && e.ClusterFlags.Chosen():
 		return input.Usagef("%q: a file; leave out --namespace, --context and --kubeconfig, which are for names of ScaledJobs in a cluster", files[0])
-	}
-	if len(files)+len(e.Files) > 0 {
+	case len(files) > 0:
 		e.Repository, _ = input.NewRepository(nil) // without a pattern that could be wrong
 		defer e.Repository.Summary(notes, command)
 	}
@@ -262,7 +260,7 @@ func (e *explainCommand) found(ctx context.Context, names, files []string, stdin
 			subjects, problems = client.Subjects(ctx, names)
 		}
 	}
-	if len(files)+len(e.Files) > 0 || len(names) == 0 {
+	if len(files) > 0 || len(names) == 0 {
 		manifests, err := e.ManifestFlags.Read(files, stdin)
 		problems = errors.Join(problems, err)
 		var d *cluster.Dump

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -54,8 +55,38 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 	}
 	if limit := m.Spec.Spec.MinReplicaCount; limit != nil && running < int64(*limit) {
 		causes = append(causes, fmt.Sprintf("and the minimum is %d", *limit))
+	} else if text := subtraction(m, n, running, pending); largest > 0 {
+		return creates + ": " + strings.Join(causes, ", ") + "." + text
 	}
 	return creates + ": " + strings.Join(causes, ", ") + "."
+}
+
+// subtraction is a sentence about what the strategy subtracts. What default does, the running Jobs say.
+func subtraction(m *input.ScaledJob, created, running, pending int64) string {
+	strategy := m.Spec.Spec.ScalingStrategy
+	low, limit := int64(*cmp.Or(m.Spec.Spec.MinReplicaCount, new(int32(0)))), int64(*cmp.Or(m.Spec.Spec.MaxReplicaCount, new(int32(100))))
+	room := limit - running
+	if strategy.Strategy == "eager" {
+		room -= pending
+	}
+	deduction := int64(*cmp.Or(strategy.CustomScalingQueueLengthDeduction, new(int32(0))))
+	switch custom := strategy.Strategy == "custom" && strategy.CustomScalingRunningJobPercentage != ""; { // without, it is default
+	case custom && deduction > 0 && deduction >= limit-low:
+		return fmt.Sprintf(" customScalingQueueLengthDeduction is %d and uses up the maximum.", deduction)
+	case custom && running > low:
+		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s of the running Jobs.", deduction, report.Clean(strategy.CustomScalingRunningJobPercentage))
+	case custom && deduction > 0:
+		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction).", deduction)
+	case custom || running == 0 || !slices.Contains([]string{"accurate", "eager"}, strategy.Strategy):
+		return ""
+	case created == max(0, room) && strategy.Strategy == "eager":
+		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d running - %d pending.", created, limit, running, pending)
+	case created == max(0, room):
+		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d running.", created, limit, running)
+	case pending > 0 && strategy.Strategy == "accurate":
+		return " The strategy accurate subtracts only the pending Jobs."
+	}
+	return fmt.Sprintf(" The strategy %s subtracts no running Job.", strategy.Strategy)
 }
 
 func jobsRun(n int64) string {
@@ -65,7 +96,6 @@ func jobsRun(n int64) string {
 	return fmt.Sprintf("%d Jobs run", n)
 }
 
-// demandOf says what a trigger asks for.
 func demandOf(t manifest.Trigger, length float64, named bool) string {
 	prefix, name := "", "the queue"
 	if named {
@@ -74,6 +104,10 @@ func demandOf(t manifest.Trigger, length float64, named bool) string {
 	switch {
 	case math.IsNaN(length):
 		return name + " cannot be read"
+	case t.Type == "cron" && length <= 0:
+		return t.Name + " is outside of its window"
+	case t.Type == "cron":
+		return fmt.Sprintf("%s asks for %s", t.Name, report.Plural(int(math.Ceil(length)), "Job"))
 	case length <= t.ActivationThreshold && t.ActivationThreshold > 0:
 		return inactive(t, length)
 	case length <= 0:
@@ -84,7 +118,6 @@ func demandOf(t manifest.Trigger, length float64, named bool) string {
 	return fmt.Sprintf("%squeue length %g", prefix, length)
 }
 
-// inactive says why a trigger is not active, with both numbers.
 func inactive(t manifest.Trigger, length float64) string {
 	return fmt.Sprintf("%s is not active: queue length %g does not exceed its activation value %g", t.Name, length, t.ActivationThreshold)
 }
@@ -159,6 +192,12 @@ var roundedUp = regexp.MustCompile(`(\d+)( Jobs?(?:, limited to (\d+) by the max
 // noActive is what the steps say of triggers of which none is active.
 var noActive = regexp.MustCompile(`(not active|0 active)(?:: queue length 0 asks for 0 Jobs, rounded up to 0)?\n`)
 
+// choice is a formula of a strategy with two cases.
+var choice = regexp.MustCompile(`: ([^?:;\n]+) \? ([^?:;\n]+) : ([^?:;\n]+)`)
+
+// answered is the last step if the strategy decides.
+var answered = regexp.MustCompile(`(?m)^(create +\d+): the strategy's (?:answer|proposal)$`)
+
 // plainer leaves out of the steps what they say twice, and names the triggers that are not active, with their numbers.
 func plainer(trace string, s *situation) string {
 	var names []string
@@ -169,6 +208,16 @@ func plainer(trace string, s *situation) string {
 	}
 	if len(names) > 0 {
 		trace = noActive.ReplaceAllString(trace, "$1: "+strings.ReplaceAll(strings.Join(names, ", "), "$", "$$")+"\n")
+	}
+	trace = choice.ReplaceAllString(trace, ": $2 if $1, else $3")
+	trace = answered.ReplaceAllString(trace, "$1: what the strategy proposes")
+	for _, t := range s.triggers {
+		if t.Type == "cron" { // has no queue
+			trace = strings.ReplaceAll(strings.ReplaceAll(trace, t.Name+": queue length", t.Name+": value"), t.Name+" has queue length", t.Name+" has value")
+			if len(s.triggers) == 1 {
+				trace = strings.ReplaceAll(trace, "queue length", "value")
+			}
+		}
 	}
 	return roundedUp.ReplaceAllStringFunc(trace, func(text string) string {
 		m := roundedUp.FindStringSubmatch(text)

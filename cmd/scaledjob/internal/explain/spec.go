@@ -22,7 +22,6 @@ import (
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
-// specified sets the decisions of the specification.
 func (p *Poll) specified(m *input.ScaledJob, s *situation, o *cluster.Owned) error {
 	if m.Strict != nil {
 		return m.Strict
@@ -67,7 +66,6 @@ func (p *Poll) decided(d scaling.Decision, s *situation) {
 	}
 }
 
-// planOf plans a poll from the dump.
 func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapter.Plan, error) {
 	t.Owner = adapter.OwnerOf(o.Spec, manifest.GroupVersionKind)
 	t.Owner.UID, t.Owner.Namespace = cmp.Or(o.UID, "unknown"), cmp.Or(o.Spec.Namespace, "default")
@@ -93,7 +91,6 @@ func planOf(o *cluster.Owned, t adapter.Target, inputs []scaling.Metric) (adapte
 	return observed.Plan(t.Owner.UID, inputs, time.Time{}), nil
 }
 
-// removals fills in the Jobs that a plan deletes.
 func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 	p.Rollout, p.Prune = &removal{Jobs: []deletion{}}, &removal{Jobs: []deletion{}}
 	for _, d := range plan.Delete {
@@ -130,11 +127,8 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 // unknownTemplates counts the unfinished Jobs of older generations without a hash of their template, as KEDA makes them.
 func unknownTemplates(o *cluster.Owned) (n int) {
 	for _, j := range o.Jobs {
-		ended := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True"
-		})
 		generation, _ := strconv.ParseInt(j.Annotations[manifest.AnnotationGeneration], 10, 64) // 0 is unknown
-		if !ended && j.Annotations[adapter.AnnotationTemplateHash] == "" && generation < o.Spec.Generation {
+		if !cluster.Finished(j) && j.Annotations[adapter.AnnotationTemplateHash] == "" && generation < o.Spec.Generation {
 			n++
 		}
 	}

@@ -119,6 +119,9 @@ func (f *QueueFlags) Triggers(m *ScaledJob) ([]manifest.Trigger, map[string]floa
 		return nil, nil, err
 	}
 	triggers, err := m.Spec.Triggers(targets)
+	if err != nil && len(m.Spec.Spec.Triggers) == 0 { // no target corrects it
+		return nil, nil, err
+	}
 	if err != nil {
 		flag := "--target 5"
 		if f.InFile {
