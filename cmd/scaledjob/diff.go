@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -169,4 +171,92 @@ func (d *diffCommand) title(m *input.ScaledJob) string {
 		name += " (" + report.Clean(m.File) + ")"
 	}
 	return name
+}
+
+// edits compares two manifests of a ScaledJob under one release: two files, or files with the objects of the cluster.
+func (d *diffCommand) edits(c *cobra.Command, args []string) error {
+	args = append(args, d.Files...)
+	d.Files = nil
+	if !d.live && len(args) != 2 {
+		return input.Usagef("found %s; use two to compare an edit, --live to compare with the cluster, or --from 2.18 to compare releases", report.Plural(len(args), "file"))
+	}
+	var old []*input.ScaledJob
+	var problems error
+	if !d.live {
+		old, problems = d.Read(args[:1], c.InOrStdin())
+		args = args[1:]
+	}
+	manifests, err := d.Read(args, c.InOrStdin())
+	problems = errors.Join(problems, err)
+	compare := func(m *input.ScaledJob) (*diff.Edit, error) {
+		before := named(old, m, len(manifests))
+		if before == nil {
+			return nil, m.Titled(errors.New("the other file has no ScaledJob of this name"))
+		}
+		return diff.CompareEdit(&d.QueueFlags, before, m, d.target.Single(), -1)
+	}
+	if d.live {
+		client, err := d.Client()
+		if err != nil {
+			return errors.Join(problems, err)
+		}
+		compare = func(m *input.ScaledJob) (*diff.Edit, error) { return d.withCluster(c.Context(), client, m) }
+	} else if len(old) == 0 {
+		return problems
+	}
+	differs := false
+	for _, m := range manifests {
+		e, err := compare(m)
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		differs = differs || e.Differs()
+		if err := d.printEdit(c.OutOrStdout(), e); err != nil {
+			return err
+		}
+	}
+	return input.Outcome(differs, problems)
+}
+
+// named returns the ScaledJob of a name, or the only one if both files have one.
+func named(old []*input.ScaledJob, m *input.ScaledJob, edited int) *input.ScaledJob {
+	if len(old) == 1 && edited == 1 {
+		return old[0]
+	}
+	if i := slices.IndexFunc(old, func(o *input.ScaledJob) bool { return o.Name() == m.Name() }); i >= 0 {
+		return old[i]
+	}
+	return nil
+}
+
+// withCluster compares a manifest with the object of its name in the cluster.
+func (d *diffCommand) withCluster(ctx context.Context, client *cluster.Client, m *input.ScaledJob) (*diff.Edit, error) {
+	if m.Spec.Namespace != "" && d.Namespace == "" {
+		client.Namespace = m.Spec.Namespace
+	}
+	live, err := client.ScaledJobs(ctx, []string{m.Name()}, false)
+	if err != nil {
+		return nil, err
+	}
+	release, running := d.target.Single(), -1
+	if !d.target.Changed() {
+		if r, err := input.ParseRelease(cluster.FindOperator(ctx, client).Release); err == nil {
+			release = r
+		}
+	}
+	if dump, err := client.Dump(ctx); err == nil && release.Profile != nil {
+		if owned, err := dump.OwnedBy(live[0], release); err == nil {
+			running = int(release.Profile.Count(live[0].KEDA, owned.KedaJobs()).Running)
+		}
+	}
+	return diff.CompareEdit(&d.QueueFlags, live[0], m, release, running)
+}
+
+func (d *diffCommand) printEdit(out io.Writer, e *diff.Edit) error {
+	if d.output.Text == "json" {
+		return json.NewEncoder(out).Encode(e)
+	}
+	e.Print(out, d.verbose)
+	return nil
 }

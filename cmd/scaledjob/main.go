@@ -212,11 +212,7 @@ func help(c *cobra.Command, _ []string) {
 	}
 	fmt.Fprintf(out, "%s\n\n", report.Prose(cmp.Or(c.Long, c.Short), columns))
 	for line := range strings.Lines(usage) {
-		fitted := report.Fitted(line, columns)
-		if strings.Contains(c.Example, strings.TrimSpace(line)) {
-			fitted = report.Command(line, columns)
-		}
-		_, _ = io.WriteString(out, strings.Join(fitted, "\n"))
+		_, _ = io.WriteString(out, strings.Join(report.Fitted(line, columns), "\n"))
 	}
 }
 

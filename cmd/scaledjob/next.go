@@ -134,16 +134,52 @@ func (n *nextCommand) run(out io.Writer, text string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	found := n.occurrences(schedule.Policy{Schedule: s}, created, from)
-	notes := cronNotes(s, text, from, found)
-	if n.output.Text == "json" {
-		kind := "interval"
-		if scheduled.IsCron(text) {
-			kind = "cron"
-		}
-		return n.encode(out, map[string]any{kind: strings.TrimSuffix(s.String(), " "+zone.String()), "zone": n.zone, "occurrences": found}, notes)
+	kind := "interval"
+	if scheduled.IsCron(text) {
+		kind = "cron"
 	}
-	return printOccurrences(out, found, notes)
+	return n.write(out, map[string]any{kind: strings.TrimSuffix(s.String(), " "+zone.String())}, schedule.Policy{Schedule: s}, text, created, from, nil)
+}
+
+// write prints the next occurrences of a policy that has held since begin, and notes. Fields are what JSON has besides.
+func (n *nextCommand) write(out io.Writer, fields map[string]any, p schedule.Policy, text string, begin, from time.Time, notes []string) error {
+	zone, found := time.UTC, []occurrence{}
+	if p.Schedule != nil {
+		zone, found = p.Schedule.Zone(), n.occurrences(p, begin, from)
+		notes = append(notes, cronNotes(p.Schedule, text, from, found)...)
+	}
+	if n.output.Text == "json" {
+		fields["zone"], fields["occurrences"] = zone.String(), found
+		if notes != nil {
+			fields["notes"] = notes
+		}
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(fields)
+	}
+	report.Fit(out, 0)
+	switch {
+	case p.Schedule == nil:
+		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
+	case len(found) == 0:
+		fmt.Fprintln(out, "no more occurrences")
+	}
+	for _, o := range found {
+		line := o.Local
+		if o.Delay > 0 {
+			line += ", delayed by " + o.Delay.String()
+		}
+		for _, note := range o.Notes {
+			line += "\n  " + note.Kind + ": " + note.Text
+		}
+		fmt.Fprintln(out, line)
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(out, "note: "+note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // times returns the times of --from and --created, if the flags are valid.
@@ -173,7 +209,7 @@ func (n *nextCommand) occurrences(p schedule.Policy, begin, from time.Time) []oc
 
 // cronNotes returns what may surprise in a cron expression. Other texts have none.
 func cronNotes(s schedule.Schedule, text string, from time.Time, found []occurrence) (notes []string) {
-	if s == nil || !scheduled.IsCron(text) {
+	if !scheduled.IsCron(text) {
 		return nil
 	}
 	for _, note := range scheduledjob.CronNotes(text) {
@@ -183,15 +219,6 @@ func cronNotes(s schedule.Schedule, text string, from time.Time, found []occurre
 		notes = append(notes, scheduled.NeverOccurs(text))
 	}
 	return append(notes, clockNotes(text, s.Zone(), from, found)...)
-}
-
-func (n *nextCommand) encode(out io.Writer, value map[string]any, notes []string) error {
-	if notes != nil {
-		value["notes"] = notes
-	}
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }
 
 // scheduledName matches the name of a ScheduledJob, and no schedule.
@@ -251,29 +278,6 @@ func parseSchedule(text string, zone *time.Location) (schedule.Schedule, error) 
 	return schedule.ISO8601(i, zone), nil
 }
 
-func printOccurrences(out io.Writer, found []occurrence, notes []string) error {
-	report.Fit(out, 0)
-	if len(found) == 0 {
-		fmt.Fprintln(out, "no more occurrences")
-	}
-	for _, o := range found {
-		line := o.Local
-		if o.Delay > 0 {
-			line += ", delayed by " + o.Delay.String()
-		}
-		for _, note := range o.Notes {
-			line += "\n  " + note.Kind + ": " + note.Text
-		}
-		fmt.Fprintln(out, line)
-	}
-	for _, note := range notes {
-		if _, err := fmt.Fprintln(out, "note: "+note); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // flagTime returns the time of a flag, or another time if the flag is empty.
 func flagTime(name, text string, other time.Time) (time.Time, error) {
 	if text == "" {
@@ -296,21 +300,14 @@ func (n *nextCommand) nextOf(out io.Writer, s *scheduledjob.ScheduledJob, now ti
 	if err != nil {
 		return err
 	}
-	zone, found, notes := time.UTC, []occurrence{}, []string(nil)
-	if of := c.Policy.Schedule; of != nil {
-		zone, found = of.Zone(), n.occurrences(c.Policy, scheduled.Begin(s), from)
-		notes = cronNotes(of, s.Spec.Schedule.Cron, from, found)
+	fields, text, notes := map[string]any{"name": s.Name, "suspended": c.Policy.Suspended, "reason": s.Status.Reason}, "", []string(nil)
+	if s.Spec.Schedule != nil {
+		text = s.Spec.Schedule.Cron
 	}
 	if c.Policy.Suspended {
 		notes = append(notes, "spec.suspend is true: no scheduled run starts")
 	}
-	if n.output.Text == "json" {
-		return n.encode(out, map[string]any{"name": s.Name, "zone": zone.String(), "suspended": c.Policy.Suspended, "occurrences": found, "reason": s.Status.Reason}, notes)
-	}
-	report.Fit(out, 0)
-	if c.Policy.Schedule == nil {
-		fmt.Fprintln(out, "no schedule; runs are on demand, or after runs of other ScheduledJobs")
-	} else if err := printOccurrences(out, found, notes); err != nil {
+	if err := n.write(out, fields, c.Policy, text, scheduled.Begin(s), from, notes); err != nil || n.output.Text == "json" {
 		return err
 	}
 	fmt.Fprint(out, scheduled.Delayed(s))

@@ -83,20 +83,17 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 		}
 		problems = errors.Join(problems, err)
 	}
-	if t.output.Text == "junit" {
-		if err := unittest.WriteJUnit(out, results); err != nil {
-			return err
-		}
-		return input.Outcome(failed > 0, problems)
-	}
-	if t.output.Text == "json" {
-		if err := json.NewEncoder(out).Encode(results); err != nil {
-			return err
-		}
-		return input.Outcome(failed > 0, problems)
-	}
-	if len(results) > 0 {
+	var err error
+	switch {
+	case t.output.Text == "junit":
+		err = unittest.WriteJUnit(out, results)
+	case t.output.Text == "json":
+		err = json.NewEncoder(out).Encode(results)
+	case len(results) > 0:
 		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(results), "test"), failed)
+	}
+	if err != nil {
+		return err
 	}
 	return input.Outcome(failed > 0, problems)
 }

@@ -39,7 +39,7 @@ func (o *Owned) States() (states []State) {
 	for _, j := range o.Jobs {
 		manager := j.Spec.ManagedBy
 		switch reason := reasons[j.Name]; {
-		case finished(j):
+		case Finished(j):
 		case j.DeletionTimestamp != nil:
 			terminating.Jobs, finalizers = append(terminating.Jobs, j.Name), append(finalizers, j.Finalizers...)
 		case j.Spec.Suspend != nil && *j.Spec.Suspend:
@@ -61,7 +61,8 @@ func (o *Owned) States() (states []State) {
 	return slices.DeleteFunc([]State{suspended, terminating, managed, waiting}, func(s State) bool { return len(s.Jobs) == 0 })
 }
 
-func finished(j *Job) bool {
+// Finished reports whether a Job has succeeded or failed.
+func Finished(j *Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 	})

@@ -122,7 +122,6 @@ func Compare(flags *input.QueueFlags, m *input.ScaledJob, rejected []lint.Findin
 	return c, nil
 }
 
-// unpaused is a copy without the annotation that pauses.
 func unpaused(m *input.ScaledJob) *input.ScaledJob {
 	clone := *m
 	clone.Spec = m.Spec.DeepCopyObject().(*manifest.ScaledJob)

@@ -74,7 +74,6 @@ func CompareEdit(flags *input.QueueFlags, before, after *input.ScaledJob, releas
 	return e, nil
 }
 
-// rollout says which Jobs the edit deletes.
 func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 	if len(e.Settings) == 0 {
 		return "the spec is the same: no Job is deleted"
@@ -92,7 +91,6 @@ func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 	return "the edit deletes the unfinished Jobs, running ones too; rollout.strategy: gradual keeps them"
 }
 
-// settings returns the fields in which two specs differ.
 func settings(before, after *input.ScaledJob) []setting {
 	a, b := flat(before.Spec.Spec), flat(after.Spec.Spec)
 	list := []setting{}

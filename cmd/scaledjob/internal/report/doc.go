@@ -6,9 +6,4 @@
 // Manifests, logs, clusters and file names hold texts that anybody may have written. [Clean]
 // makes such a text safe within a line. [Writer] makes the whole output safe: no escape
 // sequence reaches a terminal, and no command reaches a runner of GitHub or Azure.
-//
-// # Tests
-//
-//	no text from outside reaches the output unescaped   TestTextFromOutside
-//	the writer changes no value of JSON                 TestWriterKeepsJSON
 package report

@@ -59,28 +59,6 @@ func Fitted(line string, columns int) []string {
 	return Lines(line, strings.Repeat(" ", min(indent, columns/2)), columns)
 }
 
-// words match the words of a shell, in quotes or not, and flags with their values.
-var words = regexp.MustCompile(`(?:-[\w-]+ )?(?:'[^']*'|"[^"]*"|[^\s'"-])(?:'[^']*'|"[^"]*"|[^\s'"])*|(?:'[^']*'|"[^"]*"|[^\s'"])+|\S+`)
-
-// Command breaks a line of a shell between two words, so that it can be copied, or a comment.
-func Command(line string, columns int) []string {
-	if strings.HasPrefix(strings.TrimSpace(line), "#") {
-		return Lines(line, "  # ", columns)
-	}
-	if Wide(strings.TrimRight(line, "\n")) <= columns {
-		return []string{line}
-	}
-	var lines []string
-	current := " "
-	for _, word := range words.FindAllString(line, -1) {
-		if strings.TrimSpace(current) != "" && Wide(current)+1+Wide(word)+2 > columns {
-			lines, current = append(lines, current+` \`), "   "
-		}
-		current += " " + word
-	}
-	return append(lines, current+"\n")
-}
-
 // Prose breaks the paragraphs of a text again. Paragraphs that begin with a space stay. In the others, a line
 // that begins with one is an entry of a list.
 func Prose(text string, columns int) string {

@@ -34,21 +34,36 @@ func TestFitted(t *testing.T) {
 	}
 }
 
-// A command is broken so that a shell reads the same words.
-func TestCommand(t *testing.T) {
-	for line, want := range map[string][]string{
-		"  run a --b c d":            {"  run a --b c d"},
-		"  run aa --bb 'c d' --e f":  {"  run aa \\", "    --bb 'c d' \\", "    --e f\n"},
-		"  run --b --ccccc dddd eee": {"  run --b \\", "    --ccccc dddd \\", "    eee\n"},
-		"  run aa --bb='c d' --e":    {"  run aa \\", "    --bb='c d' \\", "    --e\n"},
-		"  # one two three four":     {"  # one two three", "  # four"},
-	} {
-		require.Equal(t, want, report.Command(line, 17))
-	}
-}
-
 // Paragraphs are broken again, except those with a space before them.
 func TestProse(t *testing.T) {
 	require.Equal(t, "one\ntwo\nthree\n\n  four five\n\nsix\n", report.Prose("one two\nthree\n\n  four five\n\nsix\n", 5))
 	require.Equal(t, "one two three\n  a  four five\n     six\n  b  seven\neight nine ten\n", report.Prose("one two\nthree\n  a  four five six\n  b  seven\neight\nnine ten\n", 14), "a list")
+}
+
+// Chinese characters and emoji have two columns.
+func TestWide(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "orders": 6, "é": 1, "e\u0301": 1, "注文": 4, "한": 2, "🚀": 2, "👩‍🚀": 2, "🇩🇪": 2, "\x1b[31m注\x1b[0m": 2} {
+		require.Equal(t, want, report.Wide(text), "%q", text)
+	}
+	require.Equal(t, "注文    1\norders  2\n", report.Aligned("", false, [][]string{{"注文", "1"}, {"orders", "2"}}))
+	require.Equal(t, "  注文   1\norders  22\n", report.Aligned("", true, [][]string{{"  注文", "1"}, {"orders", "22"}}))
+	require.Equal(t, []string{"注文", "注文"}, report.Lines("注文 注文", "", 8))
+	require.Equal(t, "注…", report.Cut("注文注文", 4))
+	require.Equal(t, "注文", report.Cut("注文", 4))
+}
+
+func TestAligned(t *testing.T) {
+	rows := [][]string{{"a", "n"}, {"bé", "1234"}}
+	require.Equal(t, "  a      n\n  bé  1234\n", report.Aligned("  ", true, rows))
+	require.Equal(t, "a   n\nbé  1234\n", report.Aligned("", false, rows))
+}
+
+// A table that is too wide loses its first column, and then all columns.
+func TestTabulated(t *testing.T) {
+	rows := [][]string{{"policy", "wait", "Jobs"}, {"the default", "12s", "4"}}
+	require.Equal(t, "policy       wait  Jobs\nthe default   12s     4\n", report.Tabulated(rows, 23))
+	require.Equal(t, "  wait  Jobs\nthe default\n   12s     4\n", report.Tabulated(rows, 22))
+	require.Equal(t, "the default\n  wait: 12s, Jobs: 4\n", report.Tabulated(rows, 11))
+	rows[0][0], rows[1][0] = "", ""
+	require.Equal(t, "  wait: 12s, Jobs: 4\n", report.Tabulated(rows, 11))
 }

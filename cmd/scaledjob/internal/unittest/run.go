@@ -11,6 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/explain"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -124,7 +125,6 @@ func (t *Result) compare(name string, equal bool, found, expected any) {
 	}
 }
 
-// subject returns the ScaledJob of the test.
 func (c *testCase) subject(manifests []*input.ScaledJob) (*input.ScaledJob, error) {
 	var names []string
 	for _, m := range manifests {
@@ -156,4 +156,27 @@ func (c *testCase) poll(m *input.ScaledJob, r input.Release, flags input.QueueFl
 		s.Dump = d
 	}
 	return explain.Decide(s, r, &flags, &counts, nil)
+}
+
+// WriteJUnit writes results in the form that CI systems read: a suite for each file, and a case for each release of a test.
+func WriteJUnit(out io.Writer, results []Result) error {
+	var suites []report.Suite
+	for i := range results {
+		r := &results[i]
+		n := len(suites)
+		if n == 0 || suites[n-1].Name != r.File {
+			suites = append(suites, report.Suite{Name: r.File})
+			n++
+		}
+		c := report.Case{Name: fmt.Sprintf("%s, %s", r.Name, r.Release)}
+		if !r.Passed {
+			var lines []string
+			for _, m := range r.Failures {
+				lines = append(lines, fmt.Sprintf("%s: found %s, expected %s", m.Field, m.Found, m.Expected))
+			}
+			c.Failure = &report.Message{Message: strings.Join(lines, "; "), Text: r.Trace}
+		}
+		suites[n-1].Add(c)
+	}
+	return report.WriteJUnit(out, suites)
 }

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
+	"github.com/scaledjob/scaledjob/schedule"
 )
 
 // clockNotes tells which occurrences of a cron expression clocks skip or show twice, from a time until the last
@@ -53,4 +61,43 @@ func occurrencesIn(text string, start time.Time, span time.Duration) (n int, fir
 		n++
 	}
 	return n, first.In(start.Location())
+}
+
+// cronJobs returns the CronJobs of a source.
+func cronJobs(s input.Source) (found []*batchv1.CronJob) {
+	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.Data), 4096)
+	for {
+		c := &batchv1.CronJob{}
+		if err := documents.Decode(c); errors.Is(err, io.EOF) || (err != nil && c.Kind == "") {
+			return found
+		}
+		if c.Kind == "CronJob" {
+			found = append(found, c)
+		}
+	}
+}
+
+// cronJob prints the next occurrences of a CronJob.
+func (n *nextCommand) cronJob(out io.Writer, c *batchv1.CronJob, now time.Time) error {
+	zone := time.UTC // of the controller-manager, where a CronJob names none
+	var notes []string
+	if name := c.Spec.TimeZone; name == nil {
+		notes = append(notes, "no timeZone: the schedule is in the zone of kube-controller-manager, usually UTC")
+	} else if loaded, err := time.LoadLocation(*name); err != nil {
+		return fmt.Errorf("CronJob %s: spec.timeZone: unknown time zone %q", c.Name, *name)
+	} else {
+		zone = loaded
+	}
+	from, created, err := n.times(now)
+	if err != nil {
+		return err
+	}
+	s, err := parseSchedule(c.Spec.Schedule, zone)
+	if err != nil {
+		return fmt.Errorf("CronJob %s: %w", c.Name, err)
+	}
+	if c.Spec.Suspend != nil && *c.Spec.Suspend {
+		notes = append(notes, "spec.suspend is true: no run starts")
+	}
+	return n.write(out, map[string]any{"name": c.Name}, schedule.Policy{Schedule: s}, c.Spec.Schedule, created, from, notes)
 }
