@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -27,7 +26,7 @@ type Autoscaler interface {
 }
 
 // Settings are the part of an autoscaler that is the same in all polls. The zero value polls
-// every 30 s, expects no Jobs and keeps all finished Jobs.
+// every 30 s, and expects no Jobs.
 type Settings struct {
 	Name     string   // in results
 	Interval Duration // from poll to poll; 0 means 30s
@@ -36,8 +35,6 @@ type Settings struct {
 	Min, Max int64
 	// StuckAfter is the time after which a pending Job is stuck; nil means never.
 	StuckAfter *Duration
-	// History limits the finished Jobs that each poll keeps.
-	History history.Policy
 	// Metrics select the items that each queue's metric counts under this autoscaler, as
 	// Queue.Metric does; "" or no element means Queue.Metric.
 	Metrics []string
@@ -84,19 +81,18 @@ type Scaling struct {
 	Policy     scaling.Policy // the zero value creates nothing: see [scaling.DefaultPolicy]
 	Interval   Duration       // 0 means 30s
 	StuckAfter *Duration      // nil means that no pending Job is stuck
-	History    history.Policy // the zero value keeps all
 }
 
 // NewScaling returns the autoscaler of a strategy with a maximum and the defaults of a ScaledJob.
 func NewScaling(s strategy.Strategy, maximum int64) Scaling {
-	p := Scaling{Policy: scaling.DefaultPolicy(), History: history.DefaultPolicy()}
+	p := Scaling{Policy: scaling.DefaultPolicy()}
 	p.Policy.Strategy, p.Policy.Bounds.Max = s, maximum
 	return p
 }
 
 // Settings returns the settings.
 func (p Scaling) Settings() Settings {
-	s := Settings{Name: p.Name, Interval: p.Interval, StuckAfter: p.StuckAfter, History: p.History}
+	s := Settings{Name: p.Name, Interval: p.Interval, StuckAfter: p.StuckAfter}
 	s.bound(p.Policy.Bounds)
 	s.describe(nameOf(p.Policy.Strategy))
 	return s
@@ -153,7 +149,7 @@ type KEDA struct {
 	Name    string // "" means the release and the strategy, with the settings that are not the default
 	Profile keda.Profile
 	// Spec is that of the ScaledJob. The simulation uses the polling interval, the replica
-	// counts, the history limits and the scaling strategy.
+	// counts and the scaling strategy.
 	Spec keda.Spec
 	// Metrics are those of Settings: scalers of another release may count other items.
 	Metrics []string
@@ -161,7 +157,7 @@ type KEDA struct {
 
 // Settings returns the settings, with the bounds as KEDA documents them.
 func (p KEDA) Settings() Settings {
-	s := Settings{Name: p.Name, History: history.DefaultPolicy(), Metrics: p.Metrics}
+	s := Settings{Name: p.Name, Metrics: p.Metrics}
 	b := scaling.DefaultPolicy().Bounds
 	if n := p.Spec.PollingInterval; n != nil {
 		s.Interval = Duration(*n) * second
@@ -171,12 +167,6 @@ func (p KEDA) Settings() Settings {
 	}
 	if n := p.Spec.MaxReplicaCount; n != nil {
 		b.Max = int64(*n)
-	}
-	if n := p.Spec.SuccessfulJobsHistoryLimit; n != nil {
-		s.History.Succeeded = history.Keep(int64(*n))
-	}
-	if n := p.Spec.FailedJobsHistoryLimit; n != nil {
-		s.History.Failed = history.Keep(int64(*n))
 	}
 	s.bound(b)
 	chosen := p.Spec.ScalingStrategy
@@ -227,8 +217,6 @@ func (p KEDA) Validate() error {
 		{"pollingInterval", p.Spec.PollingInterval, 1},
 		{"minReplicaCount", p.Spec.MinReplicaCount, 0},
 		{"maxReplicaCount", p.Spec.MaxReplicaCount, 0},
-		{"successfulJobsHistoryLimit", p.Spec.SuccessfulJobsHistoryLimit, 0},
-		{"failedJobsHistoryLimit", p.Spec.FailedJobsHistoryLimit, 0},
 	} {
 		if n.value != nil {
 			r.AtLeast("spec."+n.name, int64(*n.value), n.floor)

@@ -57,7 +57,7 @@ func (s *source) draw(end float64) float64 {
 	case bursts:
 		return float64(s.count) * float64(rate.per)
 	case poisson:
-		return s.now + s.random.ExpFloat64()*rate.gap()
+		return s.now + s.random.ExpFloat64()*float64(rate.per)/rate.items
 	}
 	return s.thin(end)
 }

@@ -250,23 +250,15 @@ func ExampleRun_outage() {
 		}}},
 		{Name: "west"},
 	}
-	r := mustRun(s)
-	for _, t := range r.Ticks {
-		if int(t.Seconds)%240 == 0 && t.Seconds <= 1680 {
-			fmt.Printf("%4g: east %2d, west %2d\n", t.Seconds, t.Clusters[0].Running, t.Clusters[1].Running)
-		}
+	for _, t := range mustRun(s).Ticks[18:23] {
+		fmt.Printf("%4g: %2d created, %2d running, %2d waiting\n", t.Seconds, t.Created, t.Running, t.Queued)
 	}
-	fmt.Println(r.Summary.Done, "of", r.Summary.Arrived, "items done")
 	// Output:
-	// 0: east  1, west  0
-	//  240: east  8, west  7
-	//  480: east  8, west  7
-	//  720: east  6, west 14
-	//  960: east  6, west 15
-	// 1200: east  6, west 22
-	// 1440: east  0, west 15
-	// 1680: east  7, west  8
-	// 180 of 180 items done
+	//  540:  3 created, 15 running,  3 waiting
+	//  570:  3 created, 15 running,  3 waiting
+	//  600:  2 created, 14 running,  9 waiting
+	//  630:  3 created, 16 running, 10 waiting
+	//  660:  3 created, 17 running, 10 waiting
 }
 
 // Every event of a run: one item, for which the second poll creates a Job.

@@ -12,33 +12,32 @@ const (
 	lost
 )
 
-// An item has a slot for as long as something refers to it.
 type item struct {
 	number     int64
 	arrived    Duration
 	service    Duration
-	deliveries int64
-	epoch      uint32 // changes whenever it is taken
-	queue      int32
-	workers    int32 // Jobs that work on it
+	queue      *queueState
+	deliveries int
 	state      itemState
-	listed     bool // in the list of its queue, if only to be passed over
 }
 
 // A queueState is a queue in a run.
 type queueState struct {
 	*Queue
+	index   int
 	metric  string // of the autoscaler, or else of the queue
-	watched int32  // the queue whose items the metric counts
+	watched int    // the queue whose items the metric counts
 	source  *source
 	service sampler
 	next    Arrival
 	until   Duration // items arrive before that
 
-	list           deque[int32] // slots of items, those that are no longer waiting included
-	waiting        int64
-	unacknowledged int64
-	readings       deque[reading] // of the metric, where it is stale
+	// items are in the order of arrival. Redelivered items come before them, the last one first. Items that
+	// do not wait any more are passed over.
+	items, redelivered []*item
+	waiting            int64
+	unacknowledged     int64
+	readings           []reading // of the metric, where it is stale
 }
 
 // A reading is the metric from a time on.
@@ -48,85 +47,62 @@ type reading struct {
 }
 
 // expect enters the next arrival of a queue.
-func (r *run) expect(i int32) {
-	q := &r.queues[i]
+func (r *run) expect(q *queueState) {
 	var ok bool
 	if q.next, ok = q.source.next(q.until); ok {
 		r.sources++
-		r.agenda.add(q.next.At, dutyArrival, i, 0)
+		r.agenda.add(entry{at: q.next.At, index: q.index}, dutyArrival)
 	}
 }
 
-func (r *run) arrive(i int32) {
-	q := &r.queues[i]
+func (r *run) arrive(q *queueState) {
 	r.sources--
-	r.lastArrival = r.now
-	r.put(i, q.next.Items, q.next.Service)
-	r.expect(i)
+	r.put(q, q.next.Items, q.next.Service)
+	r.expect(q)
 	r.offer()
 }
 
 // put adds items to a queue. Without a time of service it is drawn.
-func (r *run) put(i int32, n int64, service Duration) {
-	q := &r.queues[i]
+func (r *run) put(q *queueState, n int64, service Duration) {
 	for range n {
-		slot := r.newItem()
-		item := &r.items[slot]
-		item.number, item.arrived, item.queue = r.arrived, r.now, i
-		if item.service = service; service == 0 {
-			item.service = q.service.draw()
+		r.Arrived++
+		i := &item{number: r.Arrived, arrived: r.now, queue: q, service: service}
+		if service == 0 {
+			i.service = q.service.draw()
 		}
-		r.offered += item.service.seconds()
-		r.unfinishedWork += item.service.seconds()
-		r.emitItem("arrived", item)
-		r.enqueue(slot, false)
+		r.offered += i.service.seconds()
+		r.unfinishedWork += i.service.seconds()
+		r.emit("arrived", i, nil)
+		q.items = append(q.items, i)
+		r.enqueue(i)
 	}
 }
 
-func (r *run) newItem() (slot int32) {
-	r.arrived++
-	if n := len(r.freeItems); n > 0 {
-		slot, r.freeItems = r.freeItems[n-1], r.freeItems[:n-1]
-		r.items[slot] = item{epoch: r.items[slot].epoch}
-		return slot
-	}
-	r.items = append(r.items, item{})
-	return int32(len(r.items) - 1)
-}
-
-// enqueue makes an item wait, in front of the others if it was taken already.
-func (r *run) enqueue(slot int32, front bool) {
-	item := &r.items[slot]
-	q := &r.queues[item.queue]
-	item.state = waiting
-	q.waiting++
-	r.queued++
-	if !item.listed && front {
-		q.list.pushFront(slot)
-	} else if !item.listed {
-		q.list.pushBack(slot)
-	}
-	item.listed = true
-	r.note(item.queue)
+// enqueue makes an item wait.
+func (r *run) enqueue(i *item) {
+	i.state = waiting
+	i.queue.waiting++
+	r.Queued++
+	r.note(i.queue)
 }
 
 // note keeps the readings of metrics that will be read when they are old, after a change of a
 // queue.
-func (r *run) note(changed int32) {
+func (r *run) note(changed *queueState) {
 	for i := range r.queues {
 		q := &r.queues[i]
-		if !r.stale || q.Staleness == 0 || q.watched != changed {
+		if !r.stale || q.Staleness == 0 || q.watched != changed.index {
 			continue
 		}
 		r.forget(q)
-		q.readings.pushBack(reading{r.now, r.count(q)})
+		q.readings = append(q.readings, reading{r.now, r.count(q)})
 	}
 }
 
 // forget drops the readings that are too old to be read.
 func (r *run) forget(q *queueState) {
-	for q.readings.n > 1 && q.readings.peek(1).from <= r.now-q.Staleness {
-		q.readings.popFront()
+	for len(q.readings) > 1 && q.readings[1].from <= r.now-q.Staleness {
+		q.readings = q.readings[1:]
 	}
 }
 
@@ -147,8 +123,8 @@ func (r *run) read(q *queueState) float64 {
 	value := 0.0
 	if q.Staleness == 0 {
 		value = float64(r.count(q))
-	} else if r.forget(q); q.readings.n > 0 && q.readings.peek(0).from <= r.now-q.Staleness {
-		value = float64(q.readings.peek(0).items)
+	} else if r.forget(q); len(q.readings) > 0 && q.readings[0].from <= r.now-q.Staleness {
+		value = float64(q.readings[0].items)
 	}
 	if limit := float64(q.Partitions) * q.target(); limit > 0 && value >= limit+q.target() {
 		value = limit
@@ -156,167 +132,150 @@ func (r *run) read(q *queueState) float64 {
 	return value
 }
 
-// oldest returns the queue with the item that arrived first of those that wait, or nil.
-func (r *run) oldest() (oldest *queueState) {
-	var first Duration
-	for i := range r.queues {
-		q := &r.queues[i]
-		for q.list.n > 0 && r.items[q.list.peek(0)].state != waiting {
-			slot := q.list.popFront()
-			r.items[slot].listed = false
-			r.release(slot)
+// first returns the item of a queue that is taken next, or nil.
+func (q *queueState) first() *item {
+	for n := len(q.redelivered) - 1; n >= 0; n-- {
+		if q.redelivered = q.redelivered[:n+1]; q.redelivered[n].state == waiting {
+			return q.redelivered[n]
 		}
-		if q.list.n == 0 {
-			continue
+	}
+	q.redelivered = nil
+	for ; len(q.items) > 0; q.items = q.items[1:] {
+		if q.items[0].state == waiting {
+			return q.items[0]
 		}
-		if arrived := r.items[q.list.peek(0)].arrived; oldest == nil || arrived < first {
-			oldest, first = q, arrived
+	}
+	return nil
+}
+
+// oldest returns the item that arrived first of those that wait, or nil.
+func (r *run) oldest() (oldest *item) {
+	for k := range r.queues {
+		if i := r.queues[k].first(); i != nil && (oldest == nil || i.arrived < oldest.arrived) {
+			oldest = i
 		}
 	}
 	return oldest
 }
 
 // take gives a Job the item that is next, or reports that there is none.
-func (r *run) take(slot int32) bool {
-	q := r.oldest()
-	if q == nil {
+func (r *run) take(j *job) bool {
+	i := r.oldest()
+	if i == nil {
 		return false
 	}
-	i := q.list.popFront()
-	item, j := &r.items[i], &r.jobs[slot]
-	if item.deliveries == 0 {
-		r.waits = append(r.waits, r.now-item.arrived)
+	q := i.queue
+	if i.deliveries == 0 {
+		r.waits = append(r.waits, r.now-i.arrived)
 	}
-	item.state, item.listed = taken, false
-	item.deliveries++
-	item.epoch++
-	item.workers++
+	i.state = taken // which takes it out of the lists
+	i.deliveries++
 	q.waiting--
-	r.queued--
-	r.inProgress++
+	r.Queued--
+	r.InProgress++
 	if r.Jobs.Acknowledge != onStart {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
-			r.agenda.add(r.now+q.VisibilityTimeout, dutyVisible, i, item.epoch)
+			r.agenda.add(entry{at: r.now + q.VisibilityTimeout, item: i, epoch: i.deliveries}, dutyVisible)
 		}
 	}
-	r.note(item.queue)
+	r.note(q)
 	j.item = i
-	r.countEnding(j, -1)
 	j.taken++
-	r.countEnding(j, 1)
 	j.hadItem = true
-	r.enter(slot, working)
-	r.emit("delivered", item, slot)
+	r.enter(j, working)
+	r.emit("delivered", i, j)
 	var service Duration
-	j.fails, service = r.failure(item)
-	r.agenda.add(r.now+service, dutyWorkEnds, slot, j.epoch)
+	j.fails, service = r.failure(i)
+	r.schedule(j, service, dutyWorkEnds)
 	return true
 }
 
 // failure draws whether the work on an item fails, and after which time. It depends
 // on the item and on how often it was taken, whoever takes it.
-func (r *run) failure(item *item) (fails bool, after Duration) {
+func (r *run) failure(i *item) (fails bool, after Duration) {
 	if r.Jobs.FailureProbability == 0 {
-		return false, item.service
+		return false, i.service
 	}
-	random := rand.New(rand.NewPCG(r.Seed^streamFailure, uint64(item.number)<<20^uint64(item.deliveries)))
+	random := rand.New(rand.NewPCG(r.Seed^streamFailure, uint64(i.number)<<20^uint64(i.deliveries)))
 	if random.Float64() >= r.Jobs.FailureProbability {
-		return false, item.service
+		return false, i.service
 	}
-	return true, clip(random.Float64() * float64(item.service))
+	return true, clip(random.Float64() * float64(i.service))
 }
 
 // offer gives items to Jobs that wait for one.
 func (r *run) offer() {
-	for r.queued > 0 && r.idle.n > 0 {
-		ref := r.idle.popFront()
-		if r.jobs[ref.slot].epoch == ref.epoch {
-			r.take(ref.slot)
+	for r.Queued > 0 && len(r.idle) > 0 {
+		ref := r.idle[0]
+		r.idle = r.idle[1:]
+		if ref.epoch == ref.job.epoch {
+			r.take(ref.job)
 		}
 	}
-	r.peakQueue = max(r.peakQueue, r.queued)
+	r.PeakQueue = max(r.PeakQueue, r.Queued)
 }
 
 // leave takes an item out of the count of those in progress, or of those that wait.
-func (r *run) leave(item *item) {
-	q := &r.queues[item.queue]
-	if item.state == waiting {
-		q.waiting--
-		r.queued--
+func (r *run) leave(i *item) {
+	if i.state == waiting {
+		i.queue.waiting--
+		r.Queued--
 		return
 	}
-	r.inProgress--
+	r.InProgress--
 	if r.Jobs.Acknowledge != onStart {
-		q.unacknowledged--
+		i.queue.unacknowledged--
 	}
 }
 
-// complete notes that a Job has done an item.
-func (r *run) complete(slot, job int32) {
-	item := &r.items[slot]
-	item.workers--
-	if item.state >= done {
-		r.duplicated++
-		r.emit("duplicated", item, job)
-	} else {
-		r.close(item, done)
-		r.completed++
-		r.emit("done", item, job)
+// complete notes that a Job has done its item.
+func (r *run) complete(j *job) {
+	i := j.item
+	if i.state >= done {
+		r.Duplicated++
+		r.emit("duplicated", i, j)
+		return
 	}
-	r.release(slot)
-	r.settle()
+	r.close(i, done)
+	r.Done++
+	r.emit("done", i, j)
 }
 
 // close ends an item, which is then done or lost.
-func (r *run) close(item *item, state itemState) {
-	r.leave(item)
-	item.state = state
-	r.unfinishedWork -= item.service.seconds()
-	r.note(item.queue)
+func (r *run) close(i *item, state itemState) {
+	r.leave(i)
+	i.state = state
+	r.unfinishedWork -= i.service.seconds()
+	r.note(i.queue)
 }
 
 // abandon ends the work of a Job on an item that is not done.
-func (r *run) abandon(slot int32) {
-	item := &r.items[slot]
-	item.workers--
+func (r *run) abandon(i *item) {
 	switch {
-	case item.state != taken:
-		r.release(slot)
+	case i.state != taken:
 	case r.Jobs.Acknowledge == onStart:
-		r.lose(slot)
-	case r.queues[item.queue].VisibilityTimeout == 0:
-		r.giveBack(slot)
+		r.lose(i)
+	case i.queue.VisibilityTimeout == 0:
+		r.giveBack(i)
 	}
 }
 
 // giveBack makes an item wait again, unless it has been handed out too often.
-func (r *run) giveBack(slot int32) {
-	item := &r.items[slot]
-	if limit := r.queues[item.queue].MaxDeliveries; limit > 0 && item.deliveries >= limit {
-		r.lose(slot)
+func (r *run) giveBack(i *item) {
+	if limit := i.queue.MaxDeliveries; limit > 0 && int64(i.deliveries) >= limit {
+		r.lose(i)
 		return
 	}
-	r.leave(item)
-	r.enqueue(slot, true)
-	r.emitItem("redelivered", item)
+	r.leave(i)
+	i.queue.redelivered = append(i.queue.redelivered, i)
+	r.enqueue(i)
+	r.emit("redelivered", i, nil)
 }
 
 // lose gives up an item that was taken.
-func (r *run) lose(slot int32) {
-	item := &r.items[slot]
-	r.close(item, lost)
-	r.lost++
-	r.emitItem("lost", item)
-	r.release(slot)
-	r.settle()
-}
-
-// release frees the slot of an item that nothing refers to.
-func (r *run) release(slot int32) {
-	item := &r.items[slot]
-	if item.state >= done && item.workers == 0 && !item.listed {
-		item.epoch++
-		r.freeItems = append(r.freeItems, slot)
-	}
+func (r *run) lose(i *item) {
+	r.close(i, lost)
+	r.Lost++
+	r.emit("lost", i, nil)
 }

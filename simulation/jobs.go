@@ -26,17 +26,17 @@ const (
 func (p phase) pending() bool   { return p <= backingOff }
 func (p phase) holdsRoom() bool { return p != unscheduled && p != backingOff && p != completing }
 
-// A job has a slot from its creation to its end.
+// A job may be used again for another Job after its end.
 type job struct {
 	number   int64
 	since    Duration // pending since
 	taken    int64    // items that it has done or works on
 	failures int64
 	replaces jobs.Source
-	epoch    uint32 // changes with the phase
-	cluster  int32
-	item     int32 // slot of the one that it works on
-	place    int32 // in the list of live Jobs
+	item     *item // that it works on
+	epoch    int   // changes with the phase
+	cluster  int
+	place    int // in the list of Jobs
 	phase    phase
 	fails    bool // the work on this item
 	started  bool // a pod of it has
@@ -45,16 +45,16 @@ type job struct {
 
 // A jobRef is a Job for as long as its epoch is that.
 type jobRef struct {
-	slot  int32
-	epoch uint32
+	job   *job
+	epoch int
 }
 
 // A clusterState is a cluster in a run.
 type clusterState struct {
 	phaseCounts
-	capacity int64 // -1 is no limit
-	pods     int64 // that hold room
-	line     deque[jobRef]
+	capacity int64    // -1 is no limit
+	pods     int64    // that hold room
+	line     []jobRef // Jobs that wait for room
 	outages  []Outage
 	delay    Duration // age of the list of Jobs
 	// outages in which it does not answer, in which no pod starts, and in which it
@@ -62,10 +62,9 @@ type clusterState struct {
 	silent, stopped, rejecting int
 
 	current  jobList
-	views    deque[jobList] // of later polls
-	finished []jobs.Job     // that are not deleted, for an autoscaler that reads them
-	rejected bool           // a create, since the last poll
-	created  int64
+	views    []jobList  // of later polls
+	finished []jobs.Job // that are not deleted, for an autoscaler that reads them
+	rejected bool       // a create, since the last poll
 }
 
 // phaseCounts has the Jobs in each phase.
@@ -81,254 +80,227 @@ func (p *phaseCounts) idlePods() int64 {
 	return p.phase[starting] + p.phase[warming] + p.phase[looking] + p.phase[terminating]
 }
 
-// total adds up the numbers of the clusters.
-func (r *run) total(count func(*clusterState) int64) (n int64) {
-	for i := range r.clusters {
-		n += count(&r.clusters[i])
-	}
-	return n
+// schedule lets a Job proceed after a time, unless it enters another phase before.
+func (r *run) schedule(j *job, after Duration, d duty) {
+	r.agenda.add(entry{at: r.now + after, job: j, epoch: j.epoch}, d)
 }
 
 // proceed is what a Job does at the time that it has waited for.
-func (r *run) proceed(d duty, slot int32) {
+func (r *run) proceed(d duty, j *job) {
 	switch d {
 	case dutyWorkEnds:
-		r.endWork(slot)
+		r.endWork(j)
 	case dutyGone:
-		r.remove(slot)
+		r.remove(j)
 	case dutyFinished:
-		r.finish(slot, true)
+		r.finish(j, true)
 	case dutyRetry:
-		r.enter(slot, unscheduled)
-		r.waitForRoom(slot)
+		r.enter(j, unscheduled)
+		r.waitForRoom(j)
 	case dutyStarted:
-		r.jobs[slot].started = true
-		r.emit("started", nil, slot)
+		j.started = true
+		r.emit("started", nil, j)
 		if delay := r.warmUp.draw(); delay > 0 {
-			r.enter(slot, warming)
-			r.agenda.add(r.now+delay, dutyReady, slot, r.jobs[slot].epoch)
+			r.enter(j, warming)
+			r.schedule(j, delay, dutyReady)
 			return
 		}
-		r.ask(slot)
+		r.ask(j)
 	case dutyReady:
-		r.ask(slot)
+		r.ask(j)
 	case dutyGiveUp:
-		r.succeed(slot)
+		r.succeed(j)
 	}
 }
 
 // create creates Jobs in a cluster.
-func (r *run) create(cluster int32, n int64, replaces jobs.Source) {
+func (r *run) create(cluster int, n int64, replaces jobs.Source) {
 	c := &r.clusters[cluster]
 	if c.silent > 0 || c.rejecting > 0 {
 		if n > 0 && c.silent == 0 {
 			c.rejected = true
-			r.rejected += n
-			r.observe(Event{Kind: "rejected", Number: n, Cluster: int(cluster)})
+			r.JobsRejected += n
+			r.observe(Event{Kind: "rejected", Number: n, Cluster: cluster})
 		}
 		return
 	}
-	if n > maxJobs-int64(len(r.live)) {
-		r.err = fmt.Errorf("after %s the policy creates %d Jobs beside %d: want at most %d at once", r.now, n, len(r.live), int64(maxJobs))
+	if n > maxJobs-int64(len(r.jobs)) {
+		r.err = fmt.Errorf("after %s the policy creates %d Jobs beside %d: want at most %d at once", r.now, n, len(r.jobs), int64(maxJobs))
 		return
 	}
 	for range n {
-		slot := r.newJob()
-		j := &r.jobs[slot]
-		r.created++
-		j.number, j.cluster, j.since, j.replaces = r.created, cluster, r.now, replaces
-		j.place, j.phase = int32(len(r.live)), unscheduled
-		r.live = append(r.live, slot)
+		j := r.newJob()
+		r.JobsCreated++
+		j.number, j.cluster, j.since, j.replaces, j.place = r.JobsCreated, cluster, r.now, replaces, len(r.jobs)
+		r.jobs = append(r.jobs, j)
 		c.phase[unscheduled]++
-		c.created++
-		r.emit("created", nil, slot)
-		r.waitForRoom(slot)
+		r.emit("created", nil, j)
+		r.waitForRoom(j)
 	}
-	r.peakJobs = max(r.peakJobs, int64(len(r.live)))
+	r.PeakJobs = max(r.PeakJobs, int64(len(r.jobs)))
 }
 
-func (r *run) newJob() (slot int32) {
-	if n := len(r.freeJobs); n > 0 {
-		slot, r.freeJobs = r.freeJobs[n-1], r.freeJobs[:n-1]
-		r.jobs[slot] = job{epoch: r.jobs[slot].epoch}
-		return slot
+func (r *run) newJob() *job {
+	last := len(r.freeJobs) - 1
+	if last < 0 {
+		return &job{}
 	}
-	r.jobs = append(r.jobs, job{})
-	return int32(len(r.jobs) - 1)
+	j := r.freeJobs[last]
+	r.freeJobs = r.freeJobs[:last]
+	*j = job{epoch: j.epoch}
+	return j
 }
 
 // waitForRoom puts a Job without room at the end of the line.
-func (r *run) waitForRoom(slot int32) {
-	j := &r.jobs[slot]
-	r.clusters[j.cluster].line.pushBack(jobRef{slot, j.epoch})
-	r.fill(j.cluster)
+func (r *run) waitForRoom(j *job) {
+	c := &r.clusters[j.cluster]
+	c.line = append(c.line, jobRef{j, j.epoch})
+	r.fill(c)
 }
 
 // fill starts the pods that there is room for.
-func (r *run) fill(cluster int32) {
-	c := &r.clusters[cluster]
+func (r *run) fill(c *clusterState) {
 	hasRoom := func() bool { return c.capacity < 0 || c.pods < c.capacity }
-	for c.line.n > 0 && c.stopped == 0 && hasRoom() {
-		ref := c.line.popFront()
-		if r.jobs[ref.slot].epoch != ref.epoch {
-			continue
+	for len(c.line) > 0 && c.stopped == 0 && hasRoom() {
+		ref := c.line[0]
+		c.line = c.line[1:]
+		if j := ref.job; j.epoch == ref.epoch {
+			c.pods++
+			r.enter(j, starting)
+			r.emit("scheduled", nil, j)
+			r.schedule(j, r.startup.draw(), dutyStarted)
 		}
-		c.pods++
-		r.enter(ref.slot, starting)
-		r.emit("scheduled", nil, ref.slot)
-		r.agenda.add(r.now+r.startup.draw(), dutyStarted, ref.slot, r.jobs[ref.slot].epoch)
 	}
 }
 
 // enter moves a Job to a phase. What it was waiting for is void.
-func (r *run) enter(slot int32, next phase) {
-	j := &r.jobs[slot]
+func (r *run) enter(j *job, next phase) {
 	c := &r.clusters[j.cluster]
 	if next.pending() && !j.phase.pending() {
 		j.since = r.now
 	} else if j.phase.pending() && !next.pending() {
 		r.longestPending = max(r.longestPending, r.now-j.since)
 	}
-	r.countEnding(j, -1)
 	c.phase[j.phase]--
 	c.phase[next]++
 	j.phase = next
 	j.epoch++
-	r.countEnding(j, 1)
-}
-
-// countEnding counts the Jobs that work on the last item that they will take.
-func (r *run) countEnding(j *job, n int64) {
-	if j.phase == working && r.full(j) {
-		r.ending += n
-	}
 }
 
 // full reports whether a Job takes no further item.
 func (r *run) full(j *job) bool { return !r.Jobs.DrainQueue && j.taken >= r.Jobs.itemsPerJob() }
 
 // ask lets a Job ask for an item.
-func (r *run) ask(slot int32) {
-	j := &r.jobs[slot]
+func (r *run) ask(j *job) {
 	switch {
 	case r.full(j):
-		r.succeed(slot)
-	case r.take(slot):
+		r.succeed(j)
+	case r.take(j):
 	case r.Jobs.Wait > 0:
-		r.enter(slot, looking)
-		r.idle.pushBack(jobRef{slot, j.epoch})
-		r.agenda.add(r.now+r.Jobs.Wait, dutyGiveUp, slot, j.epoch)
+		r.enter(j, looking)
+		r.idle = append(r.idle, jobRef{j, j.epoch})
+		r.schedule(j, r.Jobs.Wait, dutyGiveUp)
 	default:
-		r.succeed(slot)
+		r.succeed(j)
 	}
 }
 
 // endWork ends the work of a Job on its item, or its pod fails.
-func (r *run) endWork(slot int32) {
-	j := &r.jobs[slot]
+func (r *run) endWork(j *job) {
 	if j.fails {
-		r.failPod(slot)
+		r.failPod(j)
 		r.offer()
 		return
 	}
-	r.complete(j.item, slot)
-	r.ask(slot)
+	r.complete(j)
+	r.ask(j)
 }
 
 // failPod lets the pod of a Job fail.
-func (r *run) failPod(slot int32) {
-	j := &r.jobs[slot]
+func (r *run) failPod(j *job) {
 	wasWorking := j.phase == working
 	if wasWorking {
 		r.abandon(j.item)
 	}
 	j.failures++
 	if j.failures > r.Jobs.backoffLimit() {
-		r.finish(slot, false)
+		r.finish(j, false)
 		return
 	}
-	r.emit("retried", nil, slot)
-	r.vacate(slot, backingOff)
+	r.emit("retried", nil, j)
+	r.vacate(j, backingOff)
 	if wasWorking {
 		j.taken-- // the next pod takes another in its place
 	}
-	r.agenda.add(r.now+r.Jobs.backoff(j.failures), dutyRetry, slot, j.epoch)
+	r.schedule(j, r.Jobs.backoff(j.failures), dutyRetry)
 }
 
 // succeed ends the work of a Job, and the Job after its completion.
-func (r *run) succeed(slot int32) {
+func (r *run) succeed(j *job) {
 	if delay := r.completion.draw(); delay > 0 {
-		r.emit("completing", nil, slot)
-		r.vacate(slot, completing)
-		r.agenda.add(r.now+delay, dutyFinished, slot, r.jobs[slot].epoch)
+		r.emit("completing", nil, j)
+		r.vacate(j, completing)
+		r.schedule(j, delay, dutyFinished)
 		return
 	}
-	r.finish(slot, true)
+	r.finish(j, true)
 }
 
 // finish ends a Job.
-func (r *run) finish(slot int32, succeeded bool) {
-	j := &r.jobs[slot]
+func (r *run) finish(j *job, succeeded bool) {
 	if succeeded {
-		r.jobsSucceeded++
-		r.emit("succeeded", nil, slot)
+		r.emit("succeeded", nil, j)
 		if !j.hadItem {
-			r.idleJobs++
+			r.IdleJobs++
 		}
 	} else {
-		r.jobsFailed++
-		r.emit("failed", nil, slot)
+		r.emit("failed", nil, j)
 	}
 	r.keepFinished(j, succeeded)
-	r.remove(slot)
+	r.remove(j)
 }
 
 // delete deletes a Job that has not ended.
-func (r *run) delete(slot int32) {
-	j := &r.jobs[slot]
+func (r *run) delete(j *job) {
 	if j.phase == working {
 		r.abandon(j.item)
 	}
-	r.jobsDeleted++
-	r.emit("deleted", nil, slot)
+	r.emit("deleted", nil, j)
 	if r.Jobs.Termination == 0 || !j.phase.holdsRoom() {
-		r.remove(slot)
+		r.remove(j)
 	} else {
-		r.enter(slot, terminating)
-		r.agenda.add(r.now+r.Jobs.Termination, dutyGone, slot, j.epoch)
+		r.enter(j, terminating)
+		r.schedule(j, r.Jobs.Termination, dutyGone)
 	}
 	r.offer()
 }
 
-// remove frees the slot of a Job, and its room.
-func (r *run) remove(slot int32) {
-	r.vacate(slot, unscheduled)
-	j := &r.jobs[slot]
+// remove ends a Job, and frees its room.
+func (r *run) remove(j *job) {
+	r.vacate(j, unscheduled)
 	r.clusters[j.cluster].phase[unscheduled]--
-	last := r.live[len(r.live)-1]
-	r.live[j.place] = last
-	r.jobs[last].place = j.place
-	r.live = r.live[:len(r.live)-1]
-	r.freeJobs = append(r.freeJobs, slot)
+	last := len(r.jobs) - 1
+	r.jobs[j.place], r.jobs[last].place = r.jobs[last], j.place
+	r.jobs = r.jobs[:last]
+	r.freeJobs = append(r.freeJobs, j)
 }
 
 // vacate moves a Job to a phase that holds no room, and gives the room that it had to
 // others.
-func (r *run) vacate(slot int32, next phase) {
-	j := &r.jobs[slot]
-	held := j.phase.holdsRoom()
-	r.enter(slot, next)
+func (r *run) vacate(j *job, next phase) {
+	c, held := &r.clusters[j.cluster], j.phase.holdsRoom()
+	r.enter(j, next)
 	if held {
-		r.clusters[j.cluster].pods--
-		r.fill(j.cluster)
+		c.pods--
+		r.fill(c)
 	}
 }
 
 // outage begins an outage, or ends it if its number is odd.
-func (r *run) outage(cluster int32, number uint32) {
+func (r *run) outage(cluster, number int) {
 	c := &r.clusters[cluster]
 	kind, begins, change := c.outages[number/2].Kind, number%2 == 0, 1
-	e := Event{Kind: "outage started", Cluster: int(cluster)}
+	e := Event{Kind: "outage started", Cluster: cluster}
 	if !begins {
 		change, e.Kind = -1, "outage ended"
 	}
@@ -343,7 +315,7 @@ func (r *run) outage(cluster int32, number uint32) {
 		c.stopped += change
 	}
 	if !begins {
-		r.fill(cluster)
+		r.fill(c)
 	} else if stops {
 		r.stopPods(cluster, kind != noStart)
 	}
@@ -351,18 +323,18 @@ func (r *run) outage(cluster int32, number uint32) {
 
 // stopPods puts pods that are starting back into the line, and lets those that run fail,
 // if they do.
-func (r *run) stopPods(cluster int32, fail bool) {
-	slots := slices.DeleteFunc(slices.Clone(r.live), func(slot int32) bool { return r.jobs[slot].cluster != cluster })
-	slices.SortFunc(slots, func(a, b int32) int { return cmp.Compare(r.jobs[b].number, r.jobs[a].number) })
-	for _, slot := range slots {
-		j := &r.jobs[slot]
+func (r *run) stopPods(cluster int, fail bool) {
+	c := &r.clusters[cluster]
+	stopped := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.cluster != cluster })
+	slices.SortFunc(stopped, func(a, b *job) int { return cmp.Compare(b.number, a.number) })
+	for _, j := range stopped {
 		runs := j.phase == warming || j.phase == working || j.phase == looking
 		if j.phase == starting {
-			r.vacate(slot, unscheduled)
-			r.emit("unscheduled", nil, slot)
-			r.clusters[cluster].line.pushFront(jobRef{slot, j.epoch})
+			r.vacate(j, unscheduled)
+			r.emit("unscheduled", nil, j)
+			c.line = slices.Insert(c.line, 0, jobRef{j, j.epoch})
 		} else if fail && runs {
-			r.failPod(slot)
+			r.failPod(j)
 		}
 	}
 	r.offer()

@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"cmp"
 
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -50,7 +49,7 @@ func (m manifest) policy(clusters int) simulation.Autoscaler {
 		return simulation.KEDA{Name: m.Name, Profile: p, Spec: m.Spec}
 	}
 	bounds := simulation.KEDA{Spec: m.Spec}.Settings()
-	s := simulation.Scaling{Name: m.Name, Interval: bounds.Interval, History: bounds.History, StuckAfter: m.StuckAfter}
+	s := simulation.Scaling{Name: m.Name, Interval: bounds.Interval, StuckAfter: m.StuckAfter}
 	s.Policy.Bounds = scaling.Bounds{Min: bounds.Min, Max: bounds.Max}
 	if m.MinAsFloor {
 		s.Policy.Bounds.Mode = scaling.Floor
@@ -61,9 +60,8 @@ func (m manifest) policy(clusters int) simulation.Autoscaler {
 		return s
 	}
 	p := jobs.DefaultPolicy()
-	p.Scaling, p.History = s.Policy, history.DefaultPolicy()
+	p.Scaling = s.Policy
 	p.Scaling.Bounds.Mode = scaling.Floor
-	p.History = bounds.History
 	p.Members, p.Scheduling, p.Workload.Class, p.Workload.Size = m.Members, m.Scheduling, m.Class, m.Size
 	if m.Failover != nil {
 		p.Failover = *m.Failover

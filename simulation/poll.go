@@ -19,38 +19,34 @@ type jobList struct {
 }
 
 func (r *run) poll() {
-	r.polls++
-	before := r.created
-	clusters := r.clusterTicks()
+	r.Polls++
+	before := r.JobsCreated
 	rule := r.decide()
 	if r.err != nil {
 		return
 	}
 	r.countPoll(rule)
-	r.observe(Event{Kind: "polled", Number: r.created - before})
-	if !r.options.SummaryOnly || r.options.EachPoll != nil {
-		r.tick(rule, r.created-before, clusters)
-	}
-	r.stopped = r.isDrained && r.total(func(c *clusterState) int64 { return c.running() }) <= r.settings.Min
-	r.agenda.add(r.now+r.settings.interval(), dutyPoll, 0, 0)
+	r.observe(Event{Kind: "polled", Number: r.JobsCreated - before})
+	running := r.tick(rule, r.JobsCreated-before)
+	r.stopped = r.sources == 0 && r.Queued+r.InProgress == 0 && running <= r.settings.Min
+	r.agenda.add(entry{at: r.now + r.settings.interval()}, dutyPoll)
 }
 
 // decide lets the autoscaler decide, and carries its decision out.
 func (r *run) decide() (rule string) {
 	o := Observation{Now: r.now.time(), Metrics: r.readMetrics(), Checkpoint: r.checkpoint}
 	if slices.ContainsFunc(o.Metrics, func(m scaling.Metric) bool { return m.Failed }) {
-		r.unreadable++
+		r.UnreadablePolls++
 	}
-	known := r.listJobs(&o)
-	if !known {
-		r.unknown++
+	if r.listJobs(&o); o.Jobs == nil {
+		r.UnknownPolls++
 	}
 	d := r.Autoscaler.Decide(o)
 	r.checkpoint = d.Checkpoint
 	for _, ref := range d.Delete {
 		r.deleteRef(ref)
 	}
-	before := len(r.live)
+	before := len(r.jobs)
 	r.create(0, d.Create, jobs.Source{})
 	for _, placement := range d.Place {
 		i := r.clusterIndex(placement.Cluster)
@@ -63,14 +59,10 @@ func (r *run) decide() (rule string) {
 		}
 	}
 	if r.settings.Clusters {
-		for _, slot := range r.live[before:] { // their cluster may not answer in the next poll
-			j := &r.jobs[slot]
+		for _, j := range r.jobs[before:] { // their cluster may not answer in the next poll
 			m := &r.members[j.cluster]
 			m.Jobs = append(m.Jobs, j.observed(true))
 		}
-	}
-	if known {
-		r.pruneFinished()
 	}
 	return d.Rule
 }
@@ -90,10 +82,10 @@ func (r *run) readMetrics() []scaling.Metric {
 	return r.metrics
 }
 
-// listJobs adds the lists of the Jobs to an observation, and reports whether they are all known.
-func (r *run) listJobs(o *Observation) (known bool) {
+// listJobs adds the lists of the Jobs to an observation, and their counts if they are all known.
+func (r *run) listJobs(o *Observation) {
 	var counts scaling.JobCounts
-	known = true
+	known := true
 	for i := range r.clusters {
 		c := &r.clusters[i]
 		if c.silent > 0 {
@@ -118,7 +110,6 @@ func (r *run) listJobs(o *Observation) (known bool) {
 	if o.Clusters = r.members; known {
 		o.Jobs = &counts
 	}
-	return known
 }
 
 // latest returns the list that the poll reads: the Jobs as they are, or an older list,
@@ -129,17 +120,16 @@ func (r *run) latest(cluster int) *jobList {
 		return r.list(cluster, r.now)
 	}
 	l := &jobList{}
-	for c.views.n > 0 && c.views.peek(0).poll <= r.now {
-		l = new(c.views.popFront())
+	for ; len(c.views) > 0 && c.views[0].poll <= r.now; c.views = c.views[1:] {
+		l = &c.views[0]
 	}
 	return l
 }
 
 // addInFlight adds the Jobs that were created after the list, and returns their number.
 func (r *run) addInFlight(cluster int, l *jobList) (n int64) {
-	for _, slot := range r.live {
-		j := &r.jobs[slot]
-		if j.cluster != int32(cluster) || j.number <= l.created {
+	for _, j := range r.jobs {
+		if j.cluster != cluster || j.number <= l.created {
 			continue
 		}
 		n++
@@ -154,7 +144,7 @@ func (r *run) addInFlight(cluster int, l *jobList) (n int64) {
 func (r *run) list(cluster int, poll Duration) *jobList {
 	c := &r.clusters[cluster]
 	l := &c.current
-	*l = jobList{poll: poll, phaseCounts: c.phaseCounts, created: r.created, jobs: l.jobs[:0]}
+	*l = jobList{poll: poll, phaseCounts: c.phaseCounts, created: r.JobsCreated, jobs: l.jobs[:0]}
 	if c.delay > 0 {
 		l.jobs = nil
 	}
@@ -165,9 +155,8 @@ func (r *run) list(cluster int, poll Duration) *jobList {
 	if r.settings.Clusters {
 		l.jobs = append(l.jobs, c.finished...)
 	}
-	for _, slot := range r.live {
-		j := &r.jobs[slot]
-		if j.cluster != int32(cluster) {
+	for _, j := range r.jobs {
+		if j.cluster != cluster {
 			continue
 		}
 		if grace != nil && j.phase.pending() && poll-j.since >= *grace {
@@ -218,8 +207,8 @@ func (r *run) showMember(cluster int, l *jobList) {
 }
 
 // clusterIndex is the index of a cluster, or -1.
-func (r *run) clusterIndex(name string) int32 {
-	return int32(slices.IndexFunc(r.members, func(c jobs.Cluster) bool { return c.Name == name }))
+func (r *run) clusterIndex(name string) int {
+	return slices.IndexFunc(r.members, func(c jobs.Cluster) bool { return c.Name == name })
 }
 
 // observed is a Job that has not ended, as the API server has it. Of a Job in flight only
@@ -249,37 +238,18 @@ func (j *job) name() string {
 // time is that of the clock, which begins with 1970.
 func (d Duration) time() time.Time { return time.Unix(0, int64(d)).UTC() }
 
-// keepFinished takes note of a Job that has ended.
+// keepFinished keeps a Job that has ended for an autoscaler that reads it, until it deletes it.
 func (r *run) keepFinished(j *job, succeeded bool) {
-	kind, phase := 0, jobs.Failed
-	if succeeded {
-		kind, phase = 1, jobs.Succeeded
-	}
-	r.finished[kind]++
-	if r.settings.Clusters {
-		ended := j.observed(false)
-		ended.Phase, ended.PendingSince, ended.Finished = phase, time.Time{}, r.now.time()
-		c := &r.clusters[j.cluster]
-		c.finished = append(c.finished, ended)
-	}
-}
-
-// pruneFinished deletes finished Jobs above the limits. Which Jobs these are has no effect.
-func (r *run) pruneFinished() {
-	if r.settings.Clusters { // whose autoscaler deletes them
+	if !r.settings.Clusters {
 		return
 	}
-	limits := r.settings.History
-	pruned := int64(0)
-	for i, limit := range []*int64{limits.Failed, limits.Succeeded} {
-		if limit != nil && r.finished[i] > *limit {
-			pruned += r.finished[i] - *limit
-			r.finished[i] = *limit
-		}
+	ended := j.observed(false)
+	ended.Phase, ended.PendingSince, ended.Finished = jobs.Failed, time.Time{}, r.now.time()
+	if succeeded {
+		ended.Phase = jobs.Succeeded
 	}
-	if pruned > 0 {
-		r.observe(Event{Kind: "pruned", Number: pruned})
-	}
+	c := &r.clusters[j.cluster]
+	c.finished = append(c.finished, ended)
 }
 
 // deleteRef deletes a Job, unless its cluster does not answer.
@@ -290,53 +260,28 @@ func (r *run) deleteRef(ref jobs.Ref) {
 	}
 	c := &r.clusters[cluster]
 	if i := slices.IndexFunc(c.finished, func(j jobs.Job) bool { return j.UID == ref.UID }); i >= 0 {
-		kind := 0
-		if c.finished[i].Phase == jobs.Succeeded {
-			kind = 1
-		}
 		c.finished = slices.Delete(c.finished, i, i+1)
-		r.finished[kind]--
-		r.observe(Event{Kind: "pruned", Number: 1})
 		return
 	}
 	number, _ := strconv.ParseInt(ref.UID, 10, 64)
-	for _, slot := range r.live {
-		if j := &r.jobs[slot]; j.number == number && j.cluster == cluster && j.phase != terminating {
-			r.delete(slot)
-			return
-		}
+	i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.number == number })
+	if i >= 0 && r.jobs[i].cluster == cluster && r.jobs[i].phase != terminating {
+		r.delete(r.jobs[i])
 	}
 }
 
-// clusterTicks returns a tick's part of each cluster with what it had created before, or
-// nil where there is one cluster.
-func (r *run) clusterTicks() (ticks []ClusterTick) {
-	if len(r.clusters) == 1 || r.options.SummaryOnly {
-		return nil
-	}
-	for i := range r.clusters {
-		ticks = append(ticks, ClusterTick{Created: r.clusters[i].created})
-	}
-	return ticks
-}
-
-func (r *run) tick(rule string, created int64, clusters []ClusterTick) {
+// tick reports the state after a poll, and returns the number of running Jobs.
+func (r *run) tick(rule string, created int64) (running int64) {
 	t := Tick{
 		Seconds: r.now.seconds(), Created: created, Rule: rule,
-		Queued: r.queued, InProgress: r.inProgress, Done: r.completed, Lost: r.lost, Finished: r.finished[0] + r.finished[1],
-		Clusters: clusters, Work: r.unfinishedWork, Offered: r.offered,
+		Queued: r.Queued, InProgress: r.InProgress, Done: r.Done, Lost: r.Lost, Work: r.unfinishedWork, Offered: r.offered,
 	}
 	for i := range r.metrics {
 		t.Metric += r.metrics[i].Value
 	}
 	for i := range r.clusters {
-		c := &r.clusters[i]
-		running, pending := c.running(), c.pending()
-		t.Running += running
-		t.Pending += pending
-		if clusters != nil {
-			clusters[i] = ClusterTick{c.created - clusters[i].Created, running, pending}
-		}
+		t.Running += r.clusters[i].running()
+		t.Pending += r.clusters[i].pending()
 	}
 	if !r.options.SummaryOnly {
 		r.ticks = append(r.ticks, t)
@@ -344,4 +289,5 @@ func (r *run) tick(rule string, created int64, clusters []ClusterTick) {
 	if r.options.EachPoll != nil {
 		r.err = r.options.EachPoll(t)
 	}
+	return t.Running
 }

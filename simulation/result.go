@@ -12,8 +12,7 @@ import (
 
 // A Result holds the figures of a run. Equal scenarios have equal results.
 type Result struct {
-	Scenario string  `json:"scenario,omitempty"` // its name
-	Summary  Summary `json:"summary"`
+	Summary Summary `json:"summary"`
 	// Ticks has one entry for each poll, in the order of time. It is nil if the options leave
 	// it out.
 	Ticks []Tick `json:"ticks,omitempty"`
@@ -44,19 +43,11 @@ type Summary struct {
 	// look fast.
 	Wait Times `json:"wait"`
 
-	PeakQueue int64   `json:"peakQueue"` // highest number of items that waited at one time
-	MeanQueue float64 `json:"meanQueue"` // items that wait, averaged over time
-	// DrainSeconds is the time from the last arrival until every item was done or lost. It is
-	// nil if some were not.
-	DrainSeconds *float64 `json:"drainSeconds"`
+	PeakQueue int64 `json:"peakQueue"` // highest number of items that waited at one time
 
-	JobsCreated   int64   `json:"jobsCreated"`
-	JobsSucceeded int64   `json:"jobsSucceeded"` // IdleJobs included
-	JobsFailed    int64   `json:"jobsFailed"`
-	JobsDeleted   int64   `json:"jobsDeleted"` // before they ended
-	IdleJobs      int64   `json:"idleJobs"`    // ended without an item
-	PeakJobs      int64   `json:"peakJobs"`    // highest number of unfinished Jobs at one time, including terminating Jobs
-	MeanJobs      float64 `json:"meanJobs"`    // unfinished Jobs, averaged over time
+	JobsCreated int64 `json:"jobsCreated"`
+	IdleJobs    int64 `json:"idleJobs"` // ended without an item
+	PeakJobs    int64 `json:"peakJobs"` // highest number of unfinished Jobs at one time, including terminating Jobs
 	// ExcessOverMax is PeakJobs minus the documented maximum, at least 0.
 	ExcessOverMax int64 `json:"excessOverMax"`
 	JobsRejected  int64 `json:"jobsRejected"` // creates that an API server rejected
@@ -118,20 +109,9 @@ type Tick struct {
 	Lost       int64 `json:"lost"` // so far
 	Running    int64 `json:"running"`
 	Pending    int64 `json:"pending"` // the part of Running that has not started, or waits for a retry
-	// Finished counts the finished Jobs that are not deleted.
-	Finished int64 `json:"finished"`
-
-	Clusters []ClusterTick `json:"clusters,omitempty"` // if there are several
 
 	Work    float64 `json:"-"` // seconds of service of the items that are neither done nor lost
 	Offered float64 `json:"-"` // seconds of service of the items so far
-}
-
-// A ClusterTick is the part of a Tick for a cluster.
-type ClusterTick struct {
-	Created int64 `json:"created"`
-	Running int64 `json:"running"`
-	Pending int64 `json:"pending"`
 }
 
 func quantile(sorted []Duration, percent int) float64 {
@@ -151,28 +131,6 @@ func measure(times []Duration) (t Times) {
 	return Times{sum / float64(len(times)), quantile(times, 50), quantile(times, 95), quantile(times, 99), quantile(times, 100)}
 }
 
-// A tally holds the sums of a run.
-type tally struct {
-	arrived, completed, lost, duplicated int64
-	queued, inProgress, peakQueue        int64
-	sources                              int // queues that items are still to come to
-	lastArrival, drained                 Duration
-	isDrained                            bool
-	waits                                []Duration
-	queueArea, jobArea                   float64 // items and Jobs times seconds
-	curves                               Curves
-	offered, unfinishedWork              float64 // seconds of service
-	busyTime, idleTime, waitingTime      podTime
-
-	jobsSucceeded, jobsFailed, idleJobs, jobsDeleted int64
-	ending                                           int64 // Jobs that work on the last item that they will take
-	peakJobs, rejected                               int64
-	polls, starved, crowded, unreadable, unknown     int64
-	longestPending                                   Duration
-	rules                                            []RuleCount
-	ticks                                            []Tick
-}
-
 // A podTime is an exact sum of times of pods, so that equal sums are equal numbers
 // whatever the order of events.
 type podTime struct{ seconds, nanoseconds int64 }
@@ -190,8 +148,6 @@ func (t *podTime) float() float64 { return float64(t.seconds) + float64(t.nanose
 // advance moves the time on. Nothing has changed since the last time.
 func (r *run) advance(time Duration) {
 	if span := time - r.now; span > 0 {
-		r.queueArea += float64(r.queued) * span.seconds()
-		r.jobArea += float64(len(r.live)) * span.seconds()
 		if r.options.Step > 0 {
 			r.extendCurves(time)
 		}
@@ -215,31 +171,19 @@ func (r *run) extendCurves(until Duration) {
 			c.Queue, c.Jobs = append(c.Queue, 0), append(c.Jobs, 0)
 		}
 		share := float64(next-now) / float64(step)
-		c.Queue[i] += float64(r.queued) * share
-		c.Jobs[i] += float64(len(r.live)) * share
+		c.Queue[i] += float64(r.Queued) * share
+		c.Jobs[i] += float64(len(r.jobs)) * share
 		now = next
 	}
 }
 
-// settle notes when every item is done or lost.
-func (r *run) settle() {
-	if !r.isDrained && r.sources+int(r.queued+r.inProgress) == 0 {
-		r.isDrained, r.drained = true, r.now
-	}
-}
-
-// starves reports whether items wait that no Job exists or starts for, though the maximum
-// has room.
+// starves reports whether items wait that no Job exists or starts for.
 func (r *run) starves() bool {
-	if r.queued == 0 || int64(len(r.live)) >= r.settings.Max {
-		return false
-	}
-	needed := 0.0
+	needed, available := 0.0, int64(0)
 	for i := range r.queues {
 		q := &r.queues[i]
 		needed += math.Ceil(float64(q.waiting) / q.target())
 	}
-	available := -r.ending
 	for i := range r.clusters {
 		c := &r.clusters[i]
 		available += c.running() - c.phase[completing]
@@ -247,64 +191,54 @@ func (r *run) starves() bool {
 			available -= c.pending()
 		}
 	}
+	for _, j := range r.jobs {
+		if j.phase == working && r.full(j) {
+			available--
+		}
+	}
 	return needed > float64(available)
 }
 
 // countPoll counts a poll by its rule, and by whether items wait after it.
 func (r *run) countPoll(rule string) {
-	i := slices.IndexFunc(r.rules, func(c RuleCount) bool { return c.Rule == rule })
+	i := slices.IndexFunc(r.Rules, func(c RuleCount) bool { return c.Rule == rule })
 	if i < 0 {
-		i = len(r.rules)
-		r.rules = append(r.rules, RuleCount{Rule: rule})
+		i = len(r.Rules)
+		r.Rules = append(r.Rules, RuleCount{Rule: rule})
 	}
-	r.rules[i].Polls++
+	r.Rules[i].Polls++
 	switch {
+	case r.Queued == 0:
+	case int64(len(r.jobs)) >= r.settings.Max:
+		r.FullPolls++
 	case r.starves():
-		r.rules[i].Starved++
-		r.starved++
-	case r.queued > 0 && int64(len(r.live)) >= r.settings.Max:
-		r.crowded++
+		r.Rules[i].Starved++
+		r.StarvedPolls++
 	}
 }
 
-// summary is that of the run at its end.
-func (r *run) summary() Summary {
-	r.addUnfinished()
-	s := Summary{
-		Policy: r.settings.Name, Seconds: r.now.seconds(),
-		Arrived: r.arrived, Done: r.completed, Queued: r.queued, InProgress: r.inProgress, Lost: r.lost, Duplicated: r.duplicated,
-		Wait: measure(r.waits), PeakQueue: r.peakQueue,
-		JobsCreated: r.created, JobsSucceeded: r.jobsSucceeded, JobsFailed: r.jobsFailed, JobsDeleted: r.jobsDeleted,
-		IdleJobs: r.idleJobs, PeakJobs: r.peakJobs, ExcessOverMax: max(0, r.peakJobs-r.settings.Max), JobsRejected: r.rejected,
-		BusySeconds: r.busyTime.float(), IdleSeconds: r.idleTime.float(), WaitingSeconds: r.waitingTime.float(),
-		Polls: r.polls, StarvedPolls: r.starved, FullPolls: r.crowded, UnreadablePolls: r.unreadable, UnknownPolls: r.unknown,
-		LongestPending: r.longestPending.seconds(), Rules: r.rules,
-	}
-	if s.Seconds > 0 {
-		s.MeanQueue, s.MeanJobs = r.queueArea/s.Seconds, r.jobArea/s.Seconds
-	}
-	if r.isDrained {
-		s.DrainSeconds = new((r.drained - r.lastArrival).seconds())
-	}
-	slices.SortFunc(s.Rules, func(a, b RuleCount) int {
-		return cmp.Or(cmp.Compare(b.Polls, a.Polls), cmp.Compare(a.Rule, b.Rule))
-	})
-	return s
-}
-
-// addUnfinished adds the times of items and of pending Jobs that have not come to an end.
-func (r *run) addUnfinished() {
-	for _, slot := range r.live {
-		if j := &r.jobs[slot]; j.phase.pending() {
+// conclude completes the summary at the end of the run, with the times of items and of pending Jobs that have
+// not come to an end.
+func (r *run) conclude() {
+	for _, j := range r.jobs {
+		if j.phase.pending() {
 			r.longestPending = max(r.longestPending, r.now-j.since)
 		}
 	}
-	for i := range r.items {
-		item := &r.items[i]
-		if item.number > 0 && item.state < done && item.deliveries == 0 {
-			r.waits = append(r.waits, r.now-item.arrived)
+	for k := range r.queues {
+		for _, i := range r.queues[k].items {
+			if i.deliveries == 0 {
+				r.waits = append(r.waits, r.now-i.arrived)
+			}
 		}
 	}
+	r.Seconds, r.LongestPending = r.now.seconds(), r.longestPending.seconds()
+	r.Wait = measure(r.waits)
+	r.ExcessOverMax = max(0, r.PeakJobs-r.settings.Max)
+	r.BusySeconds, r.IdleSeconds, r.WaitingSeconds = r.busyTime.float(), r.idleTime.float(), r.waitingTime.float()
+	slices.SortFunc(r.Rules, func(a, b RuleCount) int {
+		return cmp.Or(cmp.Compare(b.Polls, a.Polls), cmp.Compare(a.Rule, b.Rule))
+	})
 }
 
 // An Event is an event of a run. Its Kind is:
@@ -326,7 +260,6 @@ func (r *run) addUnfinished() {
 //	failed          a Job has ended, after its last failure
 //	deleted         an unfinished Job is deleted
 //	rejected        the API server of a cluster rejects creates; Number counts them
-//	pruned          finished Jobs are deleted; Number counts them
 //	outage started  an outage of a cluster begins
 //	outage ended    an outage of a cluster ends
 type Event struct {
@@ -349,7 +282,7 @@ func (e *Event) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(dat
 func (e Event) String() string {
 	at := Duration(e.At)
 	switch {
-	case e.Kind == "polled" || e.Kind == "pruned" || e.Kind == "rejected":
+	case e.Kind == "polled" || e.Kind == "rejected":
 		return fmt.Sprintf("%s %s: %d", at, e.Kind, e.Number)
 	case e.Kind == "delivered":
 		return fmt.Sprintf("%s item %d delivered to Job %d", at, e.Item, e.Job)
@@ -370,16 +303,14 @@ func (r *run) observe(e Event) {
 	}
 }
 
-// emit reports an event of a Job, and of the item that it works on, if any.
-func (r *run) emit(kind string, item *item, slot int32) {
-	e := Event{Kind: kind, Job: r.jobs[slot].number, Cluster: int(r.jobs[slot].cluster)}
-	if item != nil {
-		e.Item, e.Queue = item.number, int(item.queue)
+// emit reports an event of an item or a Job, or of both.
+func (r *run) emit(kind string, i *item, j *job) {
+	e := Event{Kind: kind}
+	if i != nil {
+		e.Item, e.Queue = i.number, i.queue.index
+	}
+	if j != nil {
+		e.Job, e.Cluster = j.number, j.cluster
 	}
 	r.observe(e)
-}
-
-// emitItem reports an event of an item alone.
-func (r *run) emitItem(kind string, item *item) {
-	r.observe(Event{Kind: kind, Item: item.number, Queue: int(item.queue)})
 }

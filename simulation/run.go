@@ -41,13 +41,14 @@ func Run(s Scenario, o Options) (*Result, error) {
 	if err := r.play(); err != nil && err != Stop {
 		return nil, err
 	}
-	return &Result{Scenario: s.Name, Summary: r.summary(), Ticks: r.ticks, Curves: r.curves}, nil
+	r.conclude()
+	return &Result{Summary: r.Summary, Ticks: r.ticks, Curves: r.curves}, nil
 }
 
-// A run is a scenario in progress.
+// A run is a scenario in progress. Its Summary has the counts so far.
 type run struct {
 	*Scenario
-	tally
+	Summary
 	options Options
 
 	now, end Duration
@@ -55,16 +56,13 @@ type run struct {
 	agenda   agenda
 	err      error
 
-	queues    []queueState
-	stale     bool // a metric is old when it is read
-	items     []item
-	freeItems []int32
+	queues  []queueState
+	sources int  // queues that items are still to come to
+	stale   bool // a metric is old when it is read
 
-	jobs                        []job
-	freeJobs                    []int32
-	live                        []int32       // slots of the Jobs that exist and have not ended
-	created                     int64         // Jobs
-	idle                        deque[jobRef] // Jobs that wait for an item, the one that has waited longest first
+	jobs                        []*job   // that exist and have not ended
+	freeJobs                    []*job   // that have ended, for reuse
+	idle                        []jobRef // Jobs that wait for an item, the one that has waited longest first
 	startup, warmUp, completion sampler
 	clusters                    []clusterState
 
@@ -74,7 +72,13 @@ type run struct {
 	members    []jobs.Cluster // the clusters as the autoscaler sees them
 	fleet      taint.Fleet    // judges the members
 	checkpoint any
-	finished   [2]int64 // finished Jobs that are not deleted: failed, succeeded
+
+	ticks                           []Tick
+	curves                          Curves
+	waits                           []Duration
+	longestPending                  Duration
+	busyTime, idleTime, waitingTime podTime
+	offered, unfinishedWork         float64 // seconds of service
 }
 
 // The streams of random numbers. Each has its own, so that what an autoscaler does has no
@@ -92,6 +96,7 @@ func (s *Scenario) stream(number uint64) *rand.Rand { return rand.New(rand.NewPC
 
 func newRun(s *Scenario, o Options, size size) *run {
 	r := &run{Scenario: s, options: o, end: size.end, settings: s.settings(), fleet: taint.Fleet{Durations: taint.DefaultDurations()}}
+	r.Policy = r.settings.Name
 	r.waits = make([]Duration, 0, int(size.items*1.01)+64)
 	if !o.SummaryOnly {
 		r.ticks = make([]Tick, 0, min(size.arrivals/r.settings.interval()+3, 1<<17))
@@ -100,17 +105,18 @@ func newRun(s *Scenario, o Options, size size) *run {
 	r.warmUp = newSampler(s.Jobs.WarmUp, s.stream(streamWarmUp))
 	r.completion = newSampler(s.Jobs.Completion, s.stream(streamCompletion))
 	for i := range s.clusterList() {
-		r.addCluster(int32(i))
+		r.addCluster(i)
 	}
+	r.queues = make([]queueState, 0, len(s.Queues)) // items refer to them
 	for i := range s.Queues {
-		r.addQueue(int32(i), size.arrivals)
+		r.addQueue(i, size.arrivals)
 	}
-	r.peakQueue = r.queued
-	r.agenda.add(0, dutyPoll, 0, 0)
+	r.PeakQueue = r.Queued
+	r.agenda.add(entry{}, dutyPoll)
 	return r
 }
 
-func (r *run) addCluster(i int32) {
+func (r *run) addCluster(i int) {
 	all := r.clusterList()
 	c := all[i]
 	state := clusterState{capacity: -1, outages: c.Outages, delay: c.ListAge}
@@ -119,25 +125,25 @@ func (r *run) addCluster(i int32) {
 	}
 	r.clusters = append(r.clusters, state)
 	if r.settings.Clusters {
-		r.members = append(r.members, jobs.Cluster{Name: clusterName(all, int(i))})
+		r.members = append(r.members, jobs.Cluster{Name: clusterName(all, i)})
 	}
 	for k, o := range c.Outages { // beginnings are even numbers, ends are odd ones
-		r.agenda.add(o.From, dutyOutage, i, uint32(2*k))
-		r.agenda.add(o.Until, dutyOutage, i, uint32(2*k+1))
+		r.agenda.add(entry{at: o.From, index: i, epoch: 2 * k}, dutyOutage)
+		r.agenda.add(entry{at: o.Until, index: i, epoch: 2*k + 1}, dutyOutage)
 	}
 	if c.ListAge > 0 {
 		interval := r.settings.interval()
-		r.agenda.add((c.ListAge+interval-1)/interval*interval-c.ListAge, dutyList, i, 0)
+		r.agenda.add(entry{at: (c.ListAge+interval-1)/interval*interval - c.ListAge, index: i}, dutyList)
 	}
 }
 
-func (r *run) addQueue(i int32, arrivals Duration) {
+func (r *run) addQueue(i int, arrivals Duration) {
 	q := &r.Scenario.Queues[i]
 	state := queueState{
-		Queue: q, metric: q.Metric, watched: i, until: arrivals, source: newSource(q, r.stream(streamArrival+uint64(i))),
+		Queue: q, index: i, metric: q.Metric, watched: i, until: arrivals, source: newSource(q, r.stream(streamArrival+uint64(i))),
 		service: newSampler(q.Service, r.stream(streamService+uint64(i))),
 	}
-	if int(i) < len(r.settings.Metrics) {
+	if i < len(r.settings.Metrics) {
 		state.metric = cmp.Or(r.settings.Metrics[i], state.metric)
 	}
 	if q.Watches != "" {
@@ -145,12 +151,11 @@ func (r *run) addQueue(i int32, arrivals Duration) {
 	}
 	r.stale = r.stale || q.Staleness > 0
 	r.queues = append(r.queues, state)
-	r.put(i, q.Backlog, 0)
-	r.expect(i)
+	r.put(&r.queues[i], q.Backlog, 0)
+	r.expect(&r.queues[i])
 }
 
 func (r *run) play() error {
-	r.settle()
 	for !r.stopped && r.err == nil {
 		e, ok := r.agenda.next()
 		if !ok || e.at > r.end {
@@ -168,23 +173,23 @@ func (r *run) play() error {
 func (r *run) perform(e entry) {
 	switch e.duty() {
 	case dutyOutage:
-		r.outage(e.slot, e.epoch)
+		r.outage(e.index, e.epoch)
 	case dutyArrival:
-		r.arrive(e.slot)
+		r.arrive(&r.queues[e.index])
 	case dutyVisible:
-		if item := &r.items[e.slot]; item.epoch == e.epoch && item.state == taken {
-			r.giveBack(e.slot)
+		if e.item.deliveries == e.epoch && e.item.state == taken {
+			r.giveBack(e.item)
 			r.offer()
 		}
 	case dutyList:
-		c := &r.clusters[e.slot]
-		c.views.pushBack(*r.list(int(e.slot), r.now+c.delay))
-		r.agenda.add(r.now+r.settings.interval(), dutyList, e.slot, 0)
+		c := &r.clusters[e.index]
+		c.views = append(c.views, *r.list(e.index, r.now+c.delay))
+		r.agenda.add(entry{at: r.now + r.settings.interval(), index: e.index}, dutyList)
 	case dutyPoll:
 		r.poll()
 	default:
-		if r.jobs[e.slot].epoch == e.epoch {
-			r.proceed(e.duty(), e.slot)
+		if e.job.epoch == e.epoch {
+			r.proceed(e.duty(), e.job)
 		}
 	}
 }
@@ -212,8 +217,10 @@ const (
 type entry struct {
 	at    Duration
 	order uint64 // the duty, then the order of the entries
-	slot  int32  // of the item, Job, queue or cluster
-	epoch uint32 // out of date if the item or Job has another by then
+	item  *item
+	job   *job
+	index int // of the queue or cluster
+	epoch int // out of date if the item or Job has another by then
 }
 
 func (e *entry) duty() duty { return duty(e.order >> 56) }
@@ -236,9 +243,10 @@ func (h entries) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
 func (h *entries) Push(any) {}
 func (h *entries) Pop() any { return nil }
 
-func (a *agenda) add(at Duration, d duty, slot int32, epoch uint32) {
+func (a *agenda) add(e entry, d duty) {
 	a.count++
-	a.heap = append(a.heap, entry{at, uint64(d)<<56 | a.count, slot, epoch})
+	e.order = uint64(d)<<56 | a.count
+	a.heap = append(a.heap, e)
 	heap.Fix(&a.heap, len(a.heap)-1)
 }
 
@@ -255,43 +263,3 @@ func (a *agenda) next() (first entry, ok bool) {
 	}
 	return first, true
 }
-
-// A deque is a queue with two ends, in a ring.
-type deque[T any] struct {
-	ring []T
-	head int
-	n    int
-}
-
-func (d *deque[T]) grow() {
-	if d.n < len(d.ring) {
-		return
-	}
-	ring := make([]T, max(8, 2*len(d.ring)))
-	k := copy(ring, d.ring[d.head:])
-	copy(ring[k:], d.ring[:d.head])
-	d.ring, d.head = ring, 0
-}
-
-func (d *deque[T]) pushBack(v T) {
-	d.grow()
-	d.ring[(d.head+d.n)&(len(d.ring)-1)] = v
-	d.n++
-}
-
-func (d *deque[T]) pushFront(v T) {
-	d.grow()
-	d.head = (d.head - 1) & (len(d.ring) - 1)
-	d.ring[d.head] = v
-	d.n++
-}
-
-func (d *deque[T]) popFront() T {
-	v := d.ring[d.head]
-	d.head = (d.head + 1) & (len(d.ring) - 1)
-	d.n--
-	return v
-}
-
-// peek returns the element at i; 0 is the front.
-func (d *deque[T]) peek(i int) T { return d.ring[(d.head+i)&(len(d.ring)-1)] }

@@ -1,6 +1,9 @@
 package simulation
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Scenario is an autoscaler and its workload. Its JSON is for files written by hand: times
 // are text ("30s"), and a missing field has its default. The zero value has no queue and no
@@ -152,13 +155,8 @@ func clusterName(clusters []Cluster, i int) string {
 }
 
 // queueIndex is the index of the queue of a name, or -1.
-func (s *Scenario) queueIndex(name string) int32 {
-	for i := range s.Queues {
-		if s.Queues[i].Name == name {
-			return int32(i)
-		}
-	}
-	return -1
+func (s *Scenario) queueIndex(name string) int {
+	return slices.IndexFunc(s.Queues, func(q Queue) bool { return q.Name == name })
 }
 
 // times returns when the last item may arrive, and when the run ends at the latest.

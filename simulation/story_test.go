@@ -50,6 +50,20 @@ func created(r *simulation.Result, n int) (all []int64) {
 	return all
 }
 
+// createdIn counts the Jobs that each poll created in each cluster.
+func createdIn(t *testing.T, s scenario) map[string][]int64 {
+	created := map[string][]int64{}
+	run(t, s, simulation.Options{Observe: func(e simulation.Event) {
+		if at := simulation.Duration(e.At).String(); e.Kind == "created" {
+			if created[at] == nil {
+				created[at] = make([]int64, len(s.Clusters))
+			}
+			created[at][e.Cluster]++
+		}
+	}})
+	return created
+}
+
 // "If there are 3 messages on the queue and 0 jobs running, then 3 jobs are created. On
 // the next poll [...] no new jobs are created. If 3 more jobs are submitted [...] then 3
 // more jobs are created. Once the first 3 jobs finish [...] A poll now will create no
@@ -86,36 +100,6 @@ func TestStoryOfMin(t *testing.T) {
 		}})
 		require.Equal(t, []int64{2, 0, 3, 0}, created(r, 4))
 		require.Equal(t, []int64{1, 2, 3}, takers)
-	}
-}
-
-// A Job for each message, and "periodically remove completed/failed job by the
-// SuccessfulJobsHistoryLimit". "The actual number of jobs could exceed the limit in a
-// short time. However, it is going to resolve in the cleanup period."
-func TestStoryOfMessages(t *testing.T) {
-	s := story(10*second, items(0, 1), items(31*second, 8))
-	for _, as := range []string{"spec", "2.7"} {
-		s.Policy = manifest{As: as, Spec: spec("", 100)}
-		s.Policy.Spec.SuccessfulJobsHistoryLimit = new(int32(5))
-		r := play(t, s)
-		require.Equal(t, []int64{1, 0, 8, 0}, created(r, 4))
-		require.Equal(t, int64(9), r.Summary.Done)
-		require.Equal(t, int64(5), r.Ticks[3].Finished)
-		require.Contains(t, happens(t, s, 10*minute, "pruned"), "1m30s pruned: 4")
-	}
-}
-
-// Failed Jobs have a limit of their own.
-func TestStoryOfFailures(t *testing.T) {
-	s := story(10*second, items(0, 7))
-	s.Jobs = simulation.JobBehavior{FailureProbability: 1, BackoffLimit: new(int64(0)), Acknowledge: "start"}
-	for _, as := range []string{"spec", "2.21"} {
-		s.Policy = manifest{As: as, Spec: spec("accurate", 100)}
-		s.Policy.Spec.FailedJobsHistoryLimit = new(int32(2))
-		r := play(t, s)
-		require.Equal(t, int64(7), r.Summary.Lost)
-		require.Equal(t, int64(7), r.Summary.JobsFailed)
-		require.Equal(t, int64(2), r.Ticks[1].Finished)
 	}
 }
 
@@ -171,7 +155,7 @@ func TestStoryOfTwoClusters(t *testing.T) {
 	s.Policy.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
 	s.Policy.Spec = spec("pendingAware", 20)
 	r := play(t, s)
-	require.Equal(t, []simulation.ClusterTick{{Created: 8, Running: 8, Pending: 8}, {Created: 12, Running: 12, Pending: 12}}, r.Ticks[0].Clusters)
+	require.Equal(t, map[string][]int64{"0s": {8, 12}}, createdIn(t, s))
 	require.Equal(t, int64(20), r.Summary.PeakJobs)
 }
 
@@ -190,12 +174,11 @@ func TestStoryOfPriorityFailover(t *testing.T) {
 	}
 	s.Policy.Failover = failover(jobs.PreferFailover)
 	r := play(t, s)
-	at := func(second int) []simulation.ClusterTick { return r.Ticks[second/30].Clusters }
-	require.Equal(t, int64(4), at(0)[0].Created)
-	require.Equal(t, int64(4), at(60)[1].Created, "the grace period is over")
-	require.Equal(t, int64(4), at(120)[1].Created, "the taint holds")
-	require.Equal(t, int64(1), at(390)[0].Created, "the taint is over")
-	require.Equal(t, int64(3), at(390)[1].Created)
+	created := createdIn(t, s)
+	require.Equal(t, []int64{4, 0}, created["0s"])
+	require.Equal(t, []int64{0, 4}, created["1m"], "the grace period is over")
+	require.Equal(t, []int64{0, 4}, created["2m"], "the taint holds")
+	require.Equal(t, []int64{1, 3}, created["6m30s"], "the taint is over")
 	require.Equal(t, int64(12), r.Summary.Done)
 	require.Equal(t, int64(12+4), r.Summary.JobsCreated)
 }

@@ -31,52 +31,41 @@ var patterns = []pattern{constant, poisson, bursts, daily}
 //
 // The zero value has no items.
 type Arrivals struct {
+	text    string
 	pattern pattern
 	rates   []rate        // one, or several if daily
 	day     time.Duration // the length of a day, if not 24 h
 }
 
 // Constant returns evenly spaced arrivals, the first at the start.
-func Constant(perSecond float64) Arrivals {
-	return Arrivals{pattern: constant, rates: perSeconds(perSecond)}
-}
+func Constant(perSecond float64) Arrivals { return arrivals("constant:%g/s", perSecond) }
 
 // Poisson returns random arrivals that are independent of each other, with a mean rate.
-func Poisson(perSecond float64) Arrivals {
-	return Arrivals{pattern: poisson, rates: perSeconds(perSecond)}
-}
+func Poisson(perSecond float64) Arrivals { return arrivals("poisson:%g/s", perSecond) }
 
 // Bursts returns arrivals of many items at once, the first time at the start.
-func Bursts(items int64, every time.Duration) Arrivals {
-	return Arrivals{pattern: bursts, rates: []rate{{float64(items), Duration(every)}}}
-}
+func Bursts(items int64, every time.Duration) Arrivals { return arrivals("bursts:%d/%s", items, every) }
 
 // Daily returns random arrivals with a rate that changes in the course of a day, as the
 // text daily does.
 func Daily(perSecond ...float64) Arrivals {
-	return Arrivals{pattern: daily, rates: perSeconds(perSecond...)}
+	format := strings.TrimSuffix("daily:"+strings.Repeat("%g/s,", len(perSecond)), ",")
+	rates := make([]any, len(perSecond))
+	for i, n := range perSecond {
+		rates[i] = n
+	}
+	return arrivals(format, rates...)
 }
 
-func perSeconds(items ...float64) []rate {
-	rates := make([]rate, len(items))
-	for i, n := range items {
-		rates[i] = rate{n, second}
-	}
-	return rates
+// arrivals reads a text of valid form.
+func arrivals(format string, args ...any) (a Arrivals) {
+	_ = a.UnmarshalText(fmt.Appendf(nil, format, args...))
+	return a
 }
 
 // String returns the arrivals as they are written. The text of the zero value is "", which
 // UnmarshalText rejects.
-func (a Arrivals) String() string {
-	if a.pattern == "" && len(a.rates) == 0 {
-		return ""
-	}
-	rates := make([]string, len(a.rates))
-	for i, r := range a.rates {
-		rates[i] = r.String()
-	}
-	return string(a.pattern) + ":" + strings.Join(rates, ",")
-}
+func (a Arrivals) String() string { return a.text }
 
 // MarshalText returns String.
 func (a Arrivals) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -85,7 +74,7 @@ func (a Arrivals) MarshalText() ([]byte, error) { return []byte(a.String()), nil
 // to say.
 func (a *Arrivals) UnmarshalText(text []byte) error {
 	kind, rates, _ := strings.Cut(string(text), ":")
-	parsed := Arrivals{pattern: pattern(kind)}
+	parsed := Arrivals{text: string(text), pattern: pattern(kind)}
 	if !slices.Contains(patterns, parsed.pattern) {
 		return fmt.Errorf("%q are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s", text)
 	}
@@ -140,6 +129,7 @@ const (
 //
 // The zero value is always 0.
 type Distribution struct {
+	text      string
 	shape     shape // "" is fixed
 	mean      Duration
 	deviation Duration   // the standard deviation, of logNormal
@@ -147,44 +137,32 @@ type Distribution struct {
 }
 
 // Fixed returns a distribution of a single time.
-func Fixed(d time.Duration) Distribution { return Distribution{mean: Duration(d)} }
+func Fixed(d time.Duration) Distribution { return distribution("", d) }
 
 // Exp returns an exponential distribution.
-func Exp(mean time.Duration) Distribution {
-	return Distribution{shape: exponential, mean: Duration(mean)}
-}
+func Exp(mean time.Duration) Distribution { return distribution("exp:", mean) }
 
 // LogNormal returns a log-normal distribution with a mean and a standard deviation.
 func LogNormal(mean, deviation time.Duration) Distribution {
-	return Distribution{shape: logNormal, mean: Duration(mean), deviation: Duration(deviation)}
+	return distribution("lognormal:", mean, deviation)
 }
 
 // Recorded returns a distribution of measured times, which come in turn, and from the
 // first again.
-func Recorded(times ...time.Duration) Distribution {
-	d := Distribution{shape: recorded}
-	for _, t := range times {
-		d.values = append(d.values, Duration(t))
+func Recorded(times ...time.Duration) Distribution { return distribution("recorded:", times...) }
+
+// distribution reads a text of valid form.
+func distribution(shape string, times ...time.Duration) (d Distribution) {
+	texts := make([]string, len(times))
+	for i, t := range times {
+		texts[i] = Duration(t).String()
 	}
+	_ = d.UnmarshalText([]byte(shape + strings.Join(texts, ",")))
 	return d
 }
 
 // String returns the distribution as it is written.
-func (d Distribution) String() string {
-	switch d.shape {
-	case "", fixed:
-		return d.mean.String()
-	case logNormal:
-		return fmt.Sprintf("%s:%s,%s", d.shape, d.mean, d.deviation)
-	case recorded:
-		values := make([]string, len(d.values))
-		for i, v := range d.values {
-			values[i] = v.String()
-		}
-		return string(d.shape) + ":" + strings.Join(values, ",")
-	}
-	return fmt.Sprintf("%s:%s", d.shape, d.mean)
-}
+func (d Distribution) String() string { return cmp.Or(d.text, "0s") }
 
 // MarshalText returns String.
 func (d Distribution) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -200,7 +178,7 @@ func (d *Distribution) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	parsed := Distribution{shape: shape(kind)}
+	parsed := Distribution{text: string(text), shape: shape(kind)}
 	valid := false
 	switch parsed.shape {
 	case fixed, exponential:
@@ -275,29 +253,12 @@ type rate struct {
 	per   Duration
 }
 
-// String returns the rate as it is written.
-func (r rate) String() string {
-	per := strings.TrimPrefix(r.per.String(), "1")
-	if len(per) > 2 || !startsWithUnit(per) {
-		per = r.per.String()
-	}
-	return strconv.FormatFloat(r.items, 'g', -1, 64) + "/" + per
-}
-
-// startsWithUnit reports whether a time has no number in front of its unit.
-func startsWithUnit(per string) bool {
-	return per != "" && per[0] != '.' && (per[0] < '0' || per[0] > '9')
-}
-
 // perNanosecond is the rate in items for each nanosecond.
 func (r rate) perNanosecond() float64 { return r.items / float64(r.per) }
 
-// gap is the mean time from one item to the next, in nanoseconds.
-func (r rate) gap() float64 { return float64(r.per) / r.items }
-
 func parseRate(text string) (r rate, err error) {
 	items, per, found := strings.Cut(text, "/")
-	if startsWithUnit(per) {
+	if per != "" && per[0] > '9' { // without a number before the unit
 		per = "1" + per
 	}
 	r.items, err = strconv.ParseFloat(items, 64)

@@ -78,7 +78,7 @@ func (r *report) watches(path string, s *Scenario, i int) {
 		return
 	}
 	k := s.queueIndex(q.Watches)
-	r.Check(k >= 0 && int(k) != i && s.Queues[max(k, 0)].Watches == "", path+"watches", q.Watches, "the name of another queue that has items")
+	r.Check(k >= 0 && k != i && s.Queues[max(k, 0)].Watches == "", path+"watches", q.Watches, "the name of another queue that has items")
 	empty := len(q.Trace) == 0 && q.Arrivals.pattern == "" && q.Backlog == 0
 	r.Check(empty, path+"arrivals", q.Arrivals, "no items beside watches")
 }

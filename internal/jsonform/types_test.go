@@ -47,7 +47,7 @@ func TestTypes(t *testing.T) {
 		schedule.Policy{}, schedule.Dependency{}, schedule.Event{}, schedule.Occurrence{}, interval.Note{}, interval.Interval{}, interval.Span{},
 		slots.Hold{}, slots.Demand{}, slots.Request{}, slots.Object{},
 		strategy.Load{}, strategy.Parameters{},
-		simulation.Settings{}, simulation.Load{}, simulation.Summary{}, simulation.Times{}, simulation.RuleCount{}, simulation.Tick{}, simulation.ClusterTick{},
+		simulation.Settings{}, simulation.Load{}, simulation.Summary{}, simulation.Times{}, simulation.RuleCount{}, simulation.Tick{},
 		simulation.Event{}, simulation.Queue{}, simulation.JobBehavior{}, simulation.Cluster{}, simulation.Outage{}, simulation.Arrival{},
 		study.Capacity{}, study.Interval{}, study.Probe{}, study.Trend{}, study.Estimate{}, study.Difference{}, study.Study{}, study.Sample{}, study.Band{},
 	}, map[string]string{

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"math"
 	"slices"
 
 	"github.com/scaledjob/scaledjob/simulation"
@@ -37,17 +36,6 @@ var columns = []column{
 	{name: "waiting agents", optional: true, value: func(s *simulation.Summary) float64 { return s.WaitingSeconds / max(s.Seconds, 1) }},
 	{name: "pod time", quantity: podTime, value: (*simulation.Summary).Cost},
 	{name: "idle", goal: "idle", quantity: podTime, value: func(s *simulation.Summary) float64 { return s.IdleSeconds }},
-	{name: "empty after", quantity: wait, detail: true, value: drained},
-	{name: "Jobs above the maximum", detail: true, value: func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }},
-	{name: "done twice", detail: true, value: func(s *simulation.Summary) float64 { return float64(s.Duplicated) }},
-}
-
-// drained returns the seconds from the last arrival until the end of the last item.
-func drained(s *simulation.Summary) float64 {
-	if s.DrainSeconds == nil {
-		return math.Inf(1)
-	}
-	return *s.DrainSeconds
 }
 
 // columnOf returns the column of a name in --objective, or nil.

@@ -93,10 +93,10 @@ func (p *Policy) Build(clusters int) (simulation.Autoscaler, error) {
 	}
 	of.Strategy = p.strategy(&problems)
 	if p.Placement != nil || clusters > 1 {
-		built := p.place(of, settings.History, &problems)
+		built := p.place(of, &problems)
 		return simulation.Placement{Name: p.Name, Policy: built, Interval: settings.Interval}, problems.Err()
 	}
-	return simulation.Scaling{Name: p.Name, Policy: of, Interval: settings.Interval, StuckAfter: p.StuckAfter, History: settings.History}, problems.Err()
+	return simulation.Scaling{Name: p.Name, Policy: of, Interval: settings.Interval, StuckAfter: p.StuckAfter}, problems.Err()
 }
 
 // strategy follows the specification. Custom without a percentage is default, as it is
@@ -116,14 +116,19 @@ func (p *Policy) strategy(problems *field.Errors) strategy.Strategy {
 }
 
 // place returns the policy for several clusters, in which the minimum is a floor.
-func (p *Policy) place(of scaling.Policy, limits history.Policy, problems *field.Errors) jobs.Policy {
+func (p *Policy) place(of scaling.Policy, problems *field.Errors) jobs.Policy {
 	in := p.Placement
 	if in == nil {
 		in = &placement{}
 	}
 	all := jobs.DefaultPolicy()
 	of.Bounds.Mode = scaling.Floor
-	all.Scaling, all.History = of, limits
+	all.Scaling = of
+	for limit, n := range map[**int64]*int32{&all.History.Succeeded: p.Spec.SuccessfulJobsHistoryLimit, &all.History.Failed: p.Spec.FailedJobsHistoryLimit} {
+		if n != nil {
+			*limit = history.Keep(int64(*n))
+		}
+	}
 	for _, m := range in.Members {
 		to := jobs.NewMember(m.Name)
 		if m.Weight != nil {
