@@ -301,7 +301,6 @@ func (p Placement) check(r *report, clusters []Cluster) {
 	}
 }
 
-// settings are those of the autoscaler, or the zero value without one.
 func (s *Scenario) settings() Settings {
 	if s.Autoscaler == nil {
 		return Settings{}

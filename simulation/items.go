@@ -2,7 +2,6 @@ package simulation
 
 import "math/rand/v2"
 
-// itemState is where an item is.
 type itemState uint8
 
 const (
@@ -21,7 +20,6 @@ type item struct {
 	state      itemState
 }
 
-// A queueState is a queue in a run.
 type queueState struct {
 	*Queue
 	index   int
@@ -46,7 +44,6 @@ type reading struct {
 	items int64
 }
 
-// expect enters the next arrival of a queue.
 func (r *run) expect(q *queueState) {
 	var ok bool
 	if q.next, ok = q.source.next(q.until); ok {
@@ -78,7 +75,6 @@ func (r *run) put(q *queueState, n int64, service Duration) {
 	}
 }
 
-// enqueue makes an item wait.
 func (r *run) enqueue(i *item) {
 	i.state = waiting
 	i.queue.waiting++
@@ -106,7 +102,6 @@ func (r *run) forget(q *queueState) {
 	}
 }
 
-// count returns the metric as it is.
 func (r *run) count(q *queueState) int64 {
 	switch watched := &r.queues[q.watched]; q.metric {
 	case waitingItems:
@@ -148,7 +143,6 @@ func (q *queueState) first() *item {
 	return nil
 }
 
-// oldest returns the item that arrived first of those that wait, or nil.
 func (r *run) oldest() (oldest *item) {
 	for k := range r.queues {
 		if i := r.queues[k].first(); i != nil && (oldest == nil || i.arrived < oldest.arrived) {
@@ -158,7 +152,6 @@ func (r *run) oldest() (oldest *item) {
 	return oldest
 }
 
-// take gives a Job the item that is next, or reports that there is none.
 func (r *run) take(j *job) bool {
 	i := r.oldest()
 	if i == nil {
@@ -229,7 +222,6 @@ func (r *run) leave(i *item) {
 	}
 }
 
-// complete notes that a Job has done its item.
 func (r *run) complete(j *job) {
 	i := j.item
 	if i.state >= done {
@@ -242,7 +234,6 @@ func (r *run) complete(j *job) {
 	r.emit("done", i, j)
 }
 
-// close ends an item, which is then done or lost.
 func (r *run) close(i *item, state itemState) {
 	r.leave(i)
 	i.state = state
@@ -273,7 +264,6 @@ func (r *run) giveBack(i *item) {
 	r.emit("redelivered", i, nil)
 }
 
-// lose gives up an item that was taken.
 func (r *run) lose(i *item) {
 	r.close(i, lost)
 	r.Lost++

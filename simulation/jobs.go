@@ -8,7 +8,6 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// phase is where a Job is.
 type phase uint8
 
 const (
@@ -49,7 +48,6 @@ type jobRef struct {
 	epoch int
 }
 
-// A clusterState is a cluster in a run.
 type clusterState struct {
 	phaseCounts
 	capacity int64    // -1 is no limit
@@ -113,7 +111,6 @@ func (r *run) proceed(d duty, j *job) {
 	}
 }
 
-// create creates Jobs in a cluster.
 func (r *run) create(cluster int, n int64, replaces jobs.Source) {
 	c := &r.clusters[cluster]
 	if c.silent > 0 || c.rejecting > 0 {
@@ -158,7 +155,6 @@ func (r *run) waitForRoom(j *job) {
 	r.fill(c)
 }
 
-// fill starts the pods that there is room for.
 func (r *run) fill(c *clusterState) {
 	hasRoom := func() bool { return c.capacity < 0 || c.pods < c.capacity }
 	for len(c.line) > 0 && c.stopped == 0 && hasRoom() {
@@ -187,10 +183,8 @@ func (r *run) enter(j *job, next phase) {
 	j.epoch++
 }
 
-// full reports whether a Job takes no further item.
 func (r *run) full(j *job) bool { return !r.Jobs.DrainQueue && j.taken >= r.Jobs.itemsPerJob() }
 
-// ask lets a Job ask for an item.
 func (r *run) ask(j *job) {
 	switch {
 	case r.full(j):
@@ -205,7 +199,6 @@ func (r *run) ask(j *job) {
 	}
 }
 
-// endWork ends the work of a Job on its item, or its pod fails.
 func (r *run) endWork(j *job) {
 	if j.fails {
 		r.failPod(j)
@@ -216,7 +209,6 @@ func (r *run) endWork(j *job) {
 	r.ask(j)
 }
 
-// failPod lets the pod of a Job fail.
 func (r *run) failPod(j *job) {
 	wasWorking := j.phase == working
 	if wasWorking {
@@ -246,7 +238,6 @@ func (r *run) succeed(j *job) {
 	r.finish(j, true)
 }
 
-// finish ends a Job.
 func (r *run) finish(j *job, succeeded bool) {
 	if succeeded {
 		r.emit("succeeded", nil, j)
@@ -260,7 +251,6 @@ func (r *run) finish(j *job, succeeded bool) {
 	r.remove(j)
 }
 
-// delete deletes a Job that has not ended.
 func (r *run) delete(j *job) {
 	if j.phase == working {
 		r.abandon(j.item)

@@ -3,7 +3,6 @@ package simulation
 import (
 	"math"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -84,7 +83,6 @@ func (s *Scenario) loadOf(q *Queue) (rate, service float64) {
 	return items / length.seconds(), work / items
 }
 
-// rate returns the items per second on average, until a time.
 func (a *Arrivals) rate(length Duration) float64 {
 	switch {
 	case len(a.rates) == 0:
@@ -121,7 +119,6 @@ func (d Distribution) Mean() time.Duration {
 	return time.Duration(math.Round(d.average() * float64(time.Second)))
 }
 
-// average returns the mean in seconds.
 func (d *Distribution) average() float64 {
 	if len(d.values) == 0 {
 		return d.mean.seconds()
@@ -147,32 +144,6 @@ func (s *Scenario) random() bool {
 		p := q.Arrivals.pattern
 		return q.Service.varies() || (len(q.Arrivals.rates) > 0 && (p == poisson || p == daily))
 	})
-}
-
-// Spliced returns the scenario with these parts of its traces, from a time until another, one
-// after the other.
-func (s Scenario) Spliced(parts [][2]Duration) Scenario {
-	s.Queues, s.Duration = slices.Clone(s.Queues), 0
-	for _, p := range parts {
-		s.Duration += p[1] - p[0]
-	}
-	for i := range s.Queues {
-		trace := sorted(s.Queues[i].Trace)
-		row := func(time Duration) int {
-			return sort.Search(len(trace), func(i int) bool { return trace[i].At >= time })
-		}
-		var spliced []Arrival
-		start := Duration(0)
-		for _, p := range parts {
-			for _, a := range trace[row(p[0]):row(p[1])] {
-				a.At += start - p[0]
-				spliced = append(spliced, a)
-			}
-			start += p[1] - p[0]
-		}
-		s.Queues[i].Trace = spliced
-	}
-	return s
 }
 
 // maxReadings is the number of metrics that the polls of a measurement read at most.

@@ -32,7 +32,6 @@ func (r *run) poll() {
 	r.agenda.add(entry{at: r.now + r.settings.interval()}, dutyPoll)
 }
 
-// decide lets the autoscaler decide, and carries its decision out.
 func (r *run) decide() (rule string) {
 	o := Observation{Now: r.now.time(), Metrics: r.readMetrics(), Checkpoint: r.checkpoint}
 	if slices.ContainsFunc(o.Metrics, func(m scaling.Metric) bool { return m.Failed }) {
@@ -67,7 +66,6 @@ func (r *run) decide() (rule string) {
 	return d.Rule
 }
 
-// readMetrics reads the metrics.
 func (r *run) readMetrics() []scaling.Metric {
 	r.metrics = r.metrics[:0]
 	for i := range r.queues {
@@ -206,7 +204,6 @@ func (r *run) showMember(cluster int, l *jobList) {
 	}
 }
 
-// clusterIndex is the index of a cluster, or -1.
 func (r *run) clusterIndex(name string) int {
 	return slices.IndexFunc(r.members, func(c jobs.Cluster) bool { return c.Name == name })
 }

@@ -135,14 +135,12 @@ func measure(times []Duration) (t Times) {
 // whatever the order of events.
 type podTime struct{ seconds, nanoseconds int64 }
 
-// add adds the time of so many pods.
 func (t *podTime) add(pods int64, d Duration) {
 	t.nanoseconds += pods * int64(d%second)
 	t.seconds += pods*int64(d/second) + t.nanoseconds/int64(second)
 	t.nanoseconds %= int64(second)
 }
 
-// float returns the sum in seconds.
 func (t *podTime) float() float64 { return float64(t.seconds) + float64(t.nanoseconds)/1e9 }
 
 // advance moves the time on. Nothing has changed since the last time.

@@ -213,7 +213,6 @@ const (
 	dutyPoll
 )
 
-// An entry of the agenda.
 type entry struct {
 	at    Duration
 	order uint64 // the duty, then the order of the entries
@@ -225,7 +224,6 @@ type entry struct {
 
 func (e *entry) duty() duty { return duty(e.order >> 56) }
 
-// An agenda holds the entries of a run, the first on top.
 type agenda struct {
 	heap  entries
 	count uint64 // of entries so far
@@ -250,7 +248,6 @@ func (a *agenda) add(e entry, d duty) {
 	heap.Fix(&a.heap, len(a.heap)-1)
 }
 
-// next removes the first entry.
 func (a *agenda) next() (first entry, ok bool) {
 	last := len(a.heap) - 1
 	if last < 0 {

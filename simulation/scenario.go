@@ -138,7 +138,6 @@ type Outage struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// clusterList returns the clusters, at least one.
 func (s *Scenario) clusterList() []Cluster {
 	if len(s.Clusters) == 0 {
 		return make([]Cluster, 1)
@@ -154,7 +153,6 @@ func clusterName(clusters []Cluster, i int) string {
 	return clusters[i].Name
 }
 
-// queueIndex is the index of the queue of a name, or -1.
 func (s *Scenario) queueIndex(name string) int {
 	return slices.IndexFunc(s.Queues, func(q Queue) bool { return q.Name == name })
 }

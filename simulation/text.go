@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// A pattern is the way items arrive.
 type pattern string
 
 const (
@@ -106,10 +105,8 @@ func (a *Arrivals) curve(time float64) float64 {
 	return from + (to-from)*(place-float64(i))
 }
 
-// dayLength is the length of a day in nanoseconds.
 func (a *Arrivals) dayLength() float64 { return float64(cmp.Or(a.day, 24*time.Hour)) }
 
-// A shape is the kind of a distribution.
 type shape string
 
 const (
@@ -253,7 +250,6 @@ type rate struct {
 	per   Duration
 }
 
-// perNanosecond is the rate in items for each nanosecond.
 func (r rate) perNanosecond() float64 { return r.items / float64(r.per) }
 
 func parseRate(text string) (r rate, err error) {

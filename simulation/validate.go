@@ -15,13 +15,11 @@ const (
 	maxJobs  = 1e6 // at once
 )
 
-// A size is how long a scenario runs, and how many items may arrive.
 type size struct {
 	arrivals, end Duration // as times returns them
 	items         float64
 }
 
-// A report collects problems.
 type report struct{ field.Errors }
 
 func (r *report) duration(path string, d Duration) {
@@ -83,7 +81,6 @@ func (r *report) watches(path string, s *Scenario, i int) {
 	r.Check(empty, path+"arrivals", q.Arrivals, "no items beside watches")
 }
 
-// autoscaler checks who decides, and how often.
 func (r *report) autoscaler(s *Scenario, end Duration) {
 	if s.Autoscaler == nil {
 		r.Check(false, "policy", nil, "Scaling, KEDA, Placement or a type of your own")

@@ -165,7 +165,6 @@ func (c *Capacity) changes() (probes []Probe) {
 	return probes
 }
 
-// conclude collects the intervals in which the queue grows.
 func (c *Capacity) conclude() {
 	c.Growing, c.Sustained = nil, c.Probes[len(c.Probes)-1].Load
 	for i := range c.Probes {

@@ -110,7 +110,6 @@ func (s *Study) estimate(runs, resampled []float64) Estimate {
 	return e
 }
 
-// spread returns the mean and the standard deviation.
 func spread(values []float64) (mean, deviation float64) {
 	n := float64(len(values))
 	for _, v := range values {

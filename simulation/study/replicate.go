@@ -117,7 +117,6 @@ func problems(s simulation.Scenario, policies []simulation.Autoscaler) error {
 	return errs.Err()
 }
 
-// A replicator adds replications to a study.
 type replicator struct {
 	scenario simulation.Scenario
 	policies []simulation.Autoscaler
@@ -147,7 +146,6 @@ func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Op
 	return r, nil
 }
 
-// start returns the number of runs to begin with.
 func (r *replicator) start() int {
 	switch {
 	case r.study.Exact:
@@ -158,14 +156,12 @@ func (r *replicator) start() int {
 	return minSeeds
 }
 
-// grow adds runs until there are n of each policy.
 func (r *replicator) grow(n int) error {
 	err := r.play(r.study.Seeds, n, func(int) simulation.Scenario { return r.scenario }, func(s *Sample) *[]simulation.Summary { return &s.Runs })
 	r.study.Seeds = n
 	return err
 }
 
-// resample adds runs of shuffled traces.
 func (r *replicator) resample() error {
 	if !r.options.Resample {
 		return nil

@@ -1,7 +1,10 @@
 package study
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
+	"sort"
 
 	"github.com/scaledjob/scaledjob/simulation"
 )
@@ -21,6 +24,11 @@ type blocks struct {
 
 // newBlocks divides the time of a trace so that days of two or more have the same blocks.
 func newBlocks(s simulation.Scenario, policies []simulation.Autoscaler) blocks {
+	s.Queues = slices.Clone(s.Queues)
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		q.Trace = slices.SortedStableFunc(slices.Values(q.Trace), func(a, b simulation.Arrival) int { return cmp.Compare(a.At, b.At) })
+	}
 	b := blocks{trace: s, total: s.Load().Length}
 	interval := simulation.Duration(0)
 	for _, p := range policies {
@@ -44,7 +52,11 @@ func newBlocks(s simulation.Scenario, policies []simulation.Autoscaler) blocks {
 func (b blocks) scenario(seed int) simulation.Scenario {
 	random := rand.New(rand.NewPCG(b.trace.Seed, 5<<32|uint64(seed)))
 	near := max(hour, 2*b.length)
-	var parts [][2]simulation.Duration
+	s := b.trace
+	s.Duration, s.Queues = b.total, slices.Clone(s.Queues)
+	for i := range s.Queues {
+		s.Queues[i].Trace = nil
+	}
 	for start := simulation.Duration(0); start < b.total; start += b.length {
 		var candidates []int
 		for i := range b.count {
@@ -57,11 +69,15 @@ func (b blocks) scenario(seed int) simulation.Scenario {
 			}
 		}
 		from := simulation.Duration(candidates[random.IntN(len(candidates))]) * b.length
-		parts = append(parts, [2]simulation.Duration{from, from + min(b.length, b.total-start)})
-	}
-	s := b.trace.Spliced(parts)
-	if b.trace.Duration != 0 {
-		s.Duration = b.trace.Duration
+		end := from + min(b.length, b.total-start)
+		for i := range s.Queues {
+			q, rows := &s.Queues[i], b.trace.Queues[i].Trace
+			for k := sort.Search(len(rows), func(k int) bool { return rows[k].At >= from }); k < len(rows) && rows[k].At < end; k++ {
+				a := rows[k]
+				a.At += start - from
+				q.Trace = append(q.Trace, a)
+			}
+		}
 	}
 	return s
 }

@@ -85,7 +85,6 @@ func (f *Found) add(group []int, judged []judgement) {
 	}
 }
 
-// A judgement reports whether a policy meets the conditions, and its distance as a factor.
 type judgement struct {
 	met   bool
 	miss  float64

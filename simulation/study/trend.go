@@ -29,22 +29,17 @@ type watch struct {
 	whole bool
 
 	states []state
-	next   int64 // arrivals before the next test
-	polls  int   // before it
+	next   int // polls before the next test
 	stop   func() error
 }
 
 // A state is that after a poll: the unfinished work, and the work that has arrived.
 type state struct{ time, work, offered float64 }
 
-// The first test of a run, after which the tests are at twice as many items and polls.
 const (
-	firstItems = 5_000
-	firstPolls = 1_000
-	minItems   = 200 // before a test
-	// A queue that does not grow at first may do so later.
-	flatItems = 10_000
-	flatPolls = 3_000
+	firstPolls = 1_000 // before the first test of a run
+	minItems   = 200   // before a test
+	flatPolls  = 3_000 // before a queue that does not grow at first is taken as flat
 )
 
 func (w *watch) record(t simulation.Tick) error {
@@ -59,18 +54,12 @@ func (w *watch) record(t simulation.Tick) error {
 			return err
 		}
 	}
-	if w.next == 0 {
-		w.next, w.polls = arrived+firstItems, firstPolls
-	}
-	due := arrived >= w.next || (len(w.states) >= w.polls && arrived >= minItems)
-	if !due || len(w.states) < 2*slopes {
+	if len(w.states) < max(w.next, firstPolls) || arrived < minItems {
 		return nil
 	}
-	w.next, w.polls = arrived+max(arrived/2, firstItems/2), len(w.states)+len(w.states)/2
+	w.next = len(w.states) + len(w.states)/2
 	result := w.test()
-	late := arrived >= flatItems || len(w.states) >= flatPolls
-	flat := late && !w.whole && result.flat()
-	if flat || result.certain() {
+	if flat := len(w.states) >= flatPolls && !w.whole && result.flat(); flat || result.certain() {
 		return simulation.Stop
 	}
 	return nil

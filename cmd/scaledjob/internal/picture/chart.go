@@ -18,7 +18,6 @@ const (
 	letters, bold       = 54, 44 // of a line
 )
 
-// A unit divides a time axis.
 type unit struct {
 	name    string
 	seconds float64
@@ -39,7 +38,6 @@ type axis struct{ to, low, high float64 }
 
 func (a *axis) at(v float64) float64 { return a.low + min(v, a.to)/a.to*(a.high-a.low) }
 
-// ticks returns at most seven round multiples of a unit.
 func (a *axis) ticks(unit float64) (all []float64) {
 	to := a.to / unit
 	step := 1.0
@@ -55,7 +53,6 @@ func (a *axis) ticks(unit float64) (all []float64) {
 	return all
 }
 
-// A chart is an SVG element in the making.
 type chart struct {
 	b    strings.Builder
 	x, y axis
@@ -88,7 +85,6 @@ func newChart(title string, policies []string, seconds, highest float64) *chart 
 	return c
 }
 
-// head writes the title and the legend above the plot.
 func (c *chart) head(title string, policies []string) {
 	var in chart
 	for _, text := range wrapped(title, bold) {
@@ -137,7 +133,6 @@ func (c *chart) text(x, y float64, class, text string) {
 	fmt.Fprintf(&c.b, `<text class="%s" x="%s" y="%s">%s</text>`, class, place(x), place(y), html.EscapeString(text))
 }
 
-// path draws a line through points.
 func (c *chart) path(class string, wide float64, points []string) {
 	if len(points) > 0 {
 		fmt.Fprintf(&c.b, `<path class="%s line" stroke-width="%s" d="M%s"/>`, class, place(wide), strings.Join(points, "L"))
@@ -151,7 +146,6 @@ func (c *chart) points(xs, ys []float64) (all []string) {
 	return all
 }
 
-// area fills the area between two lines of points.
 func (c *chart) area(class string, one, other []string) {
 	if slices.Equal(one, other) {
 		return

@@ -12,7 +12,6 @@ import (
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
 
-// A goal is a bound that a policy has to meet.
 type goal struct {
 	study.Condition
 	text     string
@@ -107,7 +106,6 @@ func judged(s *study.Study, goals []goal) (results []goalResult) {
 	return results
 }
 
-// line describes a goalResult.
 func (g *goal) line(o *goalResult, u *units) string {
 	text := fmt.Sprintf("%s %s: %s, %s", o.Policy, g.text, o.Result, g.estimate(o.Estimate, u))
 	if !o.Estimate.Interval {
@@ -116,7 +114,6 @@ func (g *goal) line(o *goalResult, u *units) string {
 	return text + "."
 }
 
-// estimate returns a mean with its interval, if there is one.
 func (g *goal) estimate(e study.Estimate, u *units) string {
 	if e.High > e.Low {
 		return fmt.Sprintf("%s (95 %% interval: %s)", u.text(e.Mean, g.quantity), u.interval(e, g.quantity, false))

@@ -28,7 +28,6 @@ func (p *page) add(format string, args ...any) {
 	fmt.Fprintf(p, format, escaped...)
 }
 
-// lines writes a list.
 func (p *page) lines(class string, lines []string) {
 	p.add("<ul class=\"%s\">", class)
 	for _, line := range lines {
@@ -37,7 +36,6 @@ func (p *page) lines(class string, lines []string) {
 	p.add("</ul>\n")
 }
 
-// table writes a table. On a narrow screen a row is a list of its cells behind their heads.
 func (p *page) table(head []string, rows [][]string) {
 	p.add("<table>\n<thead><tr>")
 	for _, name := range head {

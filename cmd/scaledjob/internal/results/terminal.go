@@ -42,7 +42,6 @@ func printTerminal(out io.Writer, r *Findings) error {
 	return nil
 }
 
-// assumptionRows returns a row for each assumption.
 func assumptionRows(r *Findings) (rows [][]string) {
 	for _, a := range r.Assumptions {
 		rows = append(rows, []string{a.Name, a.Value, a.Source, a.Flag})

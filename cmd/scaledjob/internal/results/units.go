@@ -54,7 +54,6 @@ func largest(value float64, candidates ...unit) (chosen unit) {
 	return chosen
 }
 
-// number formats a number without its unit.
 func (u *units) number(v float64, q quantity) string {
 	v /= u[q].size
 	switch {
@@ -68,7 +67,6 @@ func (u *units) number(v float64, q quantity) string {
 	return report.Count(v)
 }
 
-// text formats a number with its unit.
 func (u *units) text(v float64, q quantity) string {
 	text := u.number(v, q)
 	if q == count || math.IsInf(v, 0) {
@@ -77,7 +75,6 @@ func (u *units) text(v float64, q quantity) string {
 	return text + " " + u[q].name
 }
 
-// interval formats the ends of an interval.
 func (u *units) interval(e study.Estimate, q quantity, signed bool) string {
 	low, high := u.number(e.Low, q), u.text(e.High, q)
 	if signed {
@@ -93,7 +90,6 @@ func plus(v float64, text string) string {
 	return text
 }
 
-// head is the head of a column.
 func (u *units) head(name string, q quantity) string {
 	if q == count {
 		return name

@@ -76,7 +76,6 @@ func (r *Findings) Best() (best int) {
 	return best
 }
 
-// answer says which policy to use, and how long items wait.
 func (r *Findings) answer(best int) string {
 	name := r.Study.Samples[best].Policy
 	shown, sentence := r.shownWait(best)
@@ -123,7 +122,6 @@ func (r *Findings) answer(best int) string {
 	return fmt.Sprintf("Use %s: %s.", name, text)
 }
 
-// listed joins names: a, b and c.
 func listed(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -197,7 +195,6 @@ func (r *Findings) needs(policy int) string {
 	return fmt.Sprintf("%s; it keeps up %s, and %s arrive.", text, r.sustained(c), r.units.text(c.Load.Arrivals, rate))
 }
 
-// podTime returns the mean time of pods in seconds.
 func (r *Findings) podTime(policy int) float64 {
 	return r.Study.Estimate(policy, (*simulation.Summary).Cost).Mean
 }
@@ -281,7 +278,6 @@ func cause(t *study.Trend, s *simulation.Scenario) string {
 	return ""
 }
 
-// details are the intervals, and their reasons.
 func (r *Findings) details(startup float64) (lines []string) {
 	for i := range r.Capacities {
 		if !r.Study.Recorded {
@@ -352,7 +348,6 @@ func (r *Findings) differences(c *column) string {
 	return strings.ToUpper(c.name[:1]) + c.name[1:] + ": " + strings.Join(parts, "; ") + "."
 }
 
-// difference describes a difference.
 func (r *Findings) difference(c *column, d study.Difference) string {
 	if d.Word == study.Equal {
 		return "the same"
@@ -393,7 +388,6 @@ func polls(s *simulation.Summary) float64   { return float64(s.Polls) }
 func arrived(s *simulation.Summary) float64 { return float64(s.Arrived) }
 func created(s *simulation.Summary) float64 { return float64(s.JobsCreated) }
 
-// symptoms returns the symptoms, of pods that start within so many seconds on average.
 func symptoms(startup float64) []symptom {
 	return []symptom{
 		{
@@ -470,7 +464,6 @@ func troubles(s *study.Study, policy int, startup float64) (lines []string) {
 	return lines
 }
 
-// objectiveLine says which policies meet the objective.
 func (r *Findings) objectiveLine() string {
 	results := map[string][]string{}
 	for i := range r.Study.Samples {

@@ -126,7 +126,6 @@ func environment(m *input.ScaledJob) []corev1.EnvVar {
 	return containers[0].Env
 }
 
-// perJob returns the items of a Job.
 func (s *Flags) perJob(all []manifest.Trigger) int64 {
 	if s.changed("items-per-job") {
 		s.assume("items per Job", map[bool]string{true: "until the queue is empty", false: fmt.Sprint(s.items)}[s.items == 0], "", "items-per-job")

@@ -143,7 +143,6 @@ func (f *Flags) fromFile(stdin io.Reader) (*Scenario, error) {
 	return Read(source)
 }
 
-// setQueues sets the startup of pods, and a queue for each trigger.
 func (f *Flags) setQueues(world *Scenario, m *input.ScaledJob, configured []manifest.Trigger, metrics []string) (err error) {
 	w := Workload{Arrivals: f.arrivals, Service: f.service, Startup: f.startup, WarmUp: f.warmUp, Metrics: metrics}
 	err = errors.Join(w.Set(&world.Scenario, configured, "--"), checkNames("metric", f.metricValues, configured))
@@ -208,7 +207,6 @@ func perTrigger(values []string, trigger string) (value string, found bool) {
 	return value, found
 }
 
-// checkNames reports values for triggers that do not exist.
 func checkNames(flag string, values []string, triggers []manifest.Trigger) (problems error) {
 	for _, text := range values {
 		if i := strings.LastIndex(text, "="); i >= 0 && input.Index(triggers, text[:i]) < 0 {

@@ -216,7 +216,6 @@ func isFile(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
-// change changes a policy by a part of a name of --compare.
 func (s *Flags) change(p *Policy, part string) (err error) {
 	if key, value, setting := strings.Cut(part, "="); setting {
 		return p.set(key, value)
@@ -246,7 +245,6 @@ func (s *Flags) change(p *Policy, part string) (err error) {
 	return nil
 }
 
-// set sets a number of the manifest.
 func (p *Policy) set(key, value string) error {
 	if key == "interval" {
 		d, err := time.ParseDuration(value)

@@ -60,7 +60,6 @@ type series struct {
 	Values [][2]any
 }
 
-// rangeQuery reads the answer of a Prometheus range query.
 func rangeQuery(data []byte) ([]series, error) {
 	var answer struct {
 		Data struct {

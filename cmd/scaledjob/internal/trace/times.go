@@ -68,7 +68,6 @@ func inForm(form, text string) (at time.Duration, ok bool) {
 	return time.Duration(t.UnixNano()), err == nil && t.Year() >= 1970 && t.Year() < 2262
 }
 
-// mark returns the time of a sample.
 func mark(at time.Duration, absolute bool, err error) (time.Duration, error) {
 	if absolute {
 		at = ^at

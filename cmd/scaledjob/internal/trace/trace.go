@@ -62,7 +62,6 @@ const (
 	counterOfItems = "counter"
 )
 
-// instant is the time of a sample.
 func (s *sample) instant() time.Duration {
 	if s.at < 0 {
 		return ^s.at
@@ -111,7 +110,6 @@ func readSamples(name, as string) (samples []sample, prometheus bool, err error)
 	return samples, prometheus, inFile(name, err)
 }
 
-// samplesIn reads the content of a file.
 func samplesIn(data []byte, as string) (samples []sample, prometheus bool, err error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -210,7 +208,6 @@ var columnForms = map[string][]string{
 	"service": {"service", "service_time", "duration", "runtime", "run_time", "processing_time", "elapsed", "seconds"},
 }
 
-// columnOf returns the column that a name means, or "".
 func columnOf(name string) string {
 	name = strings.ToLower(strings.Trim(strings.TrimSpace(name), "\"'"))
 	name = strings.NewReplacer(" ", "_", "-", "_", ".", "_").Replace(name)
