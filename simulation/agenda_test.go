@@ -20,8 +20,8 @@ func propAgenda(t *rapid.T) {
 	for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 		if rapid.IntRange(0, 2).Draw(t, "step") > 0 {
 			at, d := Duration(rapid.Int64Range(0, 5).Draw(t, "at")), duty(rapid.Uint8Range(0, uint8(dutyPoll)).Draw(t, "duty"))
-			a.add(entry{at: at, index: i}, d)
-			list = append(list, entry{at: at, order: uint64(d), index: i})
+			a.add(entry{at: at, index: int32(i)}, d)
+			list = append(list, entry{at: at, order: uint64(d), index: int32(i)})
 			continue
 		}
 		got, ok := a.next()

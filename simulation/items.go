@@ -16,7 +16,7 @@ type item struct {
 	arrived    Duration
 	service    Duration
 	queue      *queueState
-	deliveries int
+	deliveries int32
 	state      itemState
 }
 
@@ -35,7 +35,13 @@ type queueState struct {
 	items, redelivered []*item
 	waiting            int64
 	unacknowledged     int64
-	readings           []reading // of the metric, where it is stale
+	hidden             []delivery // until the visibility timeout, in the order of time
+	readings           []reading  // of the metric, where it is stale
+}
+
+type delivery struct {
+	item   *item
+	number int32
 }
 
 // A reading is the metric from a time on.
@@ -48,7 +54,7 @@ func (r *run) expect(q *queueState) {
 	var ok bool
 	if q.next, ok = q.source.next(q.until); ok {
 		r.sources++
-		r.agenda.add(entry{at: q.next.At, index: q.index}, dutyArrival)
+		r.agenda.add(entry{at: q.next.At, index: int32(q.index)}, dutyArrival)
 	}
 }
 
@@ -63,7 +69,8 @@ func (r *run) arrive(q *queueState) {
 func (r *run) put(q *queueState, n int64, service Duration) {
 	for range n {
 		r.Arrived++
-		i := &item{number: r.Arrived, arrived: r.now, queue: q, service: service}
+		i := r.newItem()
+		*i = item{number: r.Arrived, arrived: r.now, queue: q, service: service}
 		if service == 0 {
 			i.service = q.service.draw()
 		}
@@ -73,6 +80,16 @@ func (r *run) put(q *queueState, n int64, service Duration) {
 		q.items = append(q.items, i)
 		r.enqueue(i)
 	}
+}
+
+func (r *run) newItem() *item {
+	last := len(r.freeItems) - 1
+	if last < 0 {
+		return &item{}
+	}
+	i := r.freeItems[last]
+	r.freeItems = r.freeItems[:last]
+	return i
 }
 
 func (r *run) enqueue(i *item) {
@@ -161,7 +178,12 @@ func (r *run) take(j *job) bool {
 	if i.deliveries == 0 {
 		r.waits = append(r.waits, r.now-i.arrived)
 	}
-	i.state = taken // which takes it out of the lists
+	i.state = taken
+	if n := len(q.redelivered); n > 0 {
+		q.redelivered = q.redelivered[:n-1]
+	} else {
+		q.items = q.items[1:]
+	}
 	i.deliveries++
 	q.waiting--
 	r.Queued--
@@ -169,7 +191,8 @@ func (r *run) take(j *job) bool {
 	if r.Jobs.Acknowledge != onStart {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
-			r.agenda.add(entry{at: r.now + q.VisibilityTimeout, item: i, epoch: i.deliveries}, dutyVisible)
+			q.hidden = append(q.hidden, delivery{i, i.deliveries})
+			r.agenda.add(entry{at: r.now + q.VisibilityTimeout, index: int32(q.index)}, dutyVisible)
 		}
 	}
 	r.note(q)
@@ -232,6 +255,9 @@ func (r *run) complete(j *job) {
 	r.close(i, done)
 	r.Done++
 	r.emit("done", i, j)
+	if i.queue.VisibilityTimeout == 0 { // nothing else refers to it
+		r.freeItems = append(r.freeItems, i)
+	}
 }
 
 func (r *run) close(i *item, state itemState) {
@@ -249,6 +275,16 @@ func (r *run) abandon(i *item) {
 		r.lose(i)
 	case i.queue.VisibilityTimeout == 0:
 		r.giveBack(i)
+	}
+}
+
+// redeliver ends the visibility timeout of a queue's first hidden item.
+func (r *run) redeliver(q *queueState) {
+	d := q.hidden[0]
+	q.hidden = q.hidden[1:]
+	if d.item.deliveries == d.number && d.item.state == taken {
+		r.giveBack(d.item)
+		r.offer()
 	}
 }
 

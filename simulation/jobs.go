@@ -33,7 +33,7 @@ type job struct {
 	failures int64
 	replaces jobs.Source
 	item     *item // that it works on
-	epoch    int   // changes with the phase
+	epoch    int32 // changes with the phase
 	cluster  int
 	place    int // in the list of Jobs
 	phase    phase
@@ -45,7 +45,7 @@ type job struct {
 // A jobRef is a Job for as long as its epoch is that.
 type jobRef struct {
 	job   *job
-	epoch int
+	epoch int32
 }
 
 type clusterState struct {
@@ -148,25 +148,34 @@ func (r *run) newJob() *job {
 	return j
 }
 
-// waitForRoom puts a Job without room at the end of the line.
+// waitForRoom starts the pod of a Job, or puts it at the end of the line.
 func (r *run) waitForRoom(j *job) {
-	c := &r.clusters[j.cluster]
-	c.line = append(c.line, jobRef{j, j.epoch})
-	r.fill(c)
+	if c := &r.clusters[j.cluster]; len(c.line) > 0 || !c.hasRoom() {
+		c.line = append(c.line, jobRef{j, j.epoch})
+		return
+	}
+	r.start(j)
+}
+
+func (c *clusterState) hasRoom() bool {
+	return c.stopped == 0 && (c.capacity < 0 || c.pods < c.capacity)
 }
 
 func (r *run) fill(c *clusterState) {
-	hasRoom := func() bool { return c.capacity < 0 || c.pods < c.capacity }
-	for len(c.line) > 0 && c.stopped == 0 && hasRoom() {
+	for len(c.line) > 0 && c.hasRoom() {
 		ref := c.line[0]
 		c.line = c.line[1:]
-		if j := ref.job; j.epoch == ref.epoch {
-			c.pods++
-			r.enter(j, starting)
-			r.emit("scheduled", nil, j)
-			r.schedule(j, r.startup.draw(), dutyStarted)
+		if ref.job.epoch == ref.epoch {
+			r.start(ref.job)
 		}
 	}
+}
+
+func (r *run) start(j *job) {
+	r.clusters[j.cluster].pods++
+	r.enter(j, starting)
+	r.emit("scheduled", nil, j)
+	r.schedule(j, r.startup.draw(), dutyStarted)
 }
 
 // enter moves a Job to a phase. What it was waiting for is void.

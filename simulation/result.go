@@ -303,6 +303,9 @@ func (r *run) observe(e Event) {
 
 // emit reports an event of an item or a Job, or of both.
 func (r *run) emit(kind string, i *item, j *job) {
+	if r.options.Observe == nil {
+		return
+	}
 	e := Event{Kind: kind}
 	if i != nil {
 		e.Item, e.Queue = i.number, i.queue.index

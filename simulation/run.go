@@ -62,6 +62,7 @@ type run struct {
 
 	jobs                        []*job   // that exist and have not ended
 	freeJobs                    []*job   // that have ended, for reuse
+	freeItems                   []*item  // that are done, for reuse
 	idle                        []jobRef // Jobs that wait for an item, the one that has waited longest first
 	startup, warmUp, completion sampler
 	clusters                    []clusterState
@@ -128,12 +129,12 @@ func (r *run) addCluster(i int) {
 		r.members = append(r.members, jobs.Cluster{Name: clusterName(all, i)})
 	}
 	for k, o := range c.Outages { // beginnings are even numbers, ends are odd ones
-		r.agenda.add(entry{at: o.From, index: i, epoch: 2 * k}, dutyOutage)
-		r.agenda.add(entry{at: o.Until, index: i, epoch: 2*k + 1}, dutyOutage)
+		r.agenda.add(entry{at: o.From, index: int32(i), epoch: int32(2 * k)}, dutyOutage)
+		r.agenda.add(entry{at: o.Until, index: int32(i), epoch: int32(2*k + 1)}, dutyOutage)
 	}
 	if c.ListAge > 0 {
 		interval := r.settings.interval()
-		r.agenda.add(entry{at: (c.ListAge+interval-1)/interval*interval - c.ListAge, index: i}, dutyList)
+		r.agenda.add(entry{at: (c.ListAge+interval-1)/interval*interval - c.ListAge, index: int32(i)}, dutyList)
 	}
 }
 
@@ -173,17 +174,14 @@ func (r *run) play() error {
 func (r *run) perform(e entry) {
 	switch e.duty() {
 	case dutyOutage:
-		r.outage(e.index, e.epoch)
+		r.outage(int(e.index), int(e.epoch))
 	case dutyArrival:
 		r.arrive(&r.queues[e.index])
 	case dutyVisible:
-		if e.item.deliveries == e.epoch && e.item.state == taken {
-			r.giveBack(e.item)
-			r.offer()
-		}
+		r.redeliver(&r.queues[e.index])
 	case dutyList:
 		c := &r.clusters[e.index]
-		c.views = append(c.views, *r.list(e.index, r.now+c.delay))
+		c.views = append(c.views, *r.list(int(e.index), r.now+c.delay))
 		r.agenda.add(entry{at: r.now + r.settings.interval(), index: e.index}, dutyList)
 	case dutyPoll:
 		r.poll()
@@ -216,10 +214,9 @@ const (
 type entry struct {
 	at    Duration
 	order uint64 // the duty, then the order of the entries
-	item  *item
 	job   *job
-	index int // of the queue or cluster
-	epoch int // out of date if the item or Job has another by then
+	index int32 // of the queue or cluster
+	epoch int32 // out of date if the Job has another by then
 }
 
 func (e *entry) duty() duty { return duty(e.order >> 56) }

@@ -65,7 +65,7 @@ func newSimulate() *cobra.Command {
 	flags.BoolVar(&s.search, "search", false, "find the smallest maximum that meets --objective, and print a patch")
 	flags.StringVar(&s.objective, "objective", "", "`conditions` such as p95<2m,peak<=40; the exit status is 1 if one is missed for certain")
 	flags.BoolVar(&s.strict, "strict", false, "exit with status 1 as well if the objective is too close to call")
-	flags.BoolVar(&s.details, "details", false, "print the intervals, and their reasons")
+	flags.BoolVar(&s.details, "details", false, "print the intervals")
 	flags.Float64Var(&s.price, "price", 0, "`price` of a pod for an hour, for costs in money")
 	flags.BoolVar(&s.loads, "loads", true, "also find the loads with which the policy keeps up")
 	flags.StringVarP(&s.output, "output", "o", "", "`file` to write: .html is a page with pictures, .json has everything; a plain json prints that")

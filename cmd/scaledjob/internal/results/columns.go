@@ -1,8 +1,10 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scenario"
 	"github.com/scaledjob/scaledjob/simulation"
 	"github.com/scaledjob/scaledjob/simulation/study"
 )
@@ -51,7 +53,11 @@ func columnOf(goal string) *column {
 func (r *Findings) table(detail bool) [][]string {
 	rows := [][]string{{"policy"}}
 	for i := range r.Study.Samples {
-		rows = append(rows, []string{r.Study.Samples[i].Policy})
+		name := r.Study.Samples[i].Policy
+		if name == scenario.Today {
+			name += ": " + r.Policies[i].Settings()
+		}
+		rows = append(rows, []string{name})
 	}
 	add := func(head string, cell func(policy int) string) {
 		rows[0] = append(rows[0], head)
@@ -70,7 +76,7 @@ func (r *Findings) table(detail bool) [][]string {
 		}
 	}
 	if r.Price > 0 && !detail {
-		add("cost", func(i int) string { return r.cost(r.podTime(i)) })
+		add("cost", func(i int) string { return fmt.Sprintf("%.2f", r.podTime(i)/3600*r.Price) })
 	}
 	return rows
 }

@@ -61,6 +61,11 @@ func parseGoal(text string) (g goal, err error) {
 	return goal{Condition: study.Condition{Value: c.value, Limit: limit, Below: !equal}, text: text, quantity: c.quantity}, nil
 }
 
+func (g *goal) column() *column {
+	name, _, _ := strings.Cut(g.text, "<")
+	return columnOf(strings.TrimSpace(name))
+}
+
 // goalTexts joins the goals, and names those that nobody wrote.
 func goalTexts(goals []goal) string {
 	var texts []string

@@ -65,6 +65,10 @@ func writeHTML(w io.Writer, r *Findings) error {
 	p.add("<div class=\"charts\">\n")
 	p.WriteString("<figure>" + picture.Items(r.Study) + "</figure>\n<figure>" + picture.Jobs(r.Study, r.maximum()) + "</figure>\n")
 	p.add("</div>\n<p>%s Lines are means of the runs; 90 %% of the runs are within a band.</p>\n", r.numbers())
+	if len(r.Reasons) > 0 {
+		p.add("<h2>Why</h2>\n")
+		p.lines("details", r.Reasons)
+	}
 	p.add("<h2>Assumed</h2>\n")
 	if r.File != "" {
 		p.add("<pre>%s</pre>\n", r.File)
@@ -74,7 +78,7 @@ func writeHTML(w io.Writer, r *Findings) error {
 	if r.Patch != "" {
 		p.add("<h2>Patch</h2>\n<pre>%s</pre>\n", r.Patch)
 	}
-	p.add("<details><summary>Intervals and their reasons</summary>\n")
+	p.add("<details><summary>Intervals</summary>\n")
 	p.lines("details", r.Details)
 	rows = r.table(true)
 	p.table(rows[0], rows[1:])

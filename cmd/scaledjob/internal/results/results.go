@@ -19,7 +19,8 @@ import (
 // Findings are the results of a simulation. The numbers of a policy are those of the same replications.
 type Findings struct {
 	Verdict     []string              `json:"verdict"` // one to three sentences
-	Details     []string              `json:"details"` // intervals, and their reasons
+	Reasons     []string              `json:"reasons"` // what should not happen, and did
+	Details     []string              `json:"details"` // intervals
 	Patch       string                `json:"patch,omitempty"`
 	Scenario    simulation.Scenario   `json:"scenario"`
 	Policies    []scenario.Policy     `json:"policies"`

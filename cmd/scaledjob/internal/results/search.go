@@ -19,6 +19,10 @@ type searched struct {
 	Policy     int  `json:"policy"` // index of that policy, or of the closest
 	Tried      int  `json:"tried"`
 	Candidates int  `json:"candidates"`
+	// Below is what the same policy misses with the next lower maximum, or empty.
+	Below string `json:"below,omitempty"`
+
+	below *study.Study
 }
 
 // Find searches the policy with the smallest maximum that meets the goals, and adds it, or the closest one, to
@@ -58,10 +62,38 @@ func (r *Findings) Find(s *scenario.Scenario, o *study.Options) error {
 		from, to = int64(maxima[i-1])+1, int64(maxima[i])
 	}
 	r.Policies = append(r.Policies, *chosen)
-	if r.Search.Met {
-		r.Patch = patch(s.Name, chosen, &s.Policy)
+	if !r.Search.Met {
+		return nil
 	}
-	return nil
+	r.Patch = patch(s.Name, chosen, &s.Policy)
+	lower := *chosen
+	lower.Spec.MaxReplicaCount = new(*chosen.Spec.MaxReplicaCount - 1)
+	built, err := lower.Build(len(s.Clusters))
+	if *lower.Spec.MaxReplicaCount > 0 && err == nil {
+		r.Search.below, err = study.Replicate(s.Scenario, []simulation.Autoscaler{built}, study.Options{Seeds: o.Seeds, Resample: o.Resample, Stop: o.Stop, SummaryOnly: true})
+	}
+	return err
+}
+
+// misses says which goals the same policy misses with the next lower maximum.
+func (r *Findings) misses() string {
+	if r.Search.below == nil {
+		return ""
+	}
+	var missed []string
+	for _, g := range r.Goals {
+		if e := r.Search.below.Estimate(0, g.Value); !g.Meets(e.High) {
+			text := g.column().name + " " + r.units.text(e.Mean, g.quantity)
+			if g.Meets(e.Mean) {
+				text += ", too close to the limit"
+			}
+			missed = append(missed, text)
+		}
+	}
+	if len(missed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("max %d misses that: %s", *r.Policies[r.Search.Policy].Spec.MaxReplicaCount-1, strings.Join(missed, ", "))
 }
 
 // unlimitedPeak returns how many Jobs the strategy default runs at once without a maximum. It creates no Job
@@ -86,28 +118,31 @@ func (r *Findings) found() []string {
 	i, goals := r.Search.Policy, goalTexts(r.Goals)
 	var numbers []string
 	for _, g := range r.Goals {
-		if name, _, _ := strings.Cut(g.text, "<"); !g.implicit || !r.Search.Met {
-			numbers = append(numbers, columnOf(strings.TrimSpace(name)).name+" "+g.estimate(r.Study.Estimate(i, g.Value), &r.units))
+		if !g.implicit || !r.Search.Met {
+			numbers = append(numbers, g.column().name+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
 		}
 	}
 	name, has := r.Study.Samples[i].Policy, strings.Join(numbers, ", ")
+	if r.Search.Below = r.misses(); r.Search.Below != "" {
+		has += " (" + r.Search.Below + ")"
+	}
 	if !r.Search.Met {
 		return []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", name, has)}
 	}
-	today := r.podTime(0)
+	before := max(0, slices.IndexFunc(r.Study.Samples, func(s study.Sample) bool { return s.Policy == scenario.Today }))
+	today := r.podTime(before)
 	length := r.Study.Estimate(i, func(s *simulation.Summary) float64 { return s.Seconds }).Mean
-	text := fmt.Sprintf("It costs %s in %s; today's policy costs %s", r.cost(r.podTime(i)), report.Span(length), r.cost(today))
-	if today > 0 {
-		if more := math.Round(100 * (r.podTime(i)/today - 1)); more != 0 {
-			text += fmt.Sprintf(" (%+.0f %%)", more)
-		} else {
-			text += ", the same"
-		}
+	text := fmt.Sprintf("It costs %s in %s%s; today's policy (%s) costs ", r.cost(r.podTime(i)), report.Span(length), r.idle(i), r.Policies[before].Settings())
+	switch more := math.Round(100 * (r.podTime(i)/today - 1)); {
+	case more == 0:
+		text += "the same"
+	default:
+		text += fmt.Sprintf("%s, which is %.0f %% %s", r.cost(today), math.Abs(100*(today/r.podTime(i)-1)), map[bool]string{true: "less", false: "more"}[more > 0])
 	}
-	if undone := r.Study.Estimate(0, study.Undone).Mean; undone > 0 {
+	if undone := r.Study.Estimate(before, study.Undone).Mean; undone > 0 {
 		text += " and leaves " + report.Count(undone) + " items undone"
 	}
-	return []string{fmt.Sprintf("Use the strategy %s: the smallest maximum that meets %s.", name, goals), fmt.Sprintf("Then %s.", has), text + "."}
+	return []string{fmt.Sprintf("Use the strategy %s: the smallest maximum that meets %s.", name, goals), "Then " + has + ".", text + "."}
 }
 
 // patch returns the lines of a manifest that differ from today's, as a YAML patch.

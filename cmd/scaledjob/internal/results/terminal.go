@@ -18,6 +18,9 @@ func printTerminal(out io.Writer, r *Findings) error {
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintf(out, "\n%s\n%s\n\n%s", report.Tabulated(r.table(false), columns), r.numbers(), terminalCharts(r, columns))
+	if len(r.Reasons) > 0 {
+		fmt.Fprintf(out, "\nWhy:\n  %s\n", strings.Join(r.Reasons, "\n  "))
+	}
 	if rows := assumptionRows(r); len(rows) > 0 {
 		table := report.Aligned("  ", false, rows)
 		if !report.Fits(table, columns) {
@@ -34,7 +37,7 @@ func printTerminal(out io.Writer, r *Findings) error {
 			fmt.Fprintln(out, line)
 		}
 	} else {
-		fmt.Fprintln(out, "\nIntervals and their reasons: --details.")
+		fmt.Fprintln(out, "\nIntervals: --details.")
 	}
 	if r.Patch != "" {
 		fmt.Fprintf(out, "\n%s", r.Patch)

@@ -17,7 +17,10 @@ import (
 func (r *Findings) Judge(startup float64) {
 	r.units = newUnits(r.Study, r.Capacities[0].Load)
 	r.Objectives = judged(r.Study, r.Goals)
-	r.Details = r.details(startup)
+	r.Details = r.details()
+	for i := range r.Study.Samples {
+		r.Reasons = append(r.Reasons, troubles(r.Study, i, startup)...)
+	}
 	if r.Search != nil {
 		r.Verdict = r.found()
 		return
@@ -26,8 +29,6 @@ func (r *Findings) Judge(startup float64) {
 	r.Verdict = []string{r.answer(best), r.needs(best)}
 	if len(r.Goals) > 0 {
 		r.Verdict = append(r.Verdict, r.objectiveLine())
-	} else if symptoms := troubles(r.Study, best, startup); len(symptoms) > 0 {
-		r.Verdict = append(r.Verdict, "Beware: "+symptoms[0])
 	}
 }
 
@@ -183,12 +184,7 @@ func (r *Findings) needs(policy int) string {
 	if c.Load.Max > 0 && c.Load.Max < 1e9 {
 		text += fmt.Sprintf(" (maximum %d)", c.Load.Max)
 	}
-	idle := r.Study.Estimate(policy, columnOf("idle").value).Mean
-	total := r.podTime(policy)
-	text += fmt.Sprintf(" and costs %s", r.cost(total))
-	if total > 0 {
-		text += fmt.Sprintf(", %.0f %% of it idle", 100*idle/total)
-	}
+	text += " and costs " + r.cost(r.podTime(policy)) + r.idle(policy)
 	if c.Reason != "" || len(c.Probes) == 0 {
 		return text + "."
 	}
@@ -199,12 +195,29 @@ func (r *Findings) podTime(policy int) float64 {
 	return r.Study.Estimate(policy, (*simulation.Summary).Cost).Mean
 }
 
-// cost formats a time of pods, as a price if there is one for an hour.
+// cost formats a time of pods, with its price if there is one for an hour.
 func (r *Findings) cost(seconds float64) string {
+	text := r.units.text(seconds, podTime)
 	if r.Price > 0 {
-		return fmt.Sprintf("%.2f", seconds/3600*r.Price)
+		return fmt.Sprintf("%.2f (%s at %g an hour)", seconds/3600*r.Price, text, r.Price)
 	}
-	return r.units.text(seconds, podTime)
+	return text
+}
+
+// idle says what the idle part of the pod time is.
+func (r *Findings) idle(policy int) string {
+	idle := r.Study.Estimate(policy, columnOf("idle").value).Mean
+	waiting := r.Study.Estimate(policy, func(s *simulation.Summary) float64 { return s.WaitingSeconds }).Mean
+	text := ", of which " + r.units.text(idle, podTime) + " idle: "
+	switch {
+	case idle == 0:
+		return ""
+	case waiting == 0:
+		return text + "pods that start"
+	case waiting >= idle:
+		return text + "pods that wait for an item"
+	}
+	return fmt.Sprintf("%s%s pods that start, %s pods that wait for an item", text, r.units.number(idle-waiting, podTime), r.units.number(waiting, podTime))
 }
 
 // sustained describes the loads that a policy sustains.
@@ -278,7 +291,7 @@ func cause(t *study.Trend, s *simulation.Scenario) string {
 	return ""
 }
 
-func (r *Findings) details(startup float64) (lines []string) {
+func (r *Findings) details() (lines []string) {
 	for i := range r.Capacities {
 		if !r.Study.Recorded {
 			lines = append(lines, r.capacityLine(i))
@@ -295,9 +308,6 @@ func (r *Findings) details(startup float64) (lines []string) {
 	}
 	for i := range r.Objectives {
 		lines = append(lines, r.Goals[i%len(r.Goals)].line(&r.Objectives[i], &r.units))
-	}
-	for i := range r.Study.Samples {
-		lines = append(lines, troubles(r.Study, i, startup)...)
 	}
 	return lines
 }

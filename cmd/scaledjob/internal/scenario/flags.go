@@ -185,7 +185,11 @@ func (f *Flags) setTrace(world *Scenario) (err error) {
 	}
 	i := max(0, slices.IndexFunc(world.Queues, func(q simulation.Queue) bool { return q.Watches == "" }))
 	world.Queues[i].Trace = arrivals
-	f.assume(world.Queues[i].Name+" arrivals", fmt.Sprintf("%d rows of %s", len(arrivals), filepath.Base(f.trace)), "", "trace")
+	items := int64(0)
+	for _, a := range arrivals {
+		items += a.Items
+	}
+	f.assume(world.Queues[i].Name+" arrivals", fmt.Sprintf("%d items in %d rows of %s", items, len(arrivals), filepath.Base(f.trace)), "", "trace")
 	f.assumeTrace(arrivals)
 	if !f.changed("duration") {
 		world.Duration = 0

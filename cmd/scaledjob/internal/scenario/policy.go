@@ -181,6 +181,12 @@ func lower(path string) string {
 	return strings.Join(steps, ".")
 }
 
+// Settings returns the settings that a simulation uses.
+func (p *Policy) Settings() string {
+	s := simulation.KEDA{Spec: p.Spec}.Settings()
+	return fmt.Sprintf("%s, min %d, max %d, every %s", cmp.Or(p.Spec.ScalingStrategy.Strategy, "default"), s.Min, s.Max, time.Duration(cmp.Or(s.Interval, simulation.Duration(30*time.Second))))
+}
+
 // Compared are the policies to compare; without names, that of the scenario alone. A name is a strategy, a
 // release, both (eager@2.18), a setting (min=2, max=50, interval=10s), several of them (eager+max=50), "today",
 // or a file with another manifest. What a single name, a setting or a file is compared with is today's policy.
@@ -300,7 +306,7 @@ func Candidates(base Policy, busy float64, maxima []int32) (all []Policy) {
 					p := base
 					p.Spec.ScalingStrategy.Strategy = name
 					p.Spec.PollingInterval, p.Spec.MinReplicaCount, p.Spec.MaxReplicaCount = &every, &least, &most
-					p.Name = fmt.Sprintf("%s, min %d, max %d, every %s", name, least, most, (time.Duration(every) * time.Second).String())
+					p.Name = p.Settings()
 					all = append(all, p)
 				}
 			}
