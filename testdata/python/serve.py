@@ -1,6 +1,7 @@
 """Answers the questions of `scaledjob conform` with scaledjob.py, a line each."""
 
 import json
+import re
 import sys
 
 import scaledjob
@@ -22,7 +23,7 @@ def outdated(job):
     """The fields of a Job of a rollout."""
     text = job.get("generationAnnotation", "")
     return {
-        "revision": {"generation": int(text) if text.isdigit() else 0, "templateHash": job.get("templateHash")},
+        "revision": {"generation": int(text) if re.fullmatch("[+-]?[0-9]+", text) else 0, "templateHash": job.get("templateHash")},
         "finished": finished(job)["outcome"] != "",
         "deleting": "deletionTimestamp" in job,
         "neverStarted": all(pod["phase"] == "Pending" for pod in job.get("pods", [])),
@@ -38,8 +39,8 @@ def answer(q):
     if kind == "strategy":
         name, deduction, percentage = scaledjob.strategy(q)
         r, p, s, _ = scaledjob.jobs(q)
-        m = q.get("maxReplicaCount", 100)
-        return {"effectiveMaxScale": scaledjob.propose(name, q.get("maxScale", 0), r, p, s, m, deduction, percentage)}
+        t, m = max(0, q.get("maxScale", 0)), max(0, q.get("maxReplicaCount", 100))
+        return {"effectiveMaxScale": scaledjob.propose(name, t, r, p, s, m, deduction, percentage)}
     jobs = q.get("jobs", [])
     if kind == "history":
         policy = {"succeeded": q.get("successfulJobsHistoryLimit", 100), "failed": q.get("failedJobsHistoryLimit", 100), "age": q.get("age")}

@@ -310,10 +310,10 @@ func (l *line) coreHistory() (any, error) {
 	t := l.target()
 	t.History = history.DefaultPolicy()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		t.History.Succeeded = history.Keep(int64(*n))
+		t.History.Succeeded = history.Keep(max(0, int64(*n)))
 	}
 	if n := l.FailedJobsHistoryLimit; n != nil {
-		t.History.Failed = history.Keep(int64(*n))
+		t.History.Failed = history.Keep(max(0, int64(*n)))
 	}
 	if l.Age != nil {
 		if l.Now.IsZero() {

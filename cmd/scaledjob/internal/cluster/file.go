@@ -30,7 +30,7 @@ const KubectlGet = "use the output of kubectl get jobs,pods -o json"
 const (
 	maxObject = 5 << 20  // bytes of text
 	maxParts  = 100_000  // JSON objects in an object
-	maxKept   = 80 << 20 // bytes of the objects that are kept
+	maxKept   = 96 << 20 // bytes of the objects that are kept
 )
 
 var (
@@ -351,11 +351,11 @@ func (r *reader) pod(data []byte) error {
 	return r.keep(&p.ObjectMeta, s, len(s.Conditions), len(s.ContainerStatuses)+len(s.InitContainerStatuses)+len(s.EphemeralContainerStatuses))
 }
 
-// keep counts what an object takes. Its lists take more than their texts.
+// keep counts what an object takes, with the forms that decisions need. Its lists take more than their texts.
 func (r *reader) keep(m *metav1.ObjectMeta, status interface{ Size() int }, conditions, containers int) error {
 	m.ManagedFields = nil
 	delete(m.Annotations, corev1.LastAppliedConfigAnnotation)
-	const object, entry, condition, container = 640, 48, 120, 240
+	const object, entry, condition, container = 1100, 48, 120, 240
 	entries := len(m.Labels) + len(m.Annotations) + len(m.Finalizers) + len(m.OwnerReferences)
 	r.kept += object + m.Size() + status.Size() + entry*entries + condition*conditions + container*containers
 	if r.kept > maxKept {

@@ -80,7 +80,7 @@ func Run(ctx context.Context, arguments []string, options Options) (*Report, err
 	program, err := start(ctx, arguments, options.Timeout)
 	if err == nil {
 		for _, name := range options.Levels {
-			r := &run{ctx: ctx, arguments: arguments, program: program, options: options, level: Level{Name: name}, rules: rules()}
+			r := &run{ctx: ctx, arguments: arguments, program: program, options: options, level: Level{Name: name}, rules: rules(), wrong: map[string]bool{}}
 			if err = r.ask(); err != nil {
 				r.level.Verdict = "failed"
 			}
@@ -107,16 +107,18 @@ type run struct {
 	options   Options
 	level     Level
 	rules     []rule
+	vectors   []vector
+	wrong     map[string]bool // vectors with a wrong answer, by name
 	restarts  int
 }
 
 func (r *run) ask() error {
-	known, err := vectors(r.level.Name)
-	if err != nil {
+	var err error
+	if r.vectors, err = vectors(r.level.Name); err != nil {
 		return err
 	}
 	defer func() { r.level.Verdict = r.level.verdict() }()
-	if err := r.compare(known, &r.level.Vectors); err != nil {
+	if err := r.compare(r.vectors, &r.level.Vectors); err != nil {
 		return err
 	}
 	random := make([]vector, r.options.Questions)
@@ -181,6 +183,7 @@ func (r *run) compare(asked []vector, tally *Tally) error {
 				tally.Right++
 			default:
 				tally.Wrong++
+				r.wrong[fair[i].name] = true
 				if err := r.differ(fair[i], a); err != nil {
 					return err
 				}
@@ -208,7 +211,11 @@ func (r *run) differ(v vector, given answer) error {
 		return wrong, err
 	})
 	right, trace, _ := q.right()
-	r.add(Difference{Name: v.name, Question: json.RawMessage(q.String()), Answer: given.value, Right: right.value, Trace: trace}, v.rule, q)
+	name := v.name
+	if q.String() != v.question.String() && v.rule > 0 {
+		name += ", made smaller"
+	}
+	r.add(Difference{Name: name, Question: json.RawMessage(q.String()), Answer: given.value, Right: right.value, Trace: trace}, q)
 	return err
 }
 
@@ -243,23 +250,15 @@ func (r *run) again(q question) (answer, error) {
 }
 
 // add adds a difference unless its question is there.
-func (r *run) add(d Difference, cited int, q question) {
+func (r *run) add(d Difference, q question) {
 	if slices.ContainsFunc(r.level.Differences, func(o Difference) bool { return string(o.Question) == string(d.Question) }) {
 		return
 	}
-	numbers := []int{cited}
-	if cited == 0 {
-		numbers = q.rules()
-	}
-	for _, n := range numbers {
-		if n > 0 && n < len(r.rules) && r.level.isSpecification() {
-			d.Rules = append(d.Rules, r.rules[n])
-		}
+	for _, n := range q.likely(r.vectors, r.wrong) {
+		d.Rules = append(d.Rules, r.rules[n])
 	}
 	r.level.Differences = append(r.level.Differences, d)
 }
-
-func (l *Level) isSpecification() bool { return slices.Contains(Levels(), l.Name) }
 
 // try checks a property with random questions, up to the first that breaks it.
 func (r *run) try(p property) error {
@@ -280,7 +279,7 @@ func (r *run) try(p property) error {
 		})
 		r.level.Properties.Wrong++
 		first, trace, _ := strings.Cut(problem, "; package scaling decides\n")
-		r.add(Difference{Name: p.name + ": " + p.meaning, Question: json.RawMessage(q.String()), Answer: first, Trace: trace}, 0, q)
+		r.add(Difference{Name: p.name + ": " + p.meaning, Question: json.RawMessage(q.String()), Answer: first, Trace: trace}, q)
 		return err
 	}
 	if tried {

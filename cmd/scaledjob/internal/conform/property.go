@@ -2,7 +2,9 @@ package conform
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
@@ -35,14 +37,15 @@ func properties(level string) (list []property) {
 				if err != nil || (p.OnlyTotals && !strategy.TargetIsTotal(s)) {
 					return nil
 				}
-				return p.Check(proposer{ask, q}, load, 1)
+				return p.Check(proposer{ask, maps.Clone(q)}, load, 1)
 			}})
 		}
 	case "decision":
 		for _, p := range scalingtest.All() {
 			list = append(list, property{p.Name, p.Meaning, func(ask asker, q question) error {
 				policy, observation, err := oracle.Poll([]byte(q.String()))
-				if err != nil || q.scaler(func(s map[string]any) bool { return !(size(s["queueLength"]) <= longest) }) {
+				tooLong := func(m scaling.Metric) bool { return !(m.Value <= longest) }
+				if err != nil || slices.ContainsFunc(observation.Metrics, tooLong) {
 					return nil // it would take too long to serve
 				}
 				decide := func(p scaling.Policy, o scaling.Observation) int64 { return ask(q.poll(p, o)) }
@@ -61,6 +64,9 @@ type proposer struct {
 
 // Propose asks.
 func (p proposer) Propose(l strategy.Load) int64 {
+	for _, name := range []string{"suspended", "inFlight", "agesUnknown"} { // the load has what they make of the counts
+		delete(p.question, name)
+	}
 	return p.ask(p.with("maxScale", l.Target).with("running", l.Running).with("pending", l.Pending).with("stuck", l.Stuck).with("maxReplicaCount", l.Max))
 }
 

@@ -9,9 +9,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
+	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/testdata"
 )
 
@@ -155,7 +155,7 @@ func casesOf(file string, ask func(map[string]any) question) (list []vector, err
 }
 
 func strategyVectors() (list []vector, err error) {
-	names := []string{"default", "accurate", "eager", "custom", "pendingAware"} // in the order of the rules
+	names := strategy.Names() // in the order of the rules
 	var data struct{ Cases []map[string]any }
 	err = decode("strategies.json", &data)
 	for i, c := range data.Cases {
@@ -254,26 +254,12 @@ func releaseVectors(release string) (list []vector, err error) {
 	return list, err
 }
 
-// A rule of the specification.
-type rule struct {
-	Number int    `json:"number"`
-	Name   string `json:"name"`
-	Text   string `json:"-"`
-}
-
-// rules returns the rules of the specification; rule n is at n.
-func rules() []rule {
-	list := []rule{{}}
-	page, _ := testdata.Files.ReadFile("SPECIFICATION.md") // is embedded
-	for text := range strings.Lines(string(page)) {
-		head := strconv.Itoa(len(list)) + ". **"
-		switch {
-		case strings.HasPrefix(text, head):
-			name, _, _ := strings.Cut(strings.TrimPrefix(text, head), "**")
-			list = append(list, rule{len(list), strings.Trim(name, ".:"), strings.ReplaceAll(strings.TrimSpace(text), "**", "")})
-		case strings.HasPrefix(text, " ") && len(list) > 1:
-			list[len(list)-1].Text += " " + strings.ReplaceAll(strings.TrimSpace(text), "**", "")
-		}
+// size returns a number of a question, or 0.
+func size(value any) float64 {
+	if text, ok := value.(string); ok {
+		x, _ := strconv.ParseFloat(text, 64)
+		return x
 	}
-	return list
+	x, _ := strconv.ParseFloat(number(literal(value)), 64)
+	return x
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // A generator draws questions of small numbers, with every special case now and then.
@@ -45,16 +47,8 @@ func (g generator) poll() question {
 	if len(scalers) > 0 || g.chance(50) { // without scalers the field may be left out
 		q["scalers"] = scalers
 	}
-	g.set(q, "running", 70, pick(g, g.between(-1, 12), g.between(-1, 12), 90))
-	g.set(q, "pending", 50, g.between(-1, 12))
-	g.set(q, "stuck", 30, g.between(-1, 6))
-	g.set(q, "suspended", 20, g.between(-1, 5))
+	g.counts(q)
 	g.set(q, "terminating", 20, g.between(-1, 5))
-	g.set(q, "inFlight", 20, g.between(-1, 4))
-	if g.chance(10) {
-		q["agesUnknown"] = true
-		delete(q, "stuck")
-	}
 	g.set(q, "maxReplicaCount", 70, pick(g, 0, 1, 2, 3, 5, 8, 12, 30, 2_000_000_000, -1))
 	g.set(q, "minReplicaCount", 50, pick(g, 0, 1, 2, 3, 5, 20, -1))
 	g.set(q, "min", 50, pick(g, "floor", "additive"))
@@ -64,6 +58,19 @@ func (g generator) poll() question {
 	g.set(q, "paused", 3, true)
 	g.set(q, "jobsUnknown", 3, true)
 	return q
+}
+
+// counts sets the numbers of Jobs that a strategy reads.
+func (g generator) counts(q question) {
+	g.set(q, "running", 70, pick(g, g.between(-1, 12), g.between(-1, 12), 90))
+	g.set(q, "pending", 50, g.between(-1, 12))
+	g.set(q, "stuck", 30, g.between(-1, 6))
+	g.set(q, "suspended", 20, g.between(-1, 5))
+	g.set(q, "inFlight", 20, g.between(-1, 4))
+	if g.chance(10) {
+		q["agesUnknown"] = true
+		delete(q, "stuck")
+	}
 }
 
 func (g generator) scaler() map[string]any {
@@ -78,7 +85,7 @@ func (g generator) scaler() map[string]any {
 }
 
 func (g generator) strategy(q question) {
-	name := pick(g, "", "default", "basic", "accurate", "eager", "custom", "custom", "pendingAware")
+	name := pick(g, append(strategy.Names(), "", "basic", "custom")...)
 	if name != "" {
 		q["strategy"] = name
 	}
@@ -91,10 +98,10 @@ func (g generator) strategy(q question) {
 }
 
 func (g generator) load() question {
-	running := pick(g, g.between(0, 12), g.between(0, 12), 100)
-	pending := g.between(0, running)
-	q := question{"kind": "strategy", "maxScale": pick(g, g.between(0, 14), g.between(0, 14), 3_000_000_000), "running": running,
-		"pending": pending, "stuck": g.between(0, pending), "maxReplicaCount": pick(g, g.between(0, 16), g.between(0, 16), 100)}
+	q := question{"kind": "strategy", "maxScale": pick(g, g.between(-1, 14), g.between(0, 14), 3_000_000_000)}
+	g.set(q, "maxReplicaCount", 90, pick(g, g.between(0, 16), g.between(-1, 16), 100))
+	g.counts(q)
+	q["pending"] = g.between(-1, 12)
 	g.strategy(q)
 	return q
 }
@@ -107,9 +114,17 @@ func (g generator) at() string {
 func (g generator) history() question {
 	jobs := []any{}
 	for _, i := range g.Perm(g.between(0, 7)) {
-		jobs = append(jobs, finishedJob(fmt.Sprint("job-", i), pick(g, "succeeded", "succeeded", "failed", ""), g.at(), g.chance(10)))
+		job := finishedJob(pick(g, "job-", "Job-", "job_", "é")+fmt.Sprint(i), pick(g, "succeeded", "succeeded", "failed", ""), g.at(), g.chance(10))
+		g.set(job, "conditions", 5, []any{map[string]any{"type": pick(g, "Complete", "Failed", "Suspended"), "status": pick(g, "False", "Unknown"), "lastTransitionTime": g.at()}})
+		jobs = append(jobs, job)
 	}
 	q := question{"kind": "history", "jobs": jobs}
+	if g.chance(2) { // more than the default keeps
+		for i := range 103 {
+			jobs = append(jobs, finishedJob(fmt.Sprint("more-", i), pick(g, "succeeded", "succeeded", "succeeded", "failed"), g.at(), false))
+		}
+		return q.with("jobs", jobs)
+	}
 	g.set(q, "successfulJobsHistoryLimit", 70, g.between(-1, 4))
 	g.set(q, "failedJobsHistoryLimit", 70, g.between(-1, 3))
 	if g.chance(40) {
@@ -122,7 +137,7 @@ func (g generator) rollout() question {
 	jobs := []any{}
 	for i := range g.between(1, 4) {
 		job := map[string]any{"name": fmt.Sprint("job-", i), "creationTimestamp": "2026-01-01T00:00:00Z"}
-		g.set(job, "generationAnnotation", 90, pick(g, "1", "1", "1", "2", "2", "3", "0", "-1", "x"))
+		g.set(job, "generationAnnotation", 90, pick(g, "1", "1", "1", "2", "2", "3", "0", "-1", "+1", "01", "x"))
 		g.set(job, "templateHash", 80, pick(g, "old", "old", "new"))
 		if phases := g.between(0, 2); phases > 0 {
 			job["pods"] = []any{map[string]any{"phase": "Pending"}, map[string]any{"phase": pick(g, "Running", "Succeeded", "Failed", "Pending")}}[2-phases:]
