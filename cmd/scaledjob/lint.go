@@ -47,15 +47,14 @@ const lintLong = `What is wrong with my ScaledJobs and ScheduledJobs, and how do
 are looked up in all files. Without a FILE, lint checks the current directory.
 
 .scaledjob.yaml holds the settings of a repository. The comment  # scaledjob:ignore RULE why  silences
-a rule on its line and the next one. The exit status is 1 for findings of --fail-on or worse.`
+a rule on its line and the next one. Findings of --fail-on or worse exit with 1.`
 
 const lintExample = `  $ scaledjob lint deploy/
   deploy/orders.yaml:19:20: warning: spec.minReplicaCount is 5: KEDA keeps 5 Jobs on top of those …
 
   scaledjob lint deploy/ --release 2.18,2.21        # this release, and the next one
   scaledjob lint --helm charts/orders --kustomize overlays/production
-  scaledjob lint deploy/ --fix --dry-run            # what --fix would write
-  scaledjob lint --explain trigger-key-unknown      # one rule, with examples`
+  scaledjob lint deploy/ --fix --dry-run            # what --fix would write`
 
 func newLint() *cobra.Command {
 	l := &linter{}
@@ -77,8 +76,9 @@ func newLint() *cobra.Command {
 	l.AddFiles(c)
 	l.releases.AddSeveral(c, "release", "check for this")
 	l.releases.AllowCluster()
-	c.Flag("release").Usage += "; cluster asks the operator"
+	c.Flag("release").Usage = "KEDA `release`, several as 2.18,2.21, or cluster"
 	l.ClusterFlags.Add(c)
+	c.Flag("namespace").Hidden = true // lint asks the cluster for the operator only
 	c.Flags().Int64Var(&l.partitions, "partitions", 0, "partitions of each topic, which limit the Jobs of kafka and others")
 	c.Flags().BoolVar(&l.require, "require", false, "fail if no file has a ScaledJob")
 	c.Flags().BoolVar(&l.oneline, "oneline", false, "print one line per finding")
@@ -89,7 +89,7 @@ func newLint() *cobra.Command {
 	c.Flags().StringVar(&l.explain, "explain", "", "print this `rule` with examples, check nothing")
 	c.Flags().StringSliceVar(&l.ignore, "ignore", nil, "`rules` to leave out (one,two); may be repeated")
 	c.Flags().StringSliceVar(&l.exclude, "exclude", nil, "`patterns` such as vendor/ or *.gen.yaml to leave out; may be repeated")
-	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "settings `file` of the repository; \"\" is none")
+	c.Flags().StringVar(&l.config, "config", input.SettingsFile, "settings `file`; \"\" is none")
 	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl; may be repeated")
 	c.Flags().StringArrayVar(&l.charts, "helm", nil, "chart `directory` to render with helm; may be repeated")
 	for _, name := range []string{"explain", "ignore"} {
@@ -98,7 +98,7 @@ func newLint() *cobra.Command {
 		})
 	}
 	l.severity.Add(c, "severity", "least severity that is printed", "note", "warning", "error")
-	l.failOn.Add(c, "fail-on", "least severity that makes the exit status 1", "error", "warning", "note")
+	l.failOn.Add(c, "fail-on", "least severity to exit with 1", "error", "warning", "note")
 	l.output.AddOutput(c, "text", "json", "github", "sarif")
 	return c
 }

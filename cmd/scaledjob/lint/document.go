@@ -41,7 +41,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 		if c.judged[file] && c.unrendered(file, p.Text, n) {
 			continue
 		}
-		root, twice, ok := tree.Resolve(n)
+		root, twice, ok := tree.Resolve(n, false)
 		if root == nil || (&document{root: root, keys: new(tree.Keys)}).text("kind") == "" {
 			twice = nil
 		}

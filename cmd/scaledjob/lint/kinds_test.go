@@ -78,10 +78,3 @@ spec:
 		require.Equal(t, want, r.Findings[len(r.Findings)-1].Severity, brief(r.Findings))
 	}
 }
-
-// KEDA 1 made Jobs from a ScaledObject, which KEDA 2 does not read.
-func TestJobsOfKEDA1(t *testing.T) {
-	text := "apiVersion: keda.k8s.io/v1alpha1\nkind: ScaledObject\nmetadata: {name: a}\nspec: {scaleType: job, jobTargetRef: {}}\n"
-	require.Equal(t, []string{"Write kind: ScaledJob and apiVersion: keda.sh/v1alpha1, without scaleType"}, fixesOf(checkText(text), "wrong-kind"))
-	require.Empty(t, checkText(strings.Replace(text, "scaleType: job, jobTargetRef: {}", "scaleTargetRef: {deploymentName: a}", 1)).Findings)
-}

@@ -117,20 +117,6 @@ func TestOneFinding(t *testing.T) {
 		strings.Join([]string{fromEnv.Findings[0].Rule, fromEnv.Findings[0].Path, fromEnv.Findings[0].Fix}, " "))
 }
 
-// What people do not see is named, on its line.
-func TestInvisible(t *testing.T) {
-	for text, want := range map[string]string{
-		strings.Replace(minimal, "  jobTargetRef:", "\tjobTargetRef:", 1):                       "a tab",
-		strings.Replace(minimal, "kind: ScaledJob", "kind:\u00a0ScaledJob\nkind: ScaledJob", 1): "a no-break space",
-	} {
-		r := checkText(text)
-		require.Equal(t, "yaml-syntax", r.Findings[0].Rule, text)
-		require.Contains(t, r.Findings[0].Problem(), want)
-	}
-	quotes := checkText(with("  maxReplicaCount: \u201c5\u201d\n"))
-	require.Equal(t, []string{"Write plain quotes instead of typographic ones"}, fixesOf(quotes, "wrong-type"))
-}
-
 // --fix changes nothing but values with which the API server rejects the file.
 func TestFixed(t *testing.T) {
 	text := strings.NewReplacer("keda.sh/v1alpha1", "keda.sh/v1alpha2", "threshold: \"5\"", "threshold: 5 # five").Replace(with("  maxReplicaCount: '10'\n  minReplicaCount: 50\n  maxReplicaCont: 3\n"))

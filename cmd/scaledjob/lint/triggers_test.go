@@ -78,17 +78,6 @@ func TestUnacknowledgedWithoutAChoice(t *testing.T) {
 	require.True(t, has(checkText(strings.Replace(withTrigger("", pending), minimal[strings.Index(minimal, "    - "):], "", 1)), "stream-never-starts"))
 }
 
-// The kubelet refuses some names of images.
-func TestImageNames(t *testing.T) {
-	for image, want := range map[string]string{
-		"ghcr.io/acme/worker:": "Write a tag behind the colon", "ghcr.io/Acme/worker:v1": "Write ghcr.io/acme/worker:v1", "Worker": "Write worker",
-		"GHCR.io/acme/worker:V1": "", "localhost:5000/worker": "", "worker@sha256:ABC": "", "acme/worker": "", "${IMAGE}:": "",
-	} {
-		fixes := fixesOf(checkText(strings.Replace(minimal, "example.com/orders:1", `"`+image+`"`, 1)), "pod-never-works")
-		require.Equal(t, want, strings.Join(fixes, "|"), image)
-	}
-}
-
 // BullMQ keeps waiting and active items in two lists: their sum includes in-progress items.
 func TestUnacknowledgedBullMQ(t *testing.T) {
 	text := func(calculation, other string) string {

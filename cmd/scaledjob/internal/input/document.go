@@ -68,7 +68,7 @@ func (s Source) document(help string) (*document, error) {
 			if err != nil {
 				return nil, s.notYAML(p.Broken(err))
 			}
-			root, twice, ok := tree.ResolveInPlace(n)
+			root, twice, ok := tree.Resolve(n, true)
 			switch {
 			case !ok:
 				return nil, fmt.Errorf("%s:%d: found %s; use fewer aliases", s.Name, 1+p.Above, tree.TooLarge)

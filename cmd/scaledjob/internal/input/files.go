@@ -476,7 +476,7 @@ func (s Source) scaledJobs() (documents []*document) {
 			above++
 		}
 		for n, err := range p.Documents() {
-			root, _, ok := tree.Resolve(n)
+			root, _, ok := tree.Resolve(n, false)
 			if err == nil && !ok { // it may be a ScaledJob: those below have no line
 				return documents
 			}

@@ -22,16 +22,10 @@ type Duplicate struct {
 }
 
 // Resolve copies a document with its aliases and merge keys written out, and returns the keys that
-// occur twice; the first of each counts. ok is false if the copy is too large.
-func Resolve(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
-	r := resolver{budget: maxNodes}
-	root = r.resolve(n, nil)
-	return root, r.twice, r.budget >= 0
-}
-
-// ResolveInPlace is Resolve, but what an alias stands for keeps its own lines.
-func ResolveInPlace(n *yaml.Node) (root *yaml.Node, twice []Duplicate, ok bool) {
-	r := resolver{budget: maxNodes, inPlace: true}
+// occur twice; the first of each counts. What an alias stands for has the line of the alias or, in place, its own.
+// ok is false if the copy is too large.
+func Resolve(n *yaml.Node, inPlace bool) (root *yaml.Node, twice []Duplicate, ok bool) {
+	r := resolver{budget: maxNodes, inPlace: inPlace}
 	root = r.resolve(n, nil)
 	return root, r.twice, r.budget >= 0
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 	k8syaml "sigs.k8s.io/yaml"
@@ -148,7 +149,7 @@ func (k *Keys) add(n *yaml.Node) {
 // decimal digits is an int64, or a uint64 above that, and every other number a float64.
 func Scalar(n *yaml.Node) any {
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
-		(n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str") || isText(n.Value) {
+		(n.Style&yaml.TaggedStyle != 0 && n.ShortTag() == "!!str") || isText(n) {
 		return n.Value
 	}
 	if integer, err := strconv.ParseInt(n.Value, 10, 64); err == nil && strconv.FormatInt(integer, 10) == n.Value {
@@ -168,16 +169,13 @@ func Scalar(n *yaml.Node) any {
 	return v
 }
 
-// words are the texts in letters that YAML 1.1 reads as other values.
-var words = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
+// words are the texts in letters that YAML 1.1 reads as other values than later versions.
+var words = []string{"y", "yes", "n", "no", "on", "off"}
 
 // isText reports whether a text can be nothing but a string, without the cost of the parser. It finds most.
-func isText(s string) bool {
-	special := func(r rune) bool {
-		return !(('a' <= r && r <= 'z') || ('A' <= r && r <= 'Z') || ('0' <= r && r <= '9') || strings.ContainsRune("-./_", r))
-	}
-	isWord := func(word string) bool { return strings.EqualFold(word, s) }
-	return s != "" && (('a' <= s[0]|0x20 && s[0]|0x20 <= 'z') || s[0] == '/') && !strings.ContainsFunc(s, special) && !slices.ContainsFunc(words, isWord)
+func isText(n *yaml.Node) bool {
+	isWord := func(word string) bool { return strings.EqualFold(word, n.Value) }
+	return n.ShortTag() == "!!str" && n.Value != "" && unicode.IsLetter(rune(n.Value[0])) && !slices.ContainsFunc(words, isWord)
 }
 
 // Plain returns the value of a node as JSON has it. Keys that without names are left out.

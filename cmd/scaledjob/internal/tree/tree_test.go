@@ -38,7 +38,7 @@ func TestScalar(t *testing.T) {
 			require.Equal(t, text, fmt.Sprint(whole), "exactly")
 			got = float64(whole)
 		}
-		if isText(text) {
+		if isText(n) {
 			read++
 		}
 		require.Equal(t, want.A, got, text)
