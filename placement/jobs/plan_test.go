@@ -8,10 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
-	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -173,47 +171,6 @@ func TestChain(t *testing.T) {
 	require.True(t, f.plan().Duplicates[0].Deferred)
 }
 
-// Old Jobs are rolled out and finished ones pruned over all members, by when they
-// finished. Those on a cluster that does not answer have to wait.
-func TestHistoryAndRollout(t *testing.T) {
-	f := newFleet("a", "b")
-	f.History = history.Policy{Succeeded: history.Keep(1)}
-	f.Revision = rollout.Revision{Generation: 2, TemplateHash: "b"}
-	finished := func(name string, minute int) jobs.Job {
-		return jobs.Job{Name: name, UID: name, Phase: jobs.Succeeded, Finished: epoch.Add(time.Duration(minute) * time.Minute)}
-	}
-	old := func(name string) jobs.Job {
-		return jobs.Job{Name: name, UID: name, Revision: rollout.Revision{Generation: 1, TemplateHash: "a"}}
-	}
-	f.cluster("a").Jobs = []jobs.Job{finished("s3", 3), finished("s1", 1), old("old-a")}
-	f.cluster("b").Jobs = []jobs.Job{old("old-b"), finished("s2", 2), finished("s0", 0)}
-	f.cluster("b").Reach = jobs.Unreachable
-	f.demand(2)
-	f.Scaling.Bounds.Max = 3
-	deletions := func() (all []string) {
-		d := f.plan()
-		for _, kind := range []struct {
-			name string
-			all  []jobs.Deletion
-		}{{"outdated", d.Outdated}, {"finished", d.Finished}} {
-			for _, d := range kind.all {
-				all = append(all, fmt.Sprint(d.Name, " ", kind.name, " ", d.Deferred))
-			}
-		}
-		return all
-	}
-	require.Equal(t, []string{"old-a outdated false", "old-b outdated true", "s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
-	plan := f.plan()
-	require.Equal(t, scaling.JobCounts{Running: 1, Terminating: 1}, total(plan), "%s", plan)
-	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(plan), "%s", plan)
-
-	f.Scaling.Paused = true
-	plan = f.plan()
-	require.Equal(t, []string{"s0 finished true", "s1 finished false", "s2 finished true"}, deletions())
-	require.Empty(t, plan.Create)
-	require.Equal(t, scaling.ReasonPaused, plan.Scaling.Reason)
-}
-
 // All of the maximum is stuck. Over the maximum as much again may be created, once.
 func TestFailoverOverMax(t *testing.T) {
 	f := newFleet("a", "b", "c")
@@ -324,24 +281,6 @@ func TestReasons(t *testing.T) {
 		require.Equal(t, want, plan.Members[0].Excluded, "%s", plan)
 		require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(plan), "%s", plan)
 	}
-}
-
-// Without an active metric there are the Jobs of the minimum and no more, whether stuck or
-// not; a cluster that is none of the members keeps its Jobs and gets no more.
-func TestMinimum(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Members = f.Members[1:]
-	f.Scaling.Bounds.Min = 3
-	f.has("a", 1, jobs.Running, 0)
-	f.has("b", 1, jobs.Pending, time.Hour)
-	plan := f.plan()
-	require.Equal(t, map[string]int32{"b": 1}, f.created(plan), "%s", plan)
-	require.Equal(t, jobs.ReasonNotListed, plan.Members[0].Excluded)
-	require.Equal(t, int64(3), plan.Target)
-	f.Members = nil // every registered cluster
-	f.demand(9)
-	plan = f.plan()
-	require.Equal(t, map[string]int32{"a": 4, "b": 4}, f.created(plan), "%s", plan)
 }
 
 func reach(answers bool) jobs.Reach {
