@@ -48,8 +48,9 @@ func TestSearch(t *testing.T) {
 			Patch    string
 		}
 		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		require.Contains(t, r.Verdict[0], "the smallest maximum that meets "+objective+" and every item done (always part of an objective)")
-		require.Contains(t, r.Verdict[2], "today's policy (default, min 0, max 100, every 30s) costs ")
+		require.Contains(t, r.Verdict[0], "the smallest maximum that meets "+objective+" and every item is done")
+		require.Contains(t, r.Verdict[0], "instead of today's (default, min 0, max 100, every 30s)")
+		require.Contains(t, r.Verdict[2], "today's policy costs ")
 		require.Contains(t, r.Patch, "\nspec:\n  pollingInterval: ")
 		_, after, found := strings.Cut(r.Policies[r.Search.Policy].Name, "max ")
 		require.True(t, found)

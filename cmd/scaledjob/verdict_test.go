@@ -19,7 +19,7 @@ func TestVerdict(t *testing.T) {
 		"--metric all --compare default,accurate": {
 			"Use accurate: 95 % of the items wait at most 30 s (default: 48 s for 6.4 pod-h). ", "accurate runs up to ", "(maximum 100) and costs ", "default: 18 items/min arrive and keep 13.5 Jobs busy.",
 			"accurate creates too many Jobs: ", "Idle: default "},
-		"--metric waiting --compare default,accurate": {"Use accurate: ", "default starves the queue: ", "95 % wait at most: accurate "},
+		"--metric waiting --compare default,accurate": {"Use accurate: ", "default creates too few Jobs: ", "95 % wait at most: accurate "},
 		"--metric all --compare accurate,accurate":    {"accurate and accurate do the same: "},
 		"--metric all": {"plain keeps up: 95 % of the items wait at most "},
 		"--metric all --arrivals poisson:30/s --duration 2m": {"only the triggers"},
@@ -115,7 +115,7 @@ func TestPatch(t *testing.T) {
 	require.Less(t, *p.Spec.MaxReplicaCount, int32(100))
 	require.NotEmpty(t, p.Spec.ScalingStrategy.Strategy)
 	said := strings.Join(strings.Fields(out), " ")
-	require.Regexp(t, `Then 95 % wait at most [0-9.]+ s \(max [0-9]+ misses that: 95 % wait at most [0-9.]+ s(, too close to the limit)?\)\. It costs [0-9.]+ \([0-9.]+ pod-h at 2 an hour\) in [0-9hms]+, of which [0-9.]+ pod-h idle: pods that start; today's policy \(default, min 0, max 100, every 30s\) costs (the same|[0-9.]+ \([0-9.]+ pod-h at 2 an hour\), which is [0-9]+ % (less|more))\.`, said)
+	require.Regexp(t, `, instead of today's \(default, min 0, max 100, every 30s\): the smallest maximum that meets .* With it, 95 % of the items wait at most [0-9.]+ s \(today [0-9.]+ s\); with max [0-9]+, 95 % of the items wait at most [0-9.]+ s(, too close to the limit)?\. In [0-9hms]+ it costs [0-9.]+ \([0-9.]+ pod-h at 2 an hour\), of which [0-9.]+ pod-h are idle \(pods that are still starting\); today's policy costs (the same|[0-9.]+ \([0-9.]+ pod-h at 2 an hour\), which is [0-9]+ % (less|more))\.`, said)
 	require.Contains(t, said, " today: default, min 0, max 100, every 30s ")
 }
 

@@ -66,12 +66,17 @@ func (g *goal) column() *column {
 	return columnOf(strings.TrimSpace(name))
 }
 
+// subject names the number in a sentence.
+func (g *goal) subject() string {
+	return strings.Replace(g.column().name, "% wait", "% of the items wait", 1)
+}
+
 // goalTexts joins the goals, and names those that nobody wrote.
 func goalTexts(goals []goal) string {
 	var texts []string
 	for _, g := range goals {
 		if g.implicit {
-			g.text = "every item done (always part of an objective)"
+			g.text = "every item is done"
 		}
 		texts = append(texts, g.text)
 	}

@@ -66,7 +66,7 @@ func writeHTML(w io.Writer, r *Findings) error {
 	p.WriteString("<figure>" + picture.Items(r.Study) + "</figure>\n<figure>" + picture.Jobs(r.Study, r.maximum()) + "</figure>\n")
 	p.add("</div>\n<p>%s Lines are means of the runs; 90 %% of the runs are within a band.</p>\n", r.numbers())
 	if len(r.Reasons) > 0 {
-		p.add("<h2>Why</h2>\n")
+		p.add("<h2>What goes wrong</h2>\n")
 		p.lines("details", r.Reasons)
 	}
 	p.add("<h2>Assumed</h2>\n")
@@ -78,13 +78,13 @@ func writeHTML(w io.Writer, r *Findings) error {
 	if r.Patch != "" {
 		p.add("<h2>Patch</h2>\n<pre>%s</pre>\n", r.Patch)
 	}
-	p.add("<details><summary>Intervals</summary>\n")
+	p.add("<details><summary>How certain each number is, and what the search tried</summary>\n")
 	p.lines("details", r.Details)
 	rows = r.table(true)
 	p.table(rows[0], rows[1:])
 	p.add("</details>\n")
 	if r.Command != "" {
-		p.add("<h2>Repeat</h2>\n<pre>")
+		p.add("<h2>Run it again, or with other assumptions</h2>\n<pre>")
 		for i, word := range strings.Split(r.Command, " ") {
 			if i > 0 {
 				p.add(" ")

@@ -83,7 +83,7 @@ func (r *Findings) misses() string {
 	var missed []string
 	for _, g := range r.Goals {
 		if e := r.Search.below.Estimate(0, g.Value); !g.Meets(e.High) {
-			text := g.column().name + " " + r.units.text(e.Mean, g.quantity)
+			text := g.subject() + " " + r.units.text(e.Mean, g.quantity)
 			if g.Meets(e.Mean) {
 				text += ", too close to the limit"
 			}
@@ -93,7 +93,7 @@ func (r *Findings) misses() string {
 	if len(missed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("max %d misses that: %s", *r.Policies[r.Search.Policy].Spec.MaxReplicaCount-1, strings.Join(missed, ", "))
+	return fmt.Sprintf("with max %d, %s", *r.Policies[r.Search.Policy].Spec.MaxReplicaCount-1, strings.Join(missed, ", "))
 }
 
 // unlimitedPeak returns how many Jobs the strategy default runs at once without a maximum. It creates no Job
@@ -116,23 +116,24 @@ func unlimitedPeak(s *scenario.Scenario) (int64, error) {
 // found returns the verdict of a search, with the cost against today's.
 func (r *Findings) found() []string {
 	i, goals := r.Search.Policy, goalTexts(r.Goals)
+	before := max(0, slices.IndexFunc(r.Study.Samples, func(s study.Sample) bool { return s.Policy == scenario.Today }))
 	var numbers []string
 	for _, g := range r.Goals {
 		if !g.implicit || !r.Search.Met {
-			numbers = append(numbers, g.column().name+" "+r.units.text(r.Study.Estimate(i, g.Value).Mean, g.quantity))
+			number := func(policy int) string { return r.units.text(r.Study.Estimate(policy, g.Value).Mean, g.quantity) }
+			numbers = append(numbers, fmt.Sprintf("%s %s (today %s)", g.subject(), number(i), number(before)))
 		}
 	}
 	name, has := r.Study.Samples[i].Policy, strings.Join(numbers, ", ")
 	if r.Search.Below = r.misses(); r.Search.Below != "" {
-		has += " (" + r.Search.Below + ")"
+		has += "; " + r.Search.Below
 	}
 	if !r.Search.Met {
 		return []string{fmt.Sprintf("No policy meets %s.", goals), fmt.Sprintf("The closest is %s: %s.", name, has)}
 	}
-	before := max(0, slices.IndexFunc(r.Study.Samples, func(s study.Sample) bool { return s.Policy == scenario.Today }))
 	today := r.podTime(before)
 	length := r.Study.Estimate(i, func(s *simulation.Summary) float64 { return s.Seconds }).Mean
-	text := fmt.Sprintf("It costs %s in %s%s; today's policy (%s) costs ", r.cost(r.podTime(i)), report.Span(length), r.idle(i), r.Policies[before].Settings())
+	text := fmt.Sprintf("In %s it costs %s%s; today's policy costs ", report.Span(length), r.cost(r.podTime(i)), r.idle(i))
 	switch more := math.Round(100 * (r.podTime(i)/today - 1)); {
 	case more == 0:
 		text += "the same"
@@ -142,13 +143,16 @@ func (r *Findings) found() []string {
 	if undone := r.Study.Estimate(before, study.Undone).Mean; undone > 0 {
 		text += " and leaves " + report.Count(undone) + " items undone"
 	}
-	return []string{fmt.Sprintf("Use the strategy %s: the smallest maximum that meets %s.", name, goals), "Then " + has + ".", text + "."}
+	return []string{
+		fmt.Sprintf("Use the strategy %s, instead of today's (%s): the smallest maximum that meets %s.", name, r.Policies[before].Settings(), goals),
+		"With it, " + has + ".", text + ".",
+	}
 }
 
 // patch returns the lines of a manifest that differ from today's, as a YAML patch.
 func patch(name string, p, today *scenario.Policy) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kubectl patch scaledjob %s --type merge --patch-file patch.yaml\nspec:\n", name)
+	fmt.Fprintf(&b, "# save as patch.yaml, then: kubectl patch scaledjob %s --type merge --patch-file patch.yaml\nspec:\n", name)
 	line := func(name string, n, before *int32) {
 		text := fmt.Sprintf("  %s: %d", name, *n)
 		if before != nil && *before != *n {

@@ -19,7 +19,7 @@ func printTerminal(out io.Writer, r *Findings) error {
 	}
 	fmt.Fprintf(out, "\n%s\n%s\n\n%s", report.Tabulated(r.table(false), columns), r.numbers(), terminalCharts(r, columns))
 	if len(r.Reasons) > 0 {
-		fmt.Fprintf(out, "\nWhy:\n  %s\n", strings.Join(r.Reasons, "\n  "))
+		fmt.Fprintf(out, "\nWhat goes wrong:\n  %s\n", strings.Join(r.Reasons, "\n  "))
 	}
 	if rows := assumptionRows(r); len(rows) > 0 {
 		table := report.Aligned("  ", false, rows)
@@ -37,7 +37,7 @@ func printTerminal(out io.Writer, r *Findings) error {
 			fmt.Fprintln(out, line)
 		}
 	} else {
-		fmt.Fprintln(out, "\nIntervals: --details.")
+		fmt.Fprintln(out, "\nHow certain each number is, and what the search tried: --details.")
 	}
 	if r.Patch != "" {
 		fmt.Fprintf(out, "\n%s", r.Patch)
@@ -66,12 +66,12 @@ func terminalCharts(r *Findings, columns int) string {
 	if c.names > columns*2/5 {
 		c.names = 0 // names have lines of their own
 	}
-	title := "Jobs"
+	title := "Unfinished Jobs"
 	if limit := r.maximum(); limit > 0 {
-		title = fmt.Sprintf("Jobs (maximum %d)", limit)
+		title = fmt.Sprintf("Unfinished Jobs (maximum %d)", limit)
 	}
 	var b strings.Builder
-	c.draw(&b, "Items waiting", columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
+	c.draw(&b, "Waiting items", columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })
 	c.draw(&b, title, columnOf("peak"), func(s *study.Sample) []float64 { return s.Jobs.Mean })
 	fmt.Fprintf(&b, "%*s%*s\n", c.names+2, "0", columns-c.names-2, report.Span(length))
 	return b.String()

@@ -208,16 +208,16 @@ func (r *Findings) cost(seconds float64) string {
 func (r *Findings) idle(policy int) string {
 	idle := r.Study.Estimate(policy, columnOf("idle").value).Mean
 	waiting := r.Study.Estimate(policy, func(s *simulation.Summary) float64 { return s.WaitingSeconds }).Mean
-	text := ", of which " + r.units.text(idle, podTime) + " idle: "
+	text := ", of which " + r.units.text(idle, podTime) + " are idle ("
 	switch {
 	case idle == 0:
 		return ""
 	case waiting == 0:
-		return text + "pods that start"
+		return text + "pods that are still starting)"
 	case waiting >= idle:
-		return text + "pods that wait for an item"
+		return text + "pods that wait for an item)"
 	}
-	return fmt.Sprintf("%s%s pods that start, %s pods that wait for an item", text, r.units.number(idle-waiting, podTime), r.units.number(waiting, podTime))
+	return fmt.Sprintf("%s%s in pods that are still starting, %s in pods that wait for an item)", text, r.units.number(idle-waiting, podTime), r.units.number(waiting, podTime))
 }
 
 // sustained describes the loads that a policy sustains.
@@ -412,12 +412,12 @@ func symptoms(startup float64) []symptom {
 		{
 			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },
 			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
-			report.Count, polls, "starves the queue: after %s of %s polls, items wait without a Job although the maximum has room",
+			report.Count, polls, "creates too few Jobs: after %s of %s polls, items wait without a Job although the maximum has room",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.FullPolls) },
 			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
-			report.Count, polls, "is at its maximum: after %s of %s polls, items wait and no more Jobs are allowed",
+			report.Count, polls, "reaches its maximum: after %s of %s polls, items wait and no more Jobs are allowed",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.IdleJobs) },
