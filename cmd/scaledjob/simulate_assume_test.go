@@ -76,7 +76,7 @@ func TestAssumptions(t *testing.T) {
 	status, out, said := call(t, "simulate "+file+assumed+" --compare 2.20,2.21,eager@2.20 --service 5m --details", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(out), " "), "azure-pipelines counts waiting items KEDA 2.20.2 --metric"))
-	require.Contains(t, out, "2.20 starves", "the same queue has another length")
+	require.Contains(t, out, "2.20 starts too few Jobs", "the same queue has another length")
 	_, out, _ = call(t, "simulate "+file+assumed+" --compare 2.20,2.21 --service 5m --metric all", "")
 	require.Contains(t, out, "2.20 and 2.21 do the same")
 	_, _, said = call(t, "simulate "+file+assumed+" --polling-interval 1500ms", "")
@@ -89,7 +89,7 @@ func TestSimulateAgreesWithLint(t *testing.T) {
 	_, linted, _ := call(t, "lint "+file, "")
 	require.Contains(t, linted, "Use the strategy accurate")
 	_, out, _ := call(t, "simulate "+file+" --arrivals poisson:1/s --service 1m --compare default,accurate --details", "")
-	require.Contains(t, out, "default starves")
+	require.Contains(t, out, "default starts too few Jobs")
 	require.NotContains(t, out, "accurate creates")
 }
 

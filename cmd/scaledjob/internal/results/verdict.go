@@ -412,7 +412,7 @@ func symptoms(startup float64) []symptom {
 		{
 			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },
 			func(s *simulation.Summary, n float64) bool { return n*10 > float64(s.Polls) && s.Wait.P95 > 0 },
-			report.Count, polls, "creates too few Jobs: after %s of %s polls, items wait without a Job although the maximum has room",
+			report.Count, polls, "starts too few Jobs: after %s of %s polls, items wait without a Job although the maximum has room",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.FullPolls) },
