@@ -118,19 +118,7 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, reasonJobsUnknown, "The Jobs are not known; no Job is created or deleted"
 		return c
 	}
-	var messages []string
-	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
-		for _, fact := range facts {
-			if fact.Status != status {
-				continue
-			}
-			if messages = append(messages, fact.Message); len(messages) == 1 {
-				c.Status, c.Reason = fact.Status, fact.Reason
-			}
-		}
-	}
-	if len(messages) > 0 {
-		c.Message = strings.Join(messages, "\n")
+	if c = Conjunction(c, facts); c.Status != metav1.ConditionTrue {
 		return c
 	}
 	if p.Warning != "" {
@@ -144,13 +132,48 @@ func (p *PollResult) ready(facts []metav1.Condition) metav1.Condition {
 	return c
 }
 
-// facts returns a condition for each thing that can fail by itself: creates, deletes and triggers.
+// Conjunction returns Ready for facts: as it is given if each is True, else with the status and the reason of the first
+// that is False, or of the first that is Unknown, and with the messages of all.
+func Conjunction(ready metav1.Condition, facts []metav1.Condition) metav1.Condition {
+	var messages []string
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for _, fact := range facts {
+			if fact.Status != status {
+				continue
+			}
+			if messages = append(messages, fact.Message); len(messages) == 1 {
+				ready.Status, ready.Reason = fact.Status, fact.Reason
+			}
+		}
+	}
+	if len(messages) > 0 {
+		ready.Message = strings.Join(messages, "\n")
+	}
+	return ready
+}
+
 func (p *PollResult) facts() []metav1.Condition {
 	creates, deletes := adapter.Failures(p.Applied)
+	facts := Facts{Invalid: p.Invalid, Creates: creates, Deletes: deletes, Holds: p.Holds, Demand: p.Decision.Trace.Demand, Unread: p.Unread}.Conditions()
+	facts[0].Reason = p.named(facts[0].Reason)
+	return facts
+}
+
+// Facts are what can fail by itself in a poll of any owner of Jobs.
+type Facts struct {
+	Invalid          error        // why the spec is invalid: then the rest is ignored
+	Creates, Deletes error        // of requests; see [adapter.Failures]
+	Holds            []slots.Hold // of the plan: what still holds of earlier requests
+	Demand           scaling.Demand
+	Unread           error // why metrics could not be read
+}
+
+// Conditions returns JobsCreated, JobsDeleted and TriggersRead.
+func (f Facts) Conditions() []metav1.Condition {
 	return []metav1.Condition{
-		p.requests(ConditionJobsCreated, p.named(reasonCreateFailed), creates, createHolds),
-		p.requests(ConditionJobsDeleted, reasonDeleteFailed, deletes, deleteHolds),
-		p.triggers(),
+		f.requests(ConditionJobsCreated, reasonCreateFailed, f.Creates, createHolds),
+		f.requests(ConditionJobsDeleted, reasonDeleteFailed, f.Deletes, deleteHolds),
+		f.triggers(),
 	}
 }
 
@@ -163,17 +186,17 @@ var (
 
 // requests returns the condition about creates or deletes: from the errors of this poll, else from what
 // still holds of earlier ones.
-func (p *PollResult) requests(kind, failed string, err error, holds []slots.Reason) metav1.Condition {
+func (f *Facts) requests(kind, failed string, err error, holds []slots.Reason) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reasonSucceeding, Message: "No request fails"}
-	if p.Invalid != nil {
+	if f.Invalid != nil {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no request is sent"
 		return c
 	}
 	var messages []string
 	if err != nil {
-		c.Reason, messages = failed, append(messages, err.Error())
+		c.Reason, messages = failed, append(messages, adapter.Words(err))
 	}
-	for _, h := range p.Holds {
+	for _, h := range f.Holds {
 		if !slices.Contains(holds, h.Reason) {
 			continue
 		}
@@ -188,28 +211,28 @@ func (p *PollResult) requests(kind, failed string, err error, holds []slots.Reas
 }
 
 // triggers returns the condition about the triggers.
-func (p *PollResult) triggers() metav1.Condition {
+func (f *Facts) triggers() metav1.Condition {
 	c := metav1.Condition{Type: ConditionTriggersRead, Status: metav1.ConditionTrue, Reason: reasonSucceeding}
-	switch d := &p.Decision.Trace.Demand; {
-	case p.Invalid != nil:
+	switch d := &f.Demand; {
+	case f.Invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonUnknown, "The spec is invalid; no trigger is read"
 	case d.Read == 0 && d.Metrics > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonTriggers, p.unread()
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonTriggers, f.unread()
 	case d.Read < d.Metrics:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonSomeTriggers, p.unread()
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonSomeTriggers, f.unread()
 	default:
 		c.Message = fmt.Sprintf("Triggers read: %d of %d", d.Read, d.Metrics)
 	}
 	return c
 }
 
-func (p *PollResult) unread() string {
-	d := &p.Decision.Trace.Demand
+func (f *Facts) unread() string {
+	d := &f.Demand
 	message := fmt.Sprintf("%d of %d triggers could not be read", d.Metrics-d.Read, d.Metrics)
-	if p.Unread == nil {
+	if f.Unread == nil {
 		return message
 	}
-	return message + ": " + p.Unread.Error()
+	return message + ": " + f.Unread.Error()
 }
 
 func (p *PollResult) active() metav1.Condition {

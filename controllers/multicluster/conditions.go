@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 // Reasons of the condition Ready, besides the reasons of packages adapter and placement.
@@ -27,13 +29,14 @@ const (
 	reasonJobsUnknown = "JobsUnknown"
 	reasonNotStored   = "StatusNotWritten"
 	reasonUnreachable = "MembersUnreachable"
-
-	reasonCreateFailed = "JobCreateFailed"
-	reasonSlow         = "KEDAPollsSlowly"
+	reasonSlow        = "KEDAPollsSlowly"
 )
 
 // conditionTypes are the conditions of both resources. Others are of another release.
-var conditionTypes = slices.Concat([]string{scaledjob.ConditionReady, scaledjob.ConditionPaused}, scaledObjectConditions, autoscalerConditions)
+var conditionTypes = slices.Concat([]string{scaledjob.ConditionReady, scaledjob.ConditionPaused}, factConditions, scaledObjectConditions, autoscalerConditions)
+
+// factConditions are those of a DistributedScaledJob for what can fail by itself.
+var factConditions = []string{scaledjob.ConditionJobsCreated, scaledjob.ConditionJobsDeleted, scaledjob.ConditionTriggersRead}
 
 // conditions returns the previous conditions, replaced by new conditions of the same type. Each has
 // the generation, and the time at which its status last changed.
@@ -60,9 +63,24 @@ func ready(message string) metav1.Condition {
 	return metav1.Condition{Type: scaledjob.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonReady, Message: message}
 }
 
-// ready returns the most important problem.
+// facts returns a condition for each thing that can fail by itself: creates, deletes and triggers. A member whose creates
+// fail while others accept them leaves it open whether Jobs are created.
+func (o *jobOutcome) facts() []metav1.Condition {
+	f := scaledjob.Facts{Invalid: cmp.Or(o.invalid, o.unusable), Creates: o.refused, Deletes: o.undeleted, Demand: o.plan.Scaling.Trace.Demand, Unread: o.unread}
+	if o.failing != "" {
+		f.Holds = []slots.Hold{{Reason: adapter.FailingJobs, Text: o.failing}}
+	}
+	facts := f.Conditions()
+	if created := &facts[0]; created.Status == metav1.ConditionTrue && len(o.degraded) > 0 {
+		d := o.degraded[0].condition(len(o.degraded))
+		created.Status, created.Reason, created.Message = d.Status, d.Reason, d.Message
+	}
+	return facts
+}
+
+// ready returns the conjunction of the facts, and of what else keeps Jobs from running.
 func (o *jobOutcome) ready() metav1.Condition {
-	plan, err := &o.plan, o.refused
+	plan := &o.plan
 	switch {
 	case o.invalid != nil:
 		return notReady(reasonInvalid, o.invalid.Error())
@@ -72,16 +90,18 @@ func (o *jobOutcome) ready() metav1.Condition {
 		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
 	case plan.Scaling.Reason == scaling.ReasonJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
-	case err != nil:
-		return notReady(reasonCreateFailed, adapter.Words(err))
-	case o.failing != "":
-		return notReady("JobsFailing", o.failing)
+	}
+	return scaledjob.Conjunction(ready("The DistributedScaledJob is valid, and its triggers can be read"), append(o.facts(), o.placed()...))
+}
+
+// placed returns what keeps Jobs from members, by its weight.
+func (o *jobOutcome) placed() (found []metav1.Condition) {
+	plan := &o.plan
+	switch {
 	case plan.Reason == jobs.ReasonHeldByStuck:
-		return notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none is replaced: see why their pods do not start (kubectl describe on the member), and delete Jobs that never will, or set failoverOverMax")
+		found = append(found, notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none is replaced: see why their pods do not start (kubectl describe on the member), and delete Jobs that never will, or set failoverOverMax"))
 	case plan.Unplaced > 0:
-		return notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", words.Plural(plan.Unplaced, "Job"), excluded(plan.Members)))
-	case o.unread != nil:
-		return unread(plan.Scaling.Trace.Demand, o.unread)
+		found = append(found, notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", words.Plural(plan.Unplaced, "Job"), excluded(plan.Members))))
 	}
 	var away []string
 	var held, lost int64
@@ -103,15 +123,12 @@ func (o *jobOutcome) ready() metav1.Condition {
 		if lost > 0 {
 			text += fmt.Sprintf(", and the work of %s there may run twice", words.Plural(lost, "lost Job"))
 		}
-		return unknown(reasonUnreachable, text)
+		found = append(found, unknown(reasonUnreachable, text))
 	}
 	if o.slow != "" {
-		return unknown(reasonSlow, o.slow)
+		found = append(found, unknown(reasonSlow, o.slow))
 	}
-	if len(o.degraded) > 0 {
-		return o.degraded[0].condition(len(o.degraded))
-	}
-	return ready("The DistributedScaledJob is valid, and its triggers can be read")
+	return found
 }
 
 func (out *objectOutcome) ready() metav1.Condition {
@@ -200,14 +217,6 @@ func firstNames(names []string) string {
 		text += " and others"
 	}
 	return text
-}
-
-func unread(d scaling.Demand, err error) metav1.Condition {
-	message := fmt.Sprintf("%d of %d triggers could not be read: %s", d.Metrics-d.Read, d.Metrics, err)
-	if d.Read == 0 {
-		return notReady(scaledjob.ReasonTriggers, message)
-	}
-	return unknown(scaledjob.ReasonSomeTriggers, message)
 }
 
 func active(d scaling.Demand) metav1.Condition {

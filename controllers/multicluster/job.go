@@ -34,6 +34,7 @@ type job struct {
 	decided    bool // the reading has been decided on
 	status     jobStatus
 	refused    error             // why Jobs were not created at the last attempt
+	undeleted  error             // why Jobs were not deleted at the last attempt
 	pending    map[string]string // why Jobs do not start, by member
 	explained  time.Time         // when that was found out
 	abandoned  string            // the members with Jobs left behind
@@ -103,9 +104,10 @@ type jobOutcome struct {
 	reports  []member.Report
 	// refused is why Jobs were not created, by this poll or by the previous poll, if this
 	// poll leaves a member out for that or waits before it tries again.
-	refused  error
-	failing  string     // why creates slow down; empty if they do not
-	degraded []degraded // members whose requests have failed, by name
+	refused   error
+	undeleted error      // the same of deletes
+	failing   string     // why creates slow down; empty if they do not
+	degraded  []degraded // members whose requests have failed, by name
 }
 
 // creates returns why the poll created no Jobs on a member, or not all, and whether it tried.
@@ -148,11 +150,14 @@ func (j *job) poll(ctx context.Context) time.Time {
 			return time.Time{}
 		}
 	}
-	o.refused = o.applied()
+	o.refused, o.undeleted = o.applied()
+	if o.undeleted == nil && o.deletes("") && !o.deleted() {
+		o.undeleted = j.undeleted // it is tried again with a backoff
+	}
 	if o.refused == nil && (o.leavesOut(jobs.ReasonRejected) || o.waits()) {
 		o.refused = j.refused
 	}
-	j.refused = o.refused
+	j.refused, j.undeleted = o.refused, o.undeleted
 	j.tell(&o)
 	before := j.status
 	j.status = j.after(&o, time.Now())
@@ -306,7 +311,7 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 		}
 	}
 	s.Conditions = conditions(s.Conditions, j.current.GetGeneration(),
-		o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))
+		append(o.facts(), o.ready(), active(o.plan.Scaling.Trace.Demand), paused(j.config.Policy.Scaling.Paused))...)
 	return s
 }
 
@@ -320,15 +325,32 @@ func (j *job) tell(o *jobOutcome) {
 	j.problems.Warn("invalid", o.invalid)
 	j.problems.Warn("the status cannot be read: nothing is created", o.unusable)
 	j.problems.Warn("unread", o.unread)
-	j.problems.Warn("failed", o.refused)
+	j.problems.Warn("failed", errors.Join(o.refused, o.undeleted))
 	j.log.Debug("planned", "plan", o.plan)
 }
 
-// applied is why not all of the plan was carried out.
-func (o *jobOutcome) applied() error {
-	var problems []error
+// applied returns why not all of the plan was carried out: of creates, and of deletes. A member on which nothing was to be
+// deleted has errors of creates only.
+func (o *jobOutcome) applied() (creates, deletes error) {
+	var ofCreates, ofDeletes []error
 	for _, r := range o.reports {
-		problems = append(problems, memberError(r.Cluster, r.Err))
+		c, d := adapter.Failures(r.Err)
+		if !o.deletes(r.Cluster) {
+			c, d = errors.Join(c, d), nil
+		}
+		ofCreates, ofDeletes = append(ofCreates, memberError(r.Cluster, c)), append(ofDeletes, memberError(r.Cluster, d))
 	}
-	return errors.Join(problems...)
+	return errors.Join(ofCreates...), errors.Join(ofDeletes...)
+}
+
+// deletes reports whether the plan deletes Jobs on a member, or on any for "".
+func (o *jobOutcome) deletes(member string) bool {
+	return slices.ContainsFunc(slices.Concat(o.plan.Outdated, o.plan.Duplicates, o.plan.Finished), func(d jobs.Deletion) bool {
+		return !d.Deferred && (member == "" || d.Cluster == member)
+	})
+}
+
+// deleted reports whether Jobs were deleted.
+func (o *jobOutcome) deleted() bool {
+	return slices.ContainsFunc(o.reports, func(r member.Report) bool { return r.Outdated+r.Duplicates+r.Pruned > 0 })
 }

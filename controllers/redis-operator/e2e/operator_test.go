@@ -219,11 +219,11 @@ func (s *stand) fails(t *testing.T) {
 	})
 	o := p.operator()
 	p.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Equal(t, "False JobsFailing", p.condition(t, "consumer", "Ready"))
+		require.Equal(t, "False FailingJobs", p.condition(t, "consumer", "Ready"))
 	})
 	time.Sleep(45 * time.Second)
 	require.LessOrEqual(t, len(p.jobs(t)), 4, "at once, after 10 s, after 20 s")
-	require.Equal(t, "False JobsFailing", p.condition(t, "consumer", "Ready"))
+	require.Equal(t, "False FailingJobs", p.condition(t, "consumer", "Ready"))
 	p.change(func(sj *v1.ScaledJob) {
 		sj.Spec.JobTemplate.Spec.Template.Annotations = map[string]string{works: "1h"}
 	})

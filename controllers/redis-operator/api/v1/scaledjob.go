@@ -5,9 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Types of the conditions of a ScaledJob.
+// Types of the conditions of a ScaledJob, beside JobsCreated and JobsDeleted of package adapter/scaledjob, which also has
+// their reasons.
 const (
-	ConditionReady          = "Ready"          // the Jobs are as the spec says
+	ConditionReady          = "Ready"          // the spec is valid, and the three other conditions are True
 	ConditionQueueConnected = "QueueConnected" // the queue can be read
 )
 
@@ -18,8 +19,6 @@ const (
 	ReasonInvalidSpec      = "InvalidSpec"      // of both conditions and of an event: see Validate
 	ReasonSecretUnreadable = "SecretUnreadable" // of both conditions and of an event: a Secret that the spec names
 	ReasonRedisUnreachable = "RedisUnreachable" // of both conditions and of an event: the queue cannot be read
-	ReasonCreateFailed     = "JobCreateFailed"  // of Ready if some missing Jobs could not be created
-	ReasonJobsFailing      = "JobsFailing"      // of Ready while every Job has failed since one succeeded
 	ReasonQueueConnected   = "QueueConnected"   // of an event: the queue can be read again
 	ReasonCreatedJobs      = "CreatedJobs"      // of an event
 )
@@ -177,7 +176,7 @@ type ScaledJobStatus struct {
 	// +optional
 	Failures *FailureStatus `json:"failures,omitempty"`
 
-	// Conditions are Ready and QueueConnected.
+	// Conditions are Ready, QueueConnected, JobsCreated and JobsDeleted.
 	//
 	// +listType=map
 	// +listMapKey=type

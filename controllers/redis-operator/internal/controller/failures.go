@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scaledjob/scaledjob/adapter"
+
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 )
 
@@ -26,13 +27,8 @@ func remembered(f *v1.FailureStatus) (c adapter.FailureCheckpoint) {
 	}
 }
 
-// remember takes the checkpoint of a plan over, and why it slows down creates.
+// remember takes the checkpoint of a plan over.
 func (o *outcome) remember(plan adapter.Plan) {
-	for _, h := range plan.Holds {
-		if h.Reason == adapter.FailingJobs {
-			o.failing = h.Text
-		}
-	}
 	c, optional := plan.Failures, func(t time.Time) *metav1.Time {
 		if t.IsZero() {
 			return nil

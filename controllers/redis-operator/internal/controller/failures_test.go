@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter"
+
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 )
 
@@ -44,8 +46,7 @@ func TestJobsFail(t *testing.T) {
 		require.Greater(t, len(b.jobs()), 5)
 		status := b.stored().Status
 		ready := condition(&status, v1.ConditionReady)
-		require.Equal(t, v1.ReasonJobsFailing, ready.Reason)
-		require.Contains(t, ready.Message, `list "`+sj.Spec.QueueName+`" of database 0`)
+		require.Equal(t, string(adapter.FailingJobs), ready.Reason)
 		require.Contains(t, ready.Message, "Jobs fail and none has succeeded since")
 		require.Greater(t, status.Failures.Count, int32(5))
 		require.NotNil(t, status.Failures.NextJob)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -21,13 +22,13 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
+	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
+	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 )
 
 // A Reconciler creates the Jobs that the queues of ScaledJobs ask for. All fields are
@@ -132,6 +133,9 @@ func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.P
 		plan = r.Jobs.Plan(sj.UID, waiting(&sj.Spec, o.depth), time.Now())
 		o.desired = int32(plan.Decision.Trace.Load.Target)
 		o.remember(plan)
+		o.holds = plan.Holds
+	} else if o.invalid == nil { // earlier requests may still fail
+		o.holds = r.Jobs.Plan(sj.UID, []scaling.Metric{{Value: math.NaN(), Failed: true}}, time.Now()).Holds
 	}
 	o.list, o.database = sj.Spec.QueueName, sj.Spec.RedisDatabase
 	return plan, func(ctx context.Context, result adapter.Result, applied error) time.Duration {
@@ -139,9 +143,9 @@ func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.P
 		switch {
 		case ctx.Err() != nil: // the next leader creates the rest
 		case applied == nil && plan.Decision.Reason == scaling.ReasonJobsUnknown:
-			o.createFailed = errUnknown
-		default:
-			o.createFailed = adapter.WithoutOutdated(applied) // the next reconcile creates the rest
+			o.creates = errUnknown
+		default: // the next reconcile creates the rest of an outdated plan
+			o.creates, o.deletes = adapter.Failures(applied)
 		}
 		return r.report(ctrl.LoggerInto(ctx, log), sj, o)
 	}

@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/slots"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 )
@@ -45,7 +47,7 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) ti
 			r.Events.Eventf(sj, nil, n.kind, n.reason, n.reason, "%s", n.message)
 			log.Info(n.message, "reason", n.reason)
 		}
-		err = errors.Join(o.invalid, o.unread, o.createFailed)
+		err = errors.Join(o.invalid, o.unread, o.creates, o.deletes)
 	}
 	r.Metrics.Reconciled(sj, metrics.Reconcile{
 		Active: o.active, Depth: float64(o.depth), Desired: float64(o.desired), Read: o.read(), Failed: err != nil,
@@ -89,17 +91,18 @@ func (r *Reconciler) writeStatus(ctx context.Context, sj *v1.ScaledJob, o outcom
 
 // An outcome is the result of a reconcile.
 type outcome struct {
-	invalid      error // problems of the spec; the queue was not read
-	unread       error // why the queue could not be read
-	depth        int64 // 0 unless the queue was read, as are the two below
-	desired      int32
-	created      int32
-	createFailed error
-	active       int32 // Jobs, just created Jobs included
-	list         string
-	database     int32
-	failing      string            // why creates slow down; empty if they do not
-	failures     *v1.FailureStatus // nil if the Jobs are not known
+	invalid  error // problems of the spec; the queue was not read
+	unread   error // why the queue could not be read
+	depth    int64 // 0 unless the queue was read, as are the two below
+	desired  int32
+	created  int32
+	creates  error // why Jobs were not created
+	deletes  error // why Jobs were not deleted
+	active   int32 // Jobs, just created Jobs included
+	list     string
+	database int32
+	holds    []slots.Hold      // what still holds of earlier requests
+	failures *v1.FailureStatus // nil if the Jobs are not known
 }
 
 // read reports whether the depth is known.
@@ -119,7 +122,7 @@ func (o outcome) write(status *v1.ScaledJobStatus, generation int64, now time.Ti
 	if o.created > 0 {
 		status.LastScaleTime = new(metav1.NewTime(now))
 	}
-	for _, c := range []metav1.Condition{o.connected(), o.ready()} {
+	for _, c := range o.conditions() {
 		c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now)
 		c.Message = fmt.Sprintf("%.1000s", c.Message)
 		meta.SetStatusCondition(&status.Conditions, c)
@@ -147,21 +150,17 @@ func (o outcome) connected() metav1.Condition {
 	return c
 }
 
-func (o outcome) ready() metav1.Condition {
-	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse}
-	switch {
-	case o.invalid != nil:
-		c.Reason, c.Message = v1.ReasonInvalidSpec, o.invalid.Error()
-	case o.unread != nil:
-		c.Reason, c.Message = o.unreadable(), "No Job is created while the queue cannot be read"
-	case o.createFailed != nil:
-		c.Reason, c.Message = v1.ReasonCreateFailed, adapter.Words(o.createFailed)
-	case o.failing != "":
-		c.Reason, c.Message = v1.ReasonJobsFailing, o.queue()+": "+o.failing
-	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonReconciled, o.queue()+"; as many Jobs are active as it asks for, or more"
+// conditions returns a condition for each fact, and then their conjunction.
+func (o outcome) conditions() []metav1.Condition {
+	requests := scaledjob.Facts{Invalid: o.invalid, Creates: o.creates, Deletes: o.deletes, Holds: o.holds}.Conditions()[:2]
+	facts := append([]metav1.Condition{o.connected()}, requests...)
+	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec}
+	if o.invalid != nil {
+		ready.Message = o.invalid.Error()
+		return append(facts, ready)
 	}
-	return c
+	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1.ReasonReconciled, o.queue()+"; as many Jobs are active as it asks for, or more"
+	return append(facts, scaledjob.Conjunction(ready, append(requests, facts[0])))
 }
 
 // queue describes the list, in words that do not change with its length.

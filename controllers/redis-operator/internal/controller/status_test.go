@@ -10,12 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/slots"
+
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 )
 
+// conditions returns those that have something to tell.
 func conditions(s v1.ScaledJobStatus) (all []string) {
 	for _, c := range s.Conditions {
-		all = append(all, fmt.Sprint(c.Type, " ", c.Status, " ", c.Reason))
+		if c.Reason != "Succeeding" && c.Reason != scaledjob.ReasonUnknown {
+			all = append(all, fmt.Sprint(c.Type, " ", c.Status, " ", c.Reason))
+		}
 	}
 	return all
 }
@@ -50,9 +56,18 @@ func TestTransitions(t *testing.T) {
 		{lost, unreachable, []string{"Warning RedisUnreachable Redis at redis:6379 hangs up"}, 40, 1},
 		{outcome{depth: 9, desired: 1, active: 1}, connected, []string{"Normal QueueConnected The queue can be read again"}, 9, 1},
 		{
-			outcome{depth: 30, desired: 3, active: 2, created: 1, createFailed: errors.New("quota")},
-			[]string{"QueueConnected True Connected", "Ready False JobCreateFailed"},
+			outcome{depth: 30, desired: 3, active: 2, created: 1, creates: errors.New("quota")},
+			[]string{"QueueConnected True Connected", "JobsCreated False JobCreateFailed", "Ready False JobCreateFailed"},
 			[]string{"Normal CreatedJobs Created 1 Job for 30 items: 2 of 3 Jobs active"}, 30, 9,
+		},
+		{
+			outcome{depth: 30, desired: 3, active: 2, deletes: errors.New("denied")},
+			[]string{"QueueConnected True Connected", "JobsDeleted False JobDeleteFailed", "Ready False JobDeleteFailed"}, nil, 30, 9,
+		},
+		{
+			outcome{unread: errors.New("Redis hangs up"), active: 2, holds: []slots.Hold{{Reason: slots.BackingOff, Text: "2 Jobs are refused"}, {Reason: slots.DeleteUnanswered, Text: "a delete"}}},
+			[]string{"QueueConnected False RedisUnreachable", "JobsCreated False BackingOff", "JobsDeleted False DeleteUnanswered", "Ready False BackingOff"},
+			[]string{"Warning RedisUnreachable Redis hangs up"}, 30, 9,
 		},
 	} {
 		before := (&v1.ScaledJob{Status: status}).DeepCopyObject().(*v1.ScaledJob).Status
