@@ -5,8 +5,7 @@
 //	go run ./examples/quickstart -f scaledjob.yaml -queue 0,3,6,3
 //
 // Pods are pending at the first poll after their Job was created, run at the next two, and
-// succeed; the time between polls is skipped. Package own-controller is the same on a real
-// cluster.
+// succeed; the time between polls is skipped. Own-controller is the same on a real cluster.
 package main
 
 import (
@@ -14,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -49,15 +47,35 @@ func run(ctx context.Context, file, queue string, out io.Writer) error {
 	for _, w := range config.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", w)
 	}
-	p := player{out: out, cluster: newCluster(), config: config}
+	cluster, target, created, pruned, peak := newCluster(), config.Target, int64(0), 0, int64(0)
 	for i, n := range lengths {
-		fmt.Fprintf(out, "\npoll %d: %g items", i+1, n)
-		if err := p.poll(ctx, n); err != nil {
+		jobs, err := adapter.List(ctx, cluster.client, target, adapter.Options{Pods: true})
+		if err != nil {
+			return err
+		}
+		observed, _ := jobs.Jobs(target.Owner.UID)
+		fmt.Fprintf(out, "\npoll %d: %g items; %s\n", i+1, n, count(observed))
+		plan := jobs.Plan(target.Owner.UID, []scaling.Metric{config.Triggers[0].Metric(n)}, cluster.now)
+		fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(plan.Decision.String(), "\n", "\n  "))
+		result, err := jobs.Apply(ctx, cluster.client, plan)
+		if err != nil {
+			return err
+		}
+		if result.Created > 0 {
+			fmt.Fprintf(out, "  created   %d\n", result.Created)
+		}
+		if result.Pruned > 0 {
+			fmt.Fprintf(out, "  pruned    %d, such as %s\n", result.Pruned, plan.Delete[0].Name)
+		}
+		running := plan.Decision.Trace.Jobs
+		created, pruned = created+result.Created, pruned+result.Pruned
+		peak = max(peak, running.Running+running.Terminating+plan.Decision.Create)
+		if err := cluster.advance(ctx, config.PollingInterval); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(out, "\n%d polls: %d Jobs created, %d pruned; at most %d unfinished, of %d allowed\n",
-		len(lengths), p.created, p.pruned, p.peak, config.Target.Policy.Bounds.Max)
+		len(lengths), created, pruned, peak, target.Policy.Bounds.Max)
 	return nil
 }
 
@@ -67,11 +85,11 @@ func read(file string) (c scaledjob.Config, err error) {
 		return c, err
 	}
 	found, err := manifest.Read(data)
+	if err == nil && len(found) > 1 {
+		err = fmt.Errorf("found %d ScaledJobs; use one", len(found))
+	}
 	if err != nil {
 		return c, err
-	}
-	if len(found) > 1 {
-		return c, fmt.Errorf("found %d ScaledJobs; use one", len(found))
 	}
 	s := found[0]
 	s.UID, s.Generation = "00000000-0000-4000-8000-000000000000", 1 // the API server sets them
@@ -85,47 +103,12 @@ func read(file string) (c scaledjob.Config, err error) {
 func parse(queue string) (lengths []float64, err error) {
 	for text := range strings.SplitSeq(queue, ",") {
 		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || !(n >= 0 && n <= math.MaxFloat64) {
+		if err != nil || !(n >= 0) {
 			return nil, fmt.Errorf("queue: found %q; use a number of 0 or more", text)
 		}
 		lengths = append(lengths, n)
 	}
 	return lengths, nil
-}
-
-// A player polls: it observes, plans, applies, and prints each step.
-type player struct {
-	out           io.Writer
-	cluster       *cluster
-	config        scaledjob.Config
-	created, peak int64
-	pruned        int
-}
-
-func (p *player) poll(ctx context.Context, queue float64) error {
-	jobs, err := adapter.List(ctx, p.cluster.client, p.config.Target, adapter.Options{Pods: true})
-	if err != nil {
-		return err
-	}
-	owner := p.config.Target.Owner.UID
-	observed, _ := jobs.Jobs(owner)
-	fmt.Fprintf(p.out, "; %s\n", count(observed))
-	plan := jobs.Plan(owner, []scaling.Metric{p.config.Triggers[0].Metric(queue)}, p.cluster.now)
-	fmt.Fprintf(p.out, "  %s\n", strings.ReplaceAll(plan.Decision.String(), "\n", "\n  "))
-	result, err := jobs.Apply(ctx, p.cluster.client, plan)
-	if err != nil {
-		return err
-	}
-	if result.Created > 0 {
-		fmt.Fprintf(p.out, "  created   %d\n", result.Created)
-	}
-	if result.Pruned > 0 {
-		fmt.Fprintf(p.out, "  pruned    %d, such as %s\n", result.Pruned, plan.Delete[0].Name)
-	}
-	running := plan.Decision.Trace.Jobs
-	p.created, p.pruned = p.created+result.Created, p.pruned+result.Pruned
-	p.peak = max(p.peak, running.Running+running.Terminating+plan.Decision.Create)
-	return p.cluster.advance(ctx, p.config.PollingInterval)
 }
 
 func count(jobs []adapter.Job) string {
