@@ -107,7 +107,11 @@ func regionInvalid(j *job) {
 			continue
 		}
 		if !awsRegion.MatchString(region) {
-			j.find(j.trigger(i, "metadata", "awsRegion"), "Write a region such as eu-west-1", effect{text: "it is not the name of a region, so each poll fails"})
+			fix := "Write the code of the queue's region, such as us-east-1"
+			if zone := strings.TrimRight(region, "abcdef"); awsRegion.MatchString(zone) {
+				fix = "Write " + zone
+			}
+			j.find(j.trigger(i, "metadata", "awsRegion"), fix, effect{text: "it is not the name of a region, so each poll fails"})
 			continue
 		}
 		u, err := url.Parse(t.Metadata["queueURL"])
@@ -163,9 +167,9 @@ func hostUnresolvable(j *job) {
 					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "for KEDA's operator, localhost is its own pod. The server does not run there, so each poll fails"})
 					return
 				}
-				text, full := "KEDA's operator looks up the name in its own namespace and does not find it, so each poll fails", host+"."+cmp.Or(j.manifest.Namespace, "NAMESPACE")+".svc"
+				text, full := "KEDA's operator looks up the name in its own namespace, so each poll fails unless the server is there", host+".NAMESPACE.svc"
 				if v.Key != name {
-					text = "the host in its value has no namespace, so KEDA's operator looks it up in its own and each poll fails"
+					text = "the host in its value has no namespace, so KEDA's operator looks it up in its own: each poll fails unless the server is there"
 				}
 				if v.Secret && !v.Plain {
 					full = "NAME.NAMESPACE.svc"
@@ -287,6 +291,6 @@ func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 		return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
 	})
 	j.check(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
-		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef with podIdentity aws, or write identityOwner: operator",
+		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef to a TriggerAuthentication with podIdentity.provider: aws, or write identityOwner: operator, which has the rights of KEDA's operator",
 		"the trigger has no AWS credentials, so KEDA rejects it and never polls")
 }

@@ -15,7 +15,7 @@ func minAboveMax(j *job) {
 		return
 	}
 	total := int64(*maximum)
-	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write at most %d, the value of maxReplicaCount", *maximum),
+	j.find(j.place("spec", "minReplicaCount"), "Write less than maxReplicaCount; the queue gets the difference",
 		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
@@ -31,7 +31,7 @@ func minUsesUpMax(j *job) {
 	if minimum == nil || maximum == nil || *minimum != *maximum || *minimum < 1 {
 		return
 	}
-	j.find(j.place("spec", "minReplicaCount"), fmt.Sprintf("Write less than %d, the value of maxReplicaCount; the queue gets the difference", *maximum),
+	j.find(j.place("spec", "minReplicaCount"), "Write less than maxReplicaCount; the queue gets the difference",
 		effect{affected: func(p keda.Profile) bool {
 			r := p.Replicas(j.model)
 			return r.Min > 0 && r.QueueMax == 0
@@ -88,7 +88,7 @@ func minNegative(j *job) {
 
 func maxBelow1(j *job) {
 	if n := j.spec.MaxReplicaCount; n != nil && *n < 1 {
-		j.replaced("spec.maxReplicaCount", nil, "the queue gets no Job", `Write 1 or more; to stop the ScaledJob, add the annotation autoscaling.keda.sh/paused: "true"`)
+		j.replaced("spec.maxReplicaCount", nil, "the queue gets no Job", `Write 1 or more; to stop the ScaledJob, add the annotation autoscaling.keda.sh/paused: "true" (KEDA 2.11 or later)`)
 	}
 }
 

@@ -49,7 +49,11 @@ func (j *job) in(c container, steps ...any) place {
 }
 
 func containerIncomplete(j *job, c container) {
-	j.check(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", rejected)
+	consequence := rejected
+	if j.in(c, "name").found == noValue { // which the CRD requires
+		consequence = refusal
+	}
+	j.check(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", consequence)
 	j.check(strings.TrimSpace(c.Image) == "", j.in(c, "image"), "Give the container an image", rejected)
 }
 
@@ -59,7 +63,7 @@ func containerNameInvalid(j *job) {
 		switch {
 		case c.Name == "":
 		case len(validation.IsDNS1123Label(c.Name)) > 0:
-			j.find(j.in(c, "name"), "Write at most 63 lower-case letters, digits and -", effect{text: rejected})
+			j.find(j.in(c, "name"), "Write at most 63 lower-case letters, digits and -, with a letter or digit at both ends", effect{text: rejected})
 		case visited[c.Name]:
 			j.find(j.in(c, "name"), "Give each container a name of its own", effect{text: "two containers have this name, so " + rejected})
 		}

@@ -36,7 +36,7 @@ func ExampleCheck() {
 		}
 	}
 	// Output:
-	// line 12, error: spec.minReplicaCount is 10. Write at most 1, the value of maxReplicaCount.
+	// line 12, error: spec.minReplicaCount is 10. Write less than maxReplicaCount; the queue gets the difference.
 	// 	2.8 to 2.10: KEDA lowers the minimum to the maximum of 1, so the queue gets no Job
 	// 	since 2.11: KEDA lowers the minimum to the maximum of 1 and gives the queue the maximum once more, so up to 2 Jobs run
 	// line 16, error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number. Write "5", with the quotes.
@@ -52,7 +52,7 @@ func ExampleReport_WriteText() {
 	report := lint.Check([]lint.File{{Name: "job.yaml", Data: []byte(example)}}, release)
 	_ = report.WriteText(os.Stdout)
 	// Output:
-	// job.yaml:12:20: error: spec.minReplicaCount is 10: KEDA lowers the minimum to the maximum of 1, so the queue gets no Job. Write at most 1, the value of maxReplicaCount. [min-above-max]
+	// job.yaml:12:20: error: spec.minReplicaCount is 10: KEDA lowers the minimum to the maximum of 1, so the queue gets no Job. Write less than maxReplicaCount; the queue gets the difference. [min-above-max]
 	//   12 |   minReplicaCount: 10
 	//      |                    ^~
 	// job.yaml:16:85: error: spec.triggers[0].metadata.threshold is 5, which YAML reads as a number: the API server rejects it. Write "5", with the quotes. [not-a-string]

@@ -32,7 +32,7 @@ func within(lower, limit int64) fieldRule {
 
 func mode() fieldRule {
 	r := within(0, 0o777)
-	r.reason, r.fix = "it exceeds 0777", "Write the mode with a leading 0, such as 0644"
+	r.reason, r.fix = "it exceeds 0777", "Write the mode with a leading 0, such as 0644 (in JSON 420)"
 	return r
 }
 
@@ -56,13 +56,13 @@ var (
 	}, "it is empty", "Add a value"}
 	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
 	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
-	local    = word("it is not a path within the volume", "Write a relative path without ..", isLocal)
+	local    = word("it is not a path within the volume", "Write a relative path in which no part is \"..\"", isLocal)
 	address  = word("it is not an IP address", "Write an IP address", func(s string) bool { return len(validation.IsValidIPForLegacyField(nil, s, false, nil)) == 0 })
 	positive = within(1, math.MaxInt32)
 	natural  = within(0, math.MaxInt32)
 )
 
-const dnsLabel = "Write at most 63 lower-case letters, digits and -"
+const dnsLabel = "Write at most 63 lower-case letters, digits and -, with a letter or digit at both ends"
 
 // isLocal reports whether a path stays within its directory.
 func isLocal(p string) bool {
@@ -80,14 +80,14 @@ var fieldRules = map[string][]fieldRule{
 	"ConfigMapEnvSource.name": {object("a ConfigMap")}, "ConfigMapKeySelector.name": {object("a ConfigMap")}, "SecretEnvSource.name": {object("a Secret")},
 	"SecretKeySelector.name": {object("a Secret")},
 	"ContainerPort.hostPort": {within(0, 65535)},
-	"ContainerPort.name":     {named("a port", "Write at most 15 lower-case letters, digits and -, with a letter among them", validation.IsValidPortName)},
+	"ContainerPort.name":     {named("a port", "Write at most 15 lower-case letters, digits and -, with a letter among them, and a letter or digit at both ends", validation.IsValidPortName)},
 	"CSIVolumeSource.driver": {nonEmpty}, "ConfigMapVolumeSource.defaultMode": {mode()}, "ConfigMapVolumeSource.name": {nonEmpty},
 	"DownwardAPIVolumeFile.mode": {mode()}, "DownwardAPIVolumeFile.path": {nonEmpty, local}, "DownwardAPIVolumeSource.defaultMode": {mode()},
 	"EnvVar.name":               {nonEmpty, named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
 	"EnvFromSource.prefix":      {named("a variable", "Write letters, digits and _", validation.IsRelaxedEnvVarName)},
 	"ExecAction.command":        {nonEmpty},
 	"HostAlias.ip":              {address},
-	"HostPathVolumeSource.path": {nonEmpty, word("it has ..", "Write a path without ..", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
+	"HostPathVolumeSource.path": {nonEmpty, word("it has ..", "Write a path in which no part is \"..\"", func(s string) bool { return !slices.Contains(strings.Split(s, "/"), "..") })},
 	"JobSpec.managedBy":         {word("it has no domain", "Write it as example.com/controller", func(s string) bool { return strings.Contains(s, "/") })},
 	"KeyToPath.key":             {nonEmpty}, "KeyToPath.mode": {mode()}, "KeyToPath.path": {nonEmpty, local},
 	"NFSVolumeSource.path": {nonEmpty, word("it is not an absolute path", "Write a path that begins with /", gopath.IsAbs)}, "NFSVolumeSource.server": {nonEmpty},

@@ -64,7 +64,7 @@ var exclusions = map[string]string{
 	"selenium-grid":   `includeOngoingSessions: "false" with KEDA 2.21`,
 	"aws-sqs-queue":   `scaleOnInFlight: "false"`,
 	"azure-queue":     "queueLengthStrategy: visibleonly",
-	"rabbitmq":        `excludeUnacknowledged: "true" with protocol http, or protocol amqp`,
+	"rabbitmq":        `excludeUnacknowledged: "true", or an amqp:// URL as host`,
 }
 
 // mixed reports whether triggers count differently under a release, so that no strategy fits all of them.

@@ -33,7 +33,7 @@ func reservedLabel(j *job) {
 		}
 		alone := *j.model
 		alone.Labels = map[string]string{key: value}
-		j.find(j.key("metadata", "labels", key), "Delete the label",
+		j.find(j.key("metadata", "labels", key), "Delete the label while none of its Jobs runs: KEDA counts Jobs that have it neither before nor after",
 			effect{affected: func(p keda.Profile) bool { return !p.Generate(&alone, p.Release()).Tracked },
 				text: "it overwrites the label by which KEDA finds its Jobs. KEDA then counts none, and each poll creates all Jobs again"})
 	}

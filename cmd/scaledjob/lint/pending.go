@@ -36,7 +36,7 @@ func pendingConditionDuplicate(j *job) {
 	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
 		if visited[name] {
 			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
-				effect{affected: j.pendingWith(1, name, name), text: "a pod has each condition once, so no pod meets the list and every unfinished Job counts as pending"})
+				effect{affected: j.pendingWith(1, name, name), text: "no pod meets the list, because a pod has each condition once. Every unfinished Job counts as pending"})
 		}
 		visited[name] = true
 	}
@@ -54,10 +54,10 @@ func pendingConditionMisspelled(j *job) {
 		position := j.place("spec", "scalingStrategy", "pendingPodConditions", i)
 		switch meant := nearest(name, podConditions); {
 		case meant != "":
-			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "no pod ever has this condition, so every unfinished Job counts as pending"})
+			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "every unfinished Job counts as pending, because no pod ever has this condition"})
 		case strings.Contains(name, "Custom"):
 			j.find(position, "Delete it, or add a readinessGate of this name",
-				effect{affected: supports(keda.PendingConditions), text: "it comes from an example and no pod has it, so every unfinished Job counts as pending"})
+				effect{affected: supports(keda.PendingConditions), text: "every unfinished Job counts as pending, because the name is an example of KEDA's documentation and no pod has this condition"})
 		}
 	}
 }
@@ -69,7 +69,7 @@ func pendingConditionsTooEarly(j *job) {
 	}
 	j.find(j.place("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
 		effect{affected: conjunction(supports(keda.PendingConditions), j.selects()),
-			text: "these conditions hold before a container runs, so starting Jobs do not count as pending"})
+			text: "starting Jobs do not count as pending, because these conditions hold before a container runs"})
 }
 
 func pendingConditionsSeveralPods(j *job) {

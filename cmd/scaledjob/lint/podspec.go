@@ -91,7 +91,7 @@ func (j *job) podFields(s *corev1.PodSpec) {
 	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
 	for i, t := range s.Tolerations {
 		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", placeOf("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
-		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, placeOf("tolerations", i), "a toleration without a key needs operator Exists", "Add key, or write operator: Exists")
+		j.refuse(t.Key == "" && t.Operator != corev1.TolerationOpExists, placeOf("tolerations", i), "a toleration without a key needs operator Exists", "Add the key of the taint")
 		j.refuse(t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute, placeOf("tolerations", i, "tolerationSeconds"), "tolerationSeconds needs effect NoExecute", "Write effect: NoExecute, or delete tolerationSeconds")
 	}
 }
@@ -136,7 +136,7 @@ func (j *job) containerFields(c container) {
 		return
 	}
 	j.refuse(s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
-		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete one of the two")
+		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete privileged: true; if the container needs the node, delete allowPrivilegeEscalation")
 }
 
 // imageFault returns what makes the name of an image invalid, and its fix.
@@ -203,7 +203,7 @@ func portsOf(p *corev1.Probe) map[string]intstr.IntOrString {
 func variableDuplicate(j *job, c container) {
 	visited := map[string]bool{}
 	for i, e := range c.Env {
-		j.check(visited[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice, so "+refusal)
+		j.check(visited[e.Name] && e.Name != "", j.in(c, "env", i, "name"), "Delete one of the two", "the container has this variable twice, so the API server rejects the ScaledJob")
 		visited[e.Name] = true
 	}
 }
@@ -223,7 +223,7 @@ func variableUnknown(j *job, c container) {
 	names := map[string]bool{}
 	check := func(text string, steps ...any) {
 		for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
-			j.check(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Write a variable of the container",
+			j.check(m[2] != "" && !names[m[2]] && !givenVariable.MatchString(m[2]), j.in(c, steps...), "Add it to the env of the container, or write a variable that it has",
 				fmt.Sprintf("Kubernetes leaves $(%s) as it is, because the container has no such variable or defines it further down", m[2]))
 		}
 	}
@@ -253,7 +253,7 @@ func (j *job) runAs(c container, pod *corev1.PodSecurityContext) {
 		nonRoot = s.RunAsNonRoot
 	}
 	if user != nil && *user == 0 && nonRoot != nil && *nonRoot {
-		j.find(position, "Write the ID of another user, or runAsNonRoot: false", effect{text: "runAsNonRoot forbids user 0, so the kubelet does not start the container and the Job hangs"})
+		j.find(position, "Write the ID of another user, such as 1000", effect{text: "runAsNonRoot forbids user 0, so the kubelet does not start the container and the Job hangs"})
 	}
 }
 
@@ -300,14 +300,14 @@ func (j *job) probes(c container) {
 			continue
 		}
 		placeOf := func(steps ...any) place { return j.in(c, append([]any{field}, steps...)...) }
-		j.refuse(!sidecar, placeOf(), "an init container has no probes", "Delete it, or write restartPolicy: Always for a sidecar")
+		j.refuse(!sidecar, placeOf(), "an init container has no probes", "Delete it; only a sidecar, with restartPolicy: Always, has one")
 		j.refuse(field != "readinessProbe" && p.SuccessThreshold != 0 && p.SuccessThreshold != 1, placeOf("successThreshold"), "it must be 1", "Write 1")
 		j.refuse(field == "readinessProbe" && p.TerminationGracePeriodSeconds != nil, placeOf("terminationGracePeriodSeconds"), "a readinessProbe does not have it", "Delete it")
 		for source, port := range portsOf(p) {
 			j.probePort(port, placeOf(source, "port"))
 		}
 	}
-	j.refuse(!sidecar && c.Lifecycle != nil, j.in(c, "lifecycle"), "an init container has no lifecycle", "Delete it, or write restartPolicy: Always for a sidecar")
+	j.refuse(!sidecar && c.Lifecycle != nil, j.in(c, "lifecycle"), "an init container has no lifecycle", "Delete it; only a sidecar, with restartPolicy: Always, has one")
 }
 
 func (j *job) probePort(port intstr.IntOrString, position place) {
@@ -326,12 +326,12 @@ func restartPolicyMissing(j *job) {
 	if len(containers) == 0 || position.found != noValue {
 		return
 	}
-	const text = "KEDA uses OnFailure, so a failing container restarts in its pod and its log is lost at the end"
+	const text = "KEDA uses OnFailure: a failing container restarts in its pod, and at backoffLimit Kubernetes deletes the pod with its log"
 	for i, c := range containers {
 		if c.RestartPolicy != nil {
 			j.find(j.key(j.pod("containers", i, "restartPolicy")...), "Move it to spec.jobTargetRef.template.spec.restartPolicy", effect{text: "it is set on the container, not on the pod. " + text})
 			return
 		}
 	}
-	j.find(position, "Write restartPolicy: Never or restartPolicy: OnFailure", effect{text: text})
+	j.find(position, "Write restartPolicy: Never, which keeps failed pods with their logs, or restartPolicy: OnFailure", effect{text: text})
 }

@@ -277,7 +277,7 @@ func (j *job) variableFix(name string, container *corev1.Container) string {
 	case near != "":
 		return "Write " + near
 	case len(names) == 0 || len(names) > maxNames || len(container.EnvFrom) > 0:
-		return "Write a variable of the container " + container.Name
+		return fmt.Sprintf("Add %s to the env of the container %s, or name a variable that it has", name, container.Name)
 	}
 	return fmt.Sprintf("Write a variable of the container %s: %s", container.Name, few(names))
 }

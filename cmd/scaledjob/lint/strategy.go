@@ -136,7 +136,7 @@ func percentageNoEffect(j *job) {
 	if x > 0 {
 		text = fmt.Sprintf("KEDA deducts no running Jobs until %.0f run, more than the maximum of %d", math.Ceil(1/x), j.limit())
 	}
-	j.find(j.scaling(percentageField), `Write more, such as "1" to deduct all of them, or use the strategy accurate`,
+	j.find(j.scaling(percentageField), "Use the strategy default if the queue length counts items in progress, or accurate if it does not",
 		effect{text: text + ", so each poll creates Jobs for the whole queue again, even above the maximum"})
 }
 
@@ -181,7 +181,7 @@ func (j *job) reach(p keda.Profile) int64 {
 func deductionNegative(j *job) {
 	_, ok := j.percentage()
 	d := j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction
-	j.check(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "To keep spare Jobs, lower the target",
+	j.check(ok && d != nil && *d < 0, j.scaling("customScalingQueueLengthDeduction"), "Write 0 or more; to keep spare Jobs, set minReplicaCount",
 		"a poll still creates no more Jobs than the queue length")
 }
 
@@ -196,7 +196,7 @@ func accurateIgnoresPending(j *job) {
 	}
 	// The queue asks for three Jobs, and two are pending: one Job is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
-	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later, or a maximum that is never reached",
+	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later; before it, some of the Jobs find no item",
 		effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
 			text: "near the maximum, KEDA does not deduct pending Jobs and creates them twice"})
 }
@@ -216,7 +216,7 @@ func minHidesDemand(j *job) {
 	if n == nil || *n <= 0 || (name != "accurate" && name != "eager") {
 		return
 	}
-	j.find(j.place("spec", "minReplicaCount"), "Write 0, or use the strategy default",
+	j.find(j.place("spec", "minReplicaCount"), "Write 0",
 		effect{affected: conjunction(supports(keda.MinReplicaCount), j.selects()),
 			text: "KEDA deducts pending Jobs of the minimum from the Jobs for the queue"})
 }

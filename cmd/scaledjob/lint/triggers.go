@@ -120,7 +120,7 @@ func streamNeverStarts(j *job, i int, t *manifest.ScaleTrigger) {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
 	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return !countsPendingEntries(&t) })
 	j.check(countsPendingEntries(t) && noJob && !others, j.trigger(i, "metadata", "consumerGroup"),
-		"Add lagCount, which counts the entries that nobody has read", "KEDA counts the entries that a consumer has read but not acknowledged. Without a running Job there are none, so no Job is created")
+		"Write lagCount in place of pendingEntriesCount (Redis 7 or later): it counts the entries that nobody has read", "KEDA counts the entries that a consumer has read but not acknowledged. Without a running Job there are none, so no Job is created")
 }
 
 func countsPendingEntries(t *manifest.ScaleTrigger) bool {
@@ -257,20 +257,20 @@ func calculationComparesQueues(j *job) {
 	}
 	j.find(j.calculation(), "Use sum or avg, or equal targets",
 		effect{affected: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
-		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("the targets differ, but KEDA compares queue lengths. The %s queue counts, no matter how many Jobs it asks for", longest)})
+		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("KEDA takes the trigger with the %s queue, although it may ask for another number of Jobs, because the targets differ", longest)})
 }
 
 func calculationCapsFirst(j *job) {
 	if j.compares("avg") {
-		j.find(j.calculation(), "Use sum, or keep the mean below the maximum",
+		j.find(j.calculation(), "Use sum, or raise maxReplicaCount",
 			effect{affected: supports(keda.Calculation), text: "KEDA limits each trigger to the maximum before it takes the mean, so a long queue beside a short one gets about half of the maximum"})
 	}
 }
 
 func calculationSkipsEmpty(j *job) {
 	if j.compares("min") {
-		j.find(j.calculation(), "Use max, avg or sum",
-			effect{affected: supports(keda.Calculation), text: "KEDA leaves out active triggers with an empty queue, so the minimum is not 0"})
+		j.find(j.calculation(), "If a Job needs an item of each queue, no calculation is right; else use max or sum",
+			effect{affected: supports(keda.Calculation), text: "KEDA takes the shortest queue that is not empty, so an empty queue does not stop the Jobs of the others"})
 	}
 }
 
@@ -288,7 +288,7 @@ func typeOfAnotherRelease(j *job) {
 		}
 		_, inNewest := triggers.Lookup(t.Type, minors[len(minors)-1])
 		if slices.Contains(triggers.Types(), t.Type) && (j.scope.named || !inNewest) {
-			j.find(j.trigger(i, "type"), "Use a release that has "+t.Type+", or another trigger",
+			j.find(j.trigger(i, "type"), "Use another trigger, or a release that has "+t.Type,
 				effect{affected: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // azureRules are the rules of triggers for Azure.
 var azureRules = []Rule{
-	{[]string{"azure-pipelines"}, "PoolID", "2.18", accepted(polls, atLeast("poolID", 0))},
+	{[]string{"azure-pipelines"}, "PoolID", "2.18", accepted(polls, notNegative("poolID"))},
 	{[]string{"azure-servicebus"}, "if !meta.UseRegex {", "2.18", accepted("KEDA ignores it", onlyIf(unused("without useRegex", "operation"), isNotTrue("useRegex")))},
 	{[]string{"azure-eventhub"}, `"goSdk"`, "2.18", accepted("KEDA takes the default strategy", allowed("checkpointStrategy", "goSdk", "dapr", "blobMetadata", "azureFunction"))},
 	{[]string{"azure-eventhub"}, `"goSdk"`, "2.18",

@@ -145,12 +145,18 @@ func (c *checker) instead(key string, keys []string, letters *int) string {
 	return fmt.Sprintf("Delete the key, or write one that %s has: %s", c.name, strings.Join(keys, ", "))
 }
 
+// credential matches names of parameters that hold one.
+var credential = regexp.MustCompile(`(?i)(password|token|secret|apikey|clientkey|connection)$`)
+
 // ways lists all ways to give a parameter in a manifest.
 func ways(p Parameter) string {
 	var ways []string
 	for _, place := range p.From {
 		switch name := p.Names[0]; place {
 		case 'm':
+			if credential.MatchString(name) && strings.Contains(p.From, "a") {
+				continue // anybody who reads the ScaledJob reads it
+			}
 			ways = append(ways, name+" in the metadata")
 		case 'e':
 			ways = append(ways, name+"FromEnv to the name of a variable")

@@ -126,6 +126,18 @@ func unused(reason string, names ...string) check {
 	}
 }
 
+// unusedWithout finds parameters that have an effect only beside another.
+func unusedWithout(other string, names ...string) check {
+	find := unused("without "+other, names...)
+	return func(c *checker) fault {
+		f := find(c)
+		if f.key != "" {
+			f.fix = "Add " + other
+		}
+		return f
+	}
+}
+
 // onlyIdentity finds a provider of pod identity that the scaler does not support.
 func onlyIdentity(provider string) check {
 	return func(c *checker) fault {
@@ -170,11 +182,21 @@ func parts(name, separator string, n int, form string) check {
 	})
 }
 
+// notNegative finds a number below 0. That 0 is none is found elsewhere.
+func notNegative(name string) check {
+	return func(c *checker) fault {
+		if x, ok := c.float(name); ok && x < 0 {
+			return fault{key: name, text: name + " is negative", fix: "Write 1 or more"}
+		}
+		return fault{}
+	}
+}
+
 // atLeast finds a known number below another.
 func atLeast(name string, lower float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && x < lower {
-			return fault{key: name, text: name + " is out of range", fix: fmt.Sprintf("Write %v or more", lower)}
+			return fault{key: name, text: fmt.Sprintf("%s is below %v", name, lower), fix: fmt.Sprintf("Write %v or more", lower)}
 		}
 		return fault{}
 	}
@@ -238,7 +260,7 @@ func requestURI(name string) check {
 		if _, err := url.ParseRequestURI(text); err == nil {
 			return "", ""
 		}
-		return fmt.Sprintf("%s %q is not a URL", name, text), "Write a URL such as https://host:9443"
+		return fmt.Sprintf("%s %q is not a URL", name, text), "Write a URL, such as https://HOST:PORT"
 	})
 }
 
@@ -251,7 +273,7 @@ func pairs(text string) bool {
 func between(name string, lower, upper float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && (x < lower || x > upper) {
-			return fault{key: c.get(name).Key, text: name + " is out of range", fix: fmt.Sprintf("Write %v to %v", lower, upper)}
+			return fault{key: c.get(name).Key, text: fmt.Sprintf("%s is not from %v to %v", name, lower, upper), fix: fmt.Sprintf("Write %v to %v", lower, upper)}
 		}
 		return fault{}
 	}

@@ -12,12 +12,12 @@ import (
 
 // cronRules are the rules of triggers for schedules.
 var cronRules = []Rule{
-	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", onlyIf(atLeast("desiredReplicas", 0), provided("desiredReplicas")))},
+	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", onlyIf(notNegative("desiredReplicas"), provided("desiredReplicas")))},
 	{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
 	{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
 	{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
 	{[]string{"cron"}, "no desiredReplicas specified", "2.18", cronNone},
-	{[]string{"cron"}, "unable to load timezone", "2.18", about("timezone", timezone)},
+	{[]string{"cron"}, "unable to load timezone", "2.18", accepted(polls, about("timezone", timezone))},
 }
 
 func schedule(name string) check {
@@ -52,7 +52,7 @@ func timezone(text string) (wrong, fix string) {
 	if near := Nearest(text, zones); near != "" {
 		fix = "Write " + near
 	}
-	return fmt.Sprintf("there is no time zone %q", text), fix
+	return fmt.Sprintf("timezone %q is not a time zone", text), fix
 }
 
 // cronParser accepts what KEDA's scaler accepts: five fields, and no names such as @daily.

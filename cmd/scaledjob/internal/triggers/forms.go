@@ -38,7 +38,7 @@ func urls(name, separator, scheme string) check {
 				item = scheme + item
 			}
 			if _, err := url.Parse(item); err != nil {
-				return name + " is not a URL", "Write a URL such as https://host:9443"
+				return name + " is not a URL", "Write a URL, such as https://HOST:PORT"
 			}
 		}
 		return "", ""

@@ -8,9 +8,9 @@ import (
 
 // platformRules are the rules of triggers for platforms and build systems.
 var platformRules = []Rule{
-	{[]string{"github-runner"}, "InstallationID", "2.18", accepted(polls, atLeast("installationID", 0))},
-	{[]string{"github-runner"}, "ApplicationID", "2.18", accepted(polls, atLeast("applicationID", 0))},
-	{[]string{"selenium-grid"}, "NodeMaxSessions", "2.18", accepted("KEDA counts wrongly", atLeast("nodeMaxSessions", 1))},
+	{[]string{"github-runner"}, "InstallationID", "2.18", accepted(polls, notNegative("installationID"))},
+	{[]string{"github-runner"}, "ApplicationID", "2.18", accepted(polls, notNegative("applicationID"))},
+	{[]string{"selenium-grid"}, "NodeMaxSessions", "2.18", accepted("KEDA asks for a wrong number of Jobs", atLeast("nodeMaxSessions", 1))},
 	{[]string{"selenium-grid"}, "parseCapabilitiesToMap", "2.18", accepted("KEDA does not match any session", jsonObject("capabilities"))},
 	{[]string{"github-runner"}, "no personalAccessToken", "2.18", oneOf("personalAccessToken", "appKey", "bearerToken")},
 	{[]string{"github-runner"}, "no applicationID given", "2.18", gitHubApp},

@@ -80,7 +80,7 @@ func rabbitMode(c *checker) fault {
 func rabbitRate(c *checker) fault {
 	v := c.get("mode")
 	if v.State == Visible && c.rabbitProtocol() == "amqp" && slices.Contains([]string{"MessageRate", "DeliverGetRate", "PublishedToDeliveredRatio", "ExpectedQueueConsumptionTime"}, v.Text) {
-		return fault{key: v.Key, text: "mode " + v.Text + " works only with HTTP, but the protocol is AMQP", fix: "Write QueueLength, or an http URL as host"}
+		return fault{key: v.Key, text: "mode " + v.Text + " works only with HTTP, but the protocol is AMQP", fix: "Write an http URL as host; or QueueLength, and then value in messages"}
 	}
 	return fault{}
 }

@@ -5,7 +5,7 @@ var redisRules = []Rule{
 	{redises, "DatabaseIndex", "2.18", accepted(polls, atLeast("databaseIndex", 0))},
 	{sentinels, "MasterName", "2.18", accepted(polls, needs(unconditional, "to ask the sentinels", "sentinelMaster"))},
 	{streams, "scaleFactor = xLengthFactor", "2.18",
-		accepted("KEDA counts the length of the stream", onlyIf(unused("without consumerGroup", "lagCount", "pendingEntriesCount", "activationLagCount"), missing("consumerGroup")))},
+		accepted("KEDA counts all entries of the stream, also acknowledged ones", onlyIf(unusedWithout("consumerGroup", "lagCount", "pendingEntriesCount", "activationLagCount"), missing("consumerGroup")))},
 	{streams, "scaleFactor = lagFactor", "2.18", accepted("KEDA counts the group's entries", onlyIf(unused("with consumerGroup", "streamLength"), provided("consumerGroup")))},
 	{streams, "TargetPendingEntriesCount = 0", "2.18", accepted("KEDA counts the group's lag", onlyIf(unused("with lagCount", "pendingEntriesCount"), provided("consumerGroup"), provided("lagCount")))},
 	{redises, "no addresses or hosts given", "2.18", oneOf("address", "host port")},
