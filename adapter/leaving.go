@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -59,14 +59,14 @@ func (o *owned) leavingHolds(leaving []*job) (holds []slots.Hold) {
 		}
 	}
 	if stuck > 0 {
-		text := fmt.Sprintf("deleted after pending for %s: %s", o.target.DeleteStuckAfter, words.Plural(stuck, "Job"))
+		text := fmt.Sprintf("deleted after pending for %s: %s", o.target.DeleteStuckAfter, field.Plural(stuck, "Job"))
 		holds = append(holds, slots.Hold{Reason: StuckJobs, Text: text, Count: stuck})
 	}
 	if n := int(o.podsUnknown); n > 0 {
 		holds = append(holds, slots.Hold{Reason: PodsUnknown, Text: rollout.ReasonPodsUnknown.Text(), Count: n})
 	}
 	if n := int(o.templatesUnknown); n > 0 {
-		text := fmt.Sprintf("not replaced, because their template is not known: %s of an older generation", words.Plural(n, "Job"))
+		text := fmt.Sprintf("not replaced, because their template is not known: %s of an older generation", field.Plural(n, "Job"))
 		holds = append(holds, slots.Hold{Reason: TemplatesUnknown, Text: text, Count: n})
 	}
 	return holds

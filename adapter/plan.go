@@ -12,7 +12,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -132,7 +131,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "\nheld      %s: %s", h.Reason, h.Text)
 	}
 	if p.Expiring > 0 {
-		fmt.Fprintf(&b, "\nexpiring  %s with ttlSecondsAfterFinished: an early deletion may cost a Job above the maximum", words.Plural(p.Expiring, "Job"))
+		fmt.Fprintf(&b, "\nexpiring  %s with ttlSecondsAfterFinished: an early deletion may cost a Job above the maximum", field.Plural(p.Expiring, "Job"))
 	}
 	return b.String()
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -31,7 +30,7 @@ type CreateError struct {
 
 // Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
-	return fmt.Sprintf("created %d of %s: %s", e.Created, words.Plural(e.Wanted, "Job"), request.Words(e.Err))
+	return fmt.Sprintf("created %d of %s: %s", e.Created, field.Plural(e.Wanted, "Job"), request.Words(e.Err))
 }
 
 // Unwrap returns the first reason.

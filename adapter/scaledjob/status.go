@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/adapter"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -285,10 +285,10 @@ func (p PollResult) Events(before, after []metav1.Condition) []Event {
 		}
 	}
 	if n := p.Result.Created; n > 0 {
-		events = append(events, Event{corev1.EventTypeNormal, p.named(ReasonCreated), "Created " + words.Plural(n, "Job")})
+		events = append(events, Event{corev1.EventTypeNormal, p.named(ReasonCreated), "Created " + field.Plural(n, "Job")})
 	}
 	if n := p.Result.Outdated; n > 0 {
-		events = append(events, Event{corev1.EventTypeNormal, ReasonRolledOut, "Deleted " + words.Plural(n, "outdated Job")})
+		events = append(events, Event{corev1.EventTypeNormal, ReasonRolledOut, "Deleted " + field.Plural(n, "outdated Job")})
 	}
 	return events
 }

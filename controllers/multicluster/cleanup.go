@@ -17,7 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -84,7 +84,7 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 		case c.Err != nil:
 			failed = append(failed, memberError(c.Cluster, c.Err))
 		case c.Found > 0:
-			remaining = append(remaining, fmt.Errorf("member %s has %s", c.Cluster, words.Plural(c.Found, "Job")))
+			remaining = append(remaining, fmt.Errorf("member %s has %s", c.Cluster, field.Plural(c.Found, "Job")))
 		case !c.Late.IsZero():
 			remaining = append(remaining, fmt.Errorf("a create that member %s has not answered may arrive until %s", c.Cluster, c.Late.Format(time.RFC3339)))
 		}

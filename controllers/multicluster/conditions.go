@@ -14,7 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -101,7 +101,7 @@ func (o *jobOutcome) placed() (found []metav1.Condition) {
 	case plan.Reason == jobs.ReasonHeldByStuck:
 		found = append(found, notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none is replaced: see why their pods do not start (kubectl describe on the member), and delete Jobs that never will, or set failoverOverMax"))
 	case plan.Unplaced > 0:
-		found = append(found, notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", words.Plural(plan.Unplaced, "Job"), excluded(plan.Members))))
+		found = append(found, notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", field.Plural(plan.Unplaced, "Job"), excluded(plan.Members))))
 	}
 	var away []string
 	var held, lost int64
@@ -121,7 +121,7 @@ func (o *jobOutcome) placed() (found []metav1.Condition) {
 	if len(away) > 0 {
 		text := membersAway(away, len(plan.Members)) + fmt.Sprintf("; they hold %d of the maximum", held)
 		if lost > 0 {
-			text += fmt.Sprintf(", and the work of %s there may run twice", words.Plural(lost, "lost Job"))
+			text += fmt.Sprintf(", and the work of %s there may run twice", field.Plural(lost, "lost Job"))
 		}
 		found = append(found, unknown(reasonUnreachable, text))
 	}
@@ -151,7 +151,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.keda.problem != nil:
 		return *out.keda.problem
 	case out.plan.Reason == replicas.ReasonAtMax:
-		return unknown(string(out.plan.Reason), fmt.Sprintf("Not moved: %s. maxSurge is 0, and there are maxReplicaCount replicas", words.Plural(out.plan.Remaining, "replica")))
+		return unknown(string(out.plan.Reason), fmt.Sprintf("Not moved: %s. maxSurge is 0, and there are maxReplicaCount replicas", field.Plural(out.plan.Remaining, "replica")))
 	}
 	var away []string
 	for i := range out.plan.Shares {

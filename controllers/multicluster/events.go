@@ -15,7 +15,6 @@ import (
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/internal/words"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -87,13 +86,13 @@ func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
 	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range o.reports {
 		if r.Created > 0 {
-			events = append(events, normal(scaledjob.ReasonCreated, "Created %s on member %s", words.Plural(r.Created, "Job"), r.Cluster))
+			events = append(events, normal(scaledjob.ReasonCreated, "Created %s on member %s", field.Plural(r.Created, "Job"), r.Cluster))
 		}
 		if r.Outdated > 0 {
-			events = append(events, normal(scaledjob.ReasonRolledOut, "Deleted %s of an older spec on member %s", words.Plural(r.Outdated, "Job"), r.Cluster))
+			events = append(events, normal(scaledjob.ReasonRolledOut, "Deleted %s of an older spec on member %s", field.Plural(r.Outdated, "Job"), r.Cluster))
 		}
 		if r.Duplicates > 0 {
-			events = append(events, normal("DuplicatesDeleted", "Deleted %s on member %s", words.Plural(r.Duplicates, "duplicate Job"), r.Cluster))
+			events = append(events, normal("DuplicatesDeleted", "Deleted %s on member %s", field.Plural(r.Duplicates, "duplicate Job"), r.Cluster))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {
@@ -118,7 +117,7 @@ func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
 	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range out.reports {
 		if r.Err == nil {
-			events = append(events, normal("Scaled", "Scaled to %s on member %s", words.Plural(r.Replicas, "replica"), r.Cluster))
+			events = append(events, normal("Scaled", "Scaled to %s on member %s", field.Plural(r.Replicas, "replica"), r.Cluster))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after.MemberClusterStatuses)) {

@@ -17,7 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
@@ -102,7 +102,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaRepo
 	if err := o.patch(ctx, number); err != nil {
 		return r.fail(notReady(reasonNotStored, "spec.replicas: "+adapter.Words(err)))
 	}
-	return r.fail(unknown(reasonAdopting, fmt.Sprintf("Scaling begins with %s, as many as the members have", words.Plural(sum, "replica"))))
+	return r.fail(unknown(reasonAdopting, fmt.Sprintf("Scaling begins with %s, as many as the members have", field.Plural(sum, "replica"))))
 }
 
 var errForeign = errors.New("there is a ScaledObject of this name that belongs to somebody else: rename this object, or ask the owner of the other")

@@ -23,7 +23,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A place is a namespace of the hub and a member.
@@ -172,7 +172,7 @@ func (c *command) orphans(ctx context.Context, remove bool) error {
 	if failed := cluster.Delete(ctx, found); failed != nil {
 		return errors.Join(err, fmt.Errorf("member %s: %w", c.member, failed))
 	}
-	fmt.Fprintf(c.output.out, "deleted %s on member %s\n", words.Plural(len(found), "Job"), c.member)
+	fmt.Fprintf(c.output.out, "deleted %s on member %s\n", field.Plural(len(found), "Job"), c.member)
 	return err
 }
 

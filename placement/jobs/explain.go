@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -52,7 +52,7 @@ func (m MemberDecision) String() string {
 		text += " until " + clock(m.OwnerTaint.Until)
 	}
 	if m.Lost > 0 {
-		text += fmt.Sprintf("; the work of %s there may run twice", words.Plural(m.Lost, "lost Job"))
+		text += fmt.Sprintf("; the work of %s there may run twice", field.Plural(m.Lost, "lost Job"))
 	}
 	if n := int64(len(m.LostNames)); n > 0 {
 		text += ": " + strings.Join(m.LostNames, ", ")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A Reason is the reason why a member has no share or may lose it, or why a plan does less
@@ -62,7 +62,7 @@ func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 // Description describes the member in words, with the cause of replicas that do not work.
 func (s *Share) Description() string {
 	if s.Cause != "" && s.Existing < s.Current {
-		return fmt.Sprintf("%s; %d of %s work: %s", s.state(), s.Existing, words.Plural(s.Current, "replica"), s.Cause)
+		return fmt.Sprintf("%s; %d of %s work: %s", s.state(), s.Existing, field.Plural(s.Current, "replica"), s.Cause)
 	}
 	return s.state()
 }
@@ -73,7 +73,7 @@ func (s *Share) state() string {
 	case s.Reason == "":
 		return text
 	case s.Reason == ReasonNotListed && s.Next > 0:
-		return fmt.Sprintf("%s, and keeps %s until they exist elsewhere", text, words.Plural(s.Next, "replica"))
+		return fmt.Sprintf("%s, and keeps %s until they exist elsewhere", text, field.Plural(s.Next, "replica"))
 	case s.Excluded && s.Desired > 0:
 		return text + ", and keeps its share, because all members are excluded"
 	case s.Excluded && !s.Until.IsZero():
@@ -95,7 +95,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // end.
 func (p Decision) String() string {
 	var b strings.Builder
-	b.WriteString(words.Plural(p.Total, "replica"))
+	b.WriteString(field.Plural(p.Total, "replica"))
 	if p.Reason != "" {
 		fmt.Fprintf(&b, ", %s", p.Reason.Text())
 	}

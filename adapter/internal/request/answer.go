@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/scaledjob/scaledjob/adapter/redact"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -97,7 +97,7 @@ func (p *Problems) Add(request string, err error) {
 func (p *Problems) Join(others ...error) error {
 	joined := append(slices.Clone(p.errors), others...)
 	if p.omitted > 0 {
-		joined = append(joined, fmt.Errorf("and %s failed", words.Plural(p.omitted, "more request")))
+		joined = append(joined, fmt.Errorf("and %s failed", field.Plural(p.omitted, "more request")))
 	}
 	return errors.Join(joined...)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -140,7 +140,7 @@ func (o *Owned) NoJobs() string {
 	case o.listed == 0:
 		return "there are no Jobs"
 	case len(o.Jobs) == 0:
-		return fmt.Sprintf("none of %s belongs to %s", words.Plural(o.listed, "Job"), o.Name())
+		return fmt.Sprintf("none of %s belongs to %s", field.Plural(o.listed, "Job"), o.Name())
 	}
 	return ""
 }

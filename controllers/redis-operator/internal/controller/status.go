@@ -18,7 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
-	"github.com/scaledjob/scaledjob/internal/words"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/slots"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
@@ -188,7 +188,7 @@ func (o outcome) notes(before, after *v1.ScaledJobStatus) (notes []note) {
 		notes = append(notes, note{corev1.EventTypeNormal, v1.ReasonQueueConnected, "The queue can be read again"})
 	}
 	if o.created > 0 {
-		message := fmt.Sprintf("Created %s for %s: %d of %s active", words.Plural(o.created, "Job"), words.Plural(o.depth, "item"), o.active, words.Plural(o.desired, "Job"))
+		message := fmt.Sprintf("Created %s for %s: %d of %s active", field.Plural(o.created, "Job"), field.Plural(o.depth, "item"), o.active, field.Plural(o.desired, "Job"))
 		notes = append(notes, note{corev1.EventTypeNormal, v1.ReasonCreatedJobs, message})
 	}
 	return notes

@@ -1,12 +1,11 @@
-// Package words holds the grammar that printed texts share.
-package words
+package field
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Plural returns a number with its noun: 1 Job, 2 Jobs, 2 patches.
+// Plural returns a number with its noun, for a message: 1 Job, 2 Jobs, 2 patches.
 func Plural[N ~int | ~int32 | ~int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
