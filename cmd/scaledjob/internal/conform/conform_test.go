@@ -37,15 +37,11 @@ var faults = map[string]func(n int, answer map[string]any) any{
 	"writes 3 as 3.0": func(_ int, a map[string]any) any {
 		return change(a, func(x float64) any { return json.RawMessage(fmt.Sprintf("%.1f", x)) })
 	},
-	"writes texts":  func(_ int, a map[string]any) any { return change(a, func(x float64) any { return fmt.Sprint(x) }) },
-	"writes null":   func(_ int, a map[string]any) any { return change(a, func(float64) any { return nil }) },
-	"writes true":   func(_ int, a map[string]any) any { return change(a, func(float64) any { return true }) },
-	"writes a list": func(_ int, a map[string]any) any { return change(a, func(x float64) any { return []float64{x} }) },
-	"has nulls":     func(_ int, a map[string]any) any { a["unsupported"], a["error"] = nil, nil; return a },
-	"has two ids": func(_ int, a map[string]any) any {
-		line, _ := json.Marshal(a)
-		return json.RawMessage(`{"id":0,` + string(line[1:]))
-	},
+	"writes texts":     func(_ int, a map[string]any) any { return change(a, func(x float64) any { return fmt.Sprint(x) }) },
+	"writes null":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return nil }) },
+	"writes true":      func(_ int, a map[string]any) any { return change(a, func(float64) any { return true }) },
+	"writes a list":    func(_ int, a map[string]any) any { return change(a, func(x float64) any { return []float64{x} }) },
+	"has nulls":        func(_ int, a map[string]any) any { a["unsupported"], a["error"] = nil, nil; return a },
 	"has no answer":    func(_ int, a map[string]any) any { return map[string]any{"id": a["id"]} },
 	"has no id":        func(_ int, a map[string]any) any { delete(a, "id"); return a },
 	"has texts as ids": func(_ int, a map[string]any) any { a["id"] = fmt.Sprint(a["id"]); return a },
@@ -223,7 +219,7 @@ func TestFailures(t *testing.T) {
 		"answers to nothing": "no answer within 1s", "skips one": `with id 11 in the place of the answer with id 10`, "answers twice": "with id 1 in the place of the answer with id 2",
 		"adds a line": "not a JSON object: done", "says hello": "not a JSON object: hello", "prints megabytes": "longer than 1048576 bytes", "prints lines": "without the id of its question: {}",
 		"prints empty lines": "no answer within 1s", "writes NaN": "not a JSON object", "writes half": "not a JSON object", "writes texts": `"effectiveMaxScale" is no number`, "writes null": `"effectiveMaxScale" is no number`,
-		"writes true": `"effectiveMaxScale" is no number`, "writes a list": `"effectiveMaxScale" is no number`, "has no answer": `an answer without "effectiveMaxScale"`, "has no id": "an answer without the id", "has two ids": `more than one "id"`,
+		"writes true": `"effectiveMaxScale" is no number`, "writes a list": `"effectiveMaxScale" is no number`, "has no answer": `an answer without "effectiveMaxScale"`, "has no id": "an answer without the id",
 		"has texts as ids": `with id "1" in the place of the answer with id 1`, "swaps": "with id 2 in the place of the answer with id 1", "buffers": "flush the output after each line", "closes its input": "it closed its output without an answer: exit status 0",
 	} {
 		t.Run(fault, func(t *testing.T) {

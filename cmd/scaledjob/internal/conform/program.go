@@ -217,9 +217,6 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
 		return a, "a line that is not a JSON object: " + quote(data)
 	}
-	if name := repeated(data); name != "" {
-		return a, fmt.Sprintf("an answer with more than one %q: %s", name, quote(data))
-	}
 	field := q.field()
 	switch value, found := fields[field]; {
 	case fields["id"] == nil:
@@ -238,26 +235,6 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 		}
 		return a, ""
 	}
-}
-
-// repeated returns a field that an object has more than once: readers disagree which of them counts.
-func repeated(data []byte) string {
-	names := map[string]bool{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	_, _ = d.Token() // is an object
-	for d.More() {
-		name, _ := d.Token()
-		text, _ := name.(string)
-		if names[text] {
-			return text
-		}
-		names[text] = true
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return ""
-		}
-	}
-	return ""
 }
 
 // isSet reports whether a field is there: many programs write null for one that is not.
