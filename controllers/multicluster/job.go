@@ -215,13 +215,11 @@ func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
 	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == reason })
 }
 
-// waits reports whether a member was to create Jobs, and created none without an error:
-// creates that failed are tried again with a backoff.
+// waits reports whether a member was to create Jobs, and has created none yet: creates that failed are tried again
+// with a backoff, and those of a slow member are reported by a later poll.
 func (o *jobOutcome) waits() bool {
-	return slices.ContainsFunc(o.reports, func(r member.Report) bool {
-		return r.Err == nil && r.Created == 0 && slices.ContainsFunc(o.plan.Create, func(c jobs.Placement) bool {
-			return c.Cluster == r.Cluster && c.Jobs() > 0
-		})
+	return slices.ContainsFunc(o.plan.Create, func(c jobs.Placement) bool {
+		return c.Jobs() > 0 && !slices.ContainsFunc(o.reports, func(r member.Report) bool { return r.Cluster == c.Cluster && r.Created > 0 })
 	})
 }
 

@@ -189,6 +189,10 @@ func TestReady(t *testing.T) {
 		require.Contains(t, all.ready().Message, c.Message, "none hides another")
 	}
 	require.Equal(t, []string{"JobsCreated False JobCreateFailed", "JobsDeleted False JobDeleteFailed", "TriggersRead Unknown PartialTriggerError"}, told)
+	slow := jobOutcome{plan: jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 1}}}}
+	require.True(t, slow.waits(), "what was refused before stays, until the member reports")
+	slow.reports = []member.Report{{Cluster: "a", Result: adapter.Result{Created: 1}}}
+	require.False(t, slow.waits())
 	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberDecision{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
 	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (it has not answered since the controller started: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
