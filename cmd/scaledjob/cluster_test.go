@@ -173,8 +173,8 @@ func TestClusterFails(t *testing.T) {
 			return status(http.StatusForbidden, "Forbidden", `jobs.batch is forbidden: User "u" cannot list`)
 		}, "list Jobs in namespace default: jobs.batch is forbidden: User \"u\" cannot list"},
 		"wrong type": {func(string) (int, any) {
-			return http.StatusOK, map[string]any{"items": []any{map[string]any{"spec": map[string]any{"parallelism": "x"}}}}
-		}, "list Jobs in namespace default: spec.parallelism: found a string"},
+			return http.StatusOK, map[string]any{"items": []any{map[string]any{"status": map[string]any{"active": "x"}}}}
+		}, "list Jobs in namespace default: status.active: found a string"},
 		"no list": {func(string) (int, any) { return http.StatusOK, []int{} }, "list Jobs in namespace default: found an array"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 type diffCommand struct {
@@ -142,7 +143,7 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	}
 	if compared > 1 && d.output.Text != "json" {
 		report.Fit(out, 0)
-		fmt.Fprintf(out, "%d of %s change from %s to %s", len(changed), report.Plural(compared, "ScaledJob"), d.from.Single(), d.target.Single())
+		fmt.Fprintf(out, "%d of %s change from %s to %s", len(changed), field.Plural(compared, "ScaledJob"), d.from.Single(), d.target.Single())
 		if len(changed) > 0 {
 			fmt.Fprintf(out, ": %s", strings.Join(changed, ", "))
 		}
@@ -178,7 +179,7 @@ func (d *diffCommand) edits(c *cobra.Command, args []string) error {
 	args = append(args, d.Files...)
 	d.Files = nil
 	if !d.live && len(args) != 2 {
-		return input.Usagef("found %s; use two to compare an edit, --live to compare with the cluster, or --from 2.18 to compare releases", report.Plural(len(args), "file"))
+		return input.Usagef("found %s; use two to compare an edit, --live to compare with the cluster, or --from 2.18 to compare releases", field.Plural(len(args), "file"))
 	}
 	var old []*input.ScaledJob
 	var problems error

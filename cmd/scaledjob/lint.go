@@ -18,6 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -192,7 +193,7 @@ func (l *linter) run(c *cobra.Command, args []string, stdin io.Reader, out io.Wr
 		return err
 	}
 	if nothingFound {
-		fmt.Fprintf(c.ErrOrStderr(), "scaledjob: no ScaledJob in %s\n", report.Plural(len(sources), "file"))
+		fmt.Fprintf(c.ErrOrStderr(), "scaledjob: no ScaledJob in %s\n", field.Plural(len(sources), "file"))
 	}
 	return input.Outcome(found.Worst() >= severities[l.failOn.Text] || (nothingFound && l.require), problems)
 }
@@ -218,7 +219,7 @@ func (l *linter) mend(out io.Writer, files []lint.File, found *lint.Report) (pro
 		default:
 			problems = errors.Join(problems, replaceFile(f.Name, fixed))
 			found.Drop(f.Name)
-			fmt.Fprintf(out, "%s: %s corrected\n", f.Name, report.Plural(n, "finding"))
+			fmt.Fprintf(out, "%s: %s corrected\n", f.Name, field.Plural(n, "finding"))
 		}
 	}
 	return problems

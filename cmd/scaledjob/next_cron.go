@@ -11,8 +11,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -32,13 +32,13 @@ func clockNotes(text string, zone *time.Location, from time.Time, found []occurr
 		case span > 0:
 			if n, first := occurrencesIn(text, old, span); n > 0 {
 				notes = append(notes, fmt.Sprintf("clocks in %s skip %s, and with it %s, the first at %s",
-					zone, period(old, span), report.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
+					zone, period(old, span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
 			}
 		case span < 0:
 			start := old.Add(span)
 			if n, first := occurrencesIn(text, start, -span); n > 0 {
 				notes = append(notes, fmt.Sprintf("clocks in %s show %s twice, and with it %s, the first at %s",
-					zone, period(start, -span), report.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
+					zone, period(start, -span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/unittest"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 type tester struct {
@@ -90,7 +91,7 @@ func (t *tester) run(ctx context.Context, args []string, stdin io.Reader, out io
 	case t.output.Text == "json":
 		err = json.NewEncoder(out).Encode(results)
 	case len(results) > 0:
-		fmt.Fprintf(out, "%s, %d failed\n", report.Plural(len(results), "test"), failed)
+		fmt.Fprintf(out, "%s, %d failed\n", field.Plural(len(results), "test"), failed)
 	}
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/why"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -196,7 +197,7 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 		}
 	}
 	for reason, n := range reasons {
-		live.Waiting = append(live.Waiting, fmt.Sprintf("%s: %s", report.Plural(n, "pod"), reason))
+		live.Waiting = append(live.Waiting, fmt.Sprintf("%s: %s", field.Plural(n, "pod"), reason))
 	}
 	slices.Sort(live.Waiting)
 	return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -48,7 +48,7 @@ func minIsAdditional(j *job) {
 	}
 	j.find(j.place("spec", "minReplicaCount"), "Write 0 if the Jobs for the queue are enough",
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue, and while fewer run it ignores the queue", report.Plural(int(*minimum), "Job"))})
+			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue, and while fewer run it ignores the queue", field.Plural(int(*minimum), "Job"))})
 }
 
 func minWithoutMax(j *job) {
@@ -82,7 +82,7 @@ func (j *job) misnamed(path, name string, choices []string, affected condition, 
 
 func minNegative(j *job) {
 	if n := j.spec.MinReplicaCount; n != nil && *n < 0 {
-		j.replaced("spec.minReplicaCount", supports(keda.MinReplicaCount), fmt.Sprintf("KEDA counts %s too many as running", report.Plural(-int(*n), "Job")), "Write 0 or more")
+		j.replaced("spec.minReplicaCount", supports(keda.MinReplicaCount), fmt.Sprintf("KEDA counts %s too many as running", field.Plural(-int(*n), "Job")), "Write 0 or more")
 	}
 }
 

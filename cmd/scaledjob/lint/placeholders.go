@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // Letters of no language stand for braces while the text is parsed: YAML reads {NAME} and {{NAME}} without quotes as maps.
@@ -54,7 +54,7 @@ func placeholdersOf(d *document, names map[string]bool, first *place) {
 // notePlaceholders notes the placeholders of a file's ScaledJobs.
 func (c *collector) notePlaceholders(names map[string]bool, first place) {
 	if len(names) > 1 {
-		first.found += " and " + report.Plural(len(names)-1, "other placeholder")
+		first.found += " and " + field.Plural(len(names)-1, "other placeholder")
 	}
 	if len(names) > 0 {
 		c.add(placeholder, first, "Render the manifest first", effect{text: "kubectl applies placeholders unchanged, and lint does not check their values"})

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // templateRejected finds what the API server refuses in a Job.
@@ -290,7 +290,7 @@ func bytesOf(q resource.Quantity) string {
 	if q.MilliValue() < 1000 {
 		return "less than a byte"
 	}
-	return report.Plural(int(q.Value()), "byte")
+	return field.Plural(int(q.Value()), "byte")
 }
 
 func (j *job) probes(c container) {

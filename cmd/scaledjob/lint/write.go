@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"io"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // Summary returns the numbers of findings and ScaledJobs in a sentence.
@@ -14,7 +15,7 @@ func (r *Report) Summary() string {
 	var counts []string
 	for s := Error; s >= Note; s-- {
 		if n := r.count(s); n > 0 {
-			counts = append(counts, report.Plural(n, s.String()))
+			counts = append(counts, field.Plural(n, s.String()))
 		}
 	}
 	if counts == nil {
@@ -22,10 +23,10 @@ func (r *Report) Summary() string {
 	}
 	var objects []string
 	if r.ScaledJobs > 0 || r.Scheduled == 0 {
-		objects = append(objects, report.Plural(r.ScaledJobs, "ScaledJob"))
+		objects = append(objects, field.Plural(r.ScaledJobs, "ScaledJob"))
 	}
 	if r.Scheduled > 0 {
-		objects = append(objects, report.Plural(r.Scheduled, "ScheduledJob"))
+		objects = append(objects, field.Plural(r.Scheduled, "ScheduledJob"))
 	}
 	text := strings.Join(counts, ", ") + " in " + strings.Join(objects, " and ")
 	if r.Ignored > 0 {

@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A State is what keeps Jobs from working that count as running.
@@ -85,7 +85,7 @@ func are(jobs []string) string {
 	if len(jobs) == 1 {
 		return "1 Job is"
 	}
-	return report.Plural(len(jobs), "Job") + " are"
+	return field.Plural(len(jobs), "Job") + " are"
 }
 
 func held(finalizers []string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -169,7 +170,7 @@ func (c *comparison) reasons(out io.Writer, verbose bool) {
 		fmt.Fprintf(out, "\nNote: %s\n", n)
 	}
 	if n := len(c.Besides); n > 0 && !verbose {
-		fmt.Fprintf(out, "\n%s changed as well, but not in these cases; --all lists them.\n", report.Plural(n, "rule"))
+		fmt.Fprintf(out, "\n%s changed as well, but not in these cases; --all lists them.\n", field.Plural(n, "rule"))
 		return
 	}
 	c.paragraph(out, "Changed as well, but not in these cases", c.Besides)

@@ -11,6 +11,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A setting is a field of the spec before and after an edit.
@@ -86,7 +87,7 @@ func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 		}
 		return "the edit deletes no Job"
 	case running >= 0:
-		return fmt.Sprintf("the edit deletes %s, running ones too; rollout.strategy: gradual keeps them", report.Plural(running, "unfinished Job"))
+		return fmt.Sprintf("the edit deletes %s, running ones too; rollout.strategy: gradual keeps them", field.Plural(running, "unfinished Job"))
 	}
 	return "the edit deletes the unfinished Jobs, running ones too; rollout.strategy: gradual keeps them"
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -247,7 +248,7 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	p.Rollout.print(out, "rollout")
 	create := p.Create
 	if p.Blocked != "" {
-		fmt.Fprintf(out, "create    %s: %s\n", report.Plural(int(p.Create.Jobs), "Job"), report.Clean(p.Blocked))
+		fmt.Fprintf(out, "create    %s: %s\n", field.Plural(int(p.Create.Jobs), "Job"), report.Clean(p.Blocked))
 		if create = p.Corrected; create != nil {
 			fmt.Fprintln(out, "after the correction:")
 		}
@@ -286,7 +287,7 @@ func (r *removal) print(out io.Writer, part string) {
 		fmt.Fprintf(out, "%-9s 0 Jobs: %s\n", part, strings.TrimSuffix(r.Idle, "."))
 		return
 	}
-	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, report.Plural(len(r.Jobs), "Job"))
+	fmt.Fprintf(out, "%-9s %s deleted, in this order:\n", part, field.Plural(len(r.Jobs), "Job"))
 	var rows [][]string
 	for _, d := range r.Jobs {
 		rows = append(rows, []string{report.Clean(d.Name), d.Reason, report.Clean(d.Detail)})

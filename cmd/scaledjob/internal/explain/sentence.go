@@ -14,13 +14,14 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
 // sentence says what the poll creates and why, in the words of somebody who has not read the steps.
 func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64) string {
 	n := p.Create.Jobs
-	creates := fmt.Sprintf("%s creates %s", p.Release, report.Plural(int(n), "Job"))
+	creates := fmt.Sprintf("%s creates %s", p.Release, field.Plural(int(n), "Job"))
 	if n == 0 {
 		creates = fmt.Sprintf("%s creates no Job", p.Release)
 	}
@@ -107,13 +108,13 @@ func demandOf(t manifest.Trigger, length float64, named bool) string {
 	case t.Type == "cron" && length <= 0:
 		return t.Name + " is outside of its window"
 	case t.Type == "cron":
-		return fmt.Sprintf("%s asks for %s", t.Name, report.Plural(int(math.Ceil(length)), "Job"))
+		return fmt.Sprintf("%s asks for %s", t.Name, field.Plural(int(math.Ceil(length)), "Job"))
 	case length <= t.ActivationThreshold && t.ActivationThreshold > 0:
 		return inactive(t, length)
 	case length <= 0:
 		return name + " is empty"
 	case t.Target > 0:
-		return fmt.Sprintf("%squeue length %g / %g per Job = %s", prefix, length, t.Target, report.Plural(int(math.Ceil(length/t.Target-1e-9)), "Job"))
+		return fmt.Sprintf("%squeue length %g / %g per Job = %s", prefix, length, t.Target, field.Plural(int(math.Ceil(length/t.Target-1e-9)), "Job"))
 	}
 	return fmt.Sprintf("%squeue length %g", prefix, length)
 }

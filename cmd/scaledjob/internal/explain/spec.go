@@ -14,7 +14,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
@@ -116,7 +115,7 @@ func (p *Poll) removals(t adapter.Target, plan adapter.Plan, o *cluster.Owned) {
 		p.Rollout.Idle = "metadata.generation is not known"
 	case unknownTemplates(o) > 0:
 		p.Rollout.Idle = fmt.Sprintf("the template of %s is not known: no annotation %s, so none is outdated",
-			report.Plural(unknownTemplates(o), "unfinished Job"), adapter.AnnotationTemplateHash)
+			field.Plural(unknownTemplates(o), "unfinished Job"), adapter.AnnotationTemplateHash)
 	case t.Rollout.Strategy == rollout.Drain:
 		p.Rollout.Idle = "no Job that has not started is of another template and generation"
 	default:

@@ -18,8 +18,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // A Repository holds what a walk leaves out: files that are no manifests on their own.
@@ -202,7 +202,7 @@ func (r *Repository) Summary(out io.Writer, command string) {
 			skippedTemplate: "; to check charts rendered, use " + chart,
 			skippedPatch:    "; to check overlays rendered, use " + overlay,
 		}[reason]
-		fmt.Fprintf(out, "skipped %s%s\n", report.Plural(r.skipped[reason], reason), hint)
+		fmt.Fprintf(out, "skipped %s%s\n", field.Plural(r.skipped[reason], reason), hint)
 	}
 }
 

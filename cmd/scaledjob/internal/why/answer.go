@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // answer sets the causes of the moment asked about, and the sentences about it.
@@ -137,7 +137,7 @@ func (j *judge) ends(l *Log, s *Subject, instant time.Time) *stop {
 	event := &Event{entry: entry{number: last.Line, time: last.until.Add(1)}, Run: last.Run}
 	if n := value(last.Requested); n > 0 && last.Created == nil {
 		return &stop{event, Cause{ID: "slow-poll", Basis: Inferred, Fix: fasterCreates,
-			Text: fmt.Sprintf("the poll that creates %s has not ended at %s", report.Plural(int(n), "Job"), clockOf(until, false))}}
+			Text: fmt.Sprintf("the poll that creates %s has not ended at %s", field.Plural(int(n), "Job"), clockOf(until, false))}}
 	}
 	return &stop{event, Cause{ID: "not-polled", Basis: Inferred, Decide: j.kubectl("get scaledjob %s") + " shows whether it exists, is ready and is paused",
 		Text: fmt.Sprintf("the operator works on other ScaledJobs until %s: this one is %s, or a trigger does not answer", clockOf(until, false), how)}}
@@ -203,7 +203,7 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 		a.Causes, a.State = last.Causes, last.Causes[0].ID
 		a.Answer = a.Causes[0].phrase("The log cuts the poll, but shows this: ")
 	case last != nil && last.Created != nil:
-		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", report.Plural(int(*last.Created), "Job"))
+		a.Answer = fmt.Sprintf("The log cuts the poll, but shows that it created %s. For the cause, give all lines around it that name the ScaledJob.", field.Plural(int(*last.Created), "Job"))
 	case last != nil:
 		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob, without a filter."
 	case len(a.Also) > 0:
@@ -282,7 +282,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	if !last.Time.IsZero() {
 		period = " at " + clockOf(last.Time, false)
 	}
-	a.Answer = fmt.Sprintf("the last poll%s created %s", period, report.Plural(int(*last.Jobs), "Job"))
+	a.Answer = fmt.Sprintf("the last poll%s created %s", period, field.Plural(int(*last.Jobs), "Job"))
 	others := ""
 	for _, c := range last.Causes {
 		if c.ID == "created" || c.ID == "below-min" {
@@ -307,7 +307,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Duration) (causes []Cause) {
 	for _, e := range s.Events {
 		if e.kind == rollout {
-			c := Cause{ID: "rollout", Basis: Observed, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.time, false), report.Plural(int(e.count), "Job")),
+			c := Cause{ID: "rollout", Basis: Observed, Text: fmt.Sprintf("at %s a rollout deleted %s of the ScaledJob, running ones too", clockOf(e.time, false), field.Plural(int(e.count), "Job")),
 				Fix: "Write rollout.strategy: gradual to let running Jobs end"}
 			if j := j.in(e.Run); compare(j.profile.Release(), "2.14") < 0 || j.profile.Release() == "2.14.0" {
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"

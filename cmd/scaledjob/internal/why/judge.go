@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
@@ -329,7 +329,7 @@ func jobsRun(n int64) string {
 
 func (j *judge) refusal(p *Poll) Cause {
 	c := Cause{ID: "create-failed", Basis: Observed}
-	if c.Text, c.Fix = plainly(report.Plural(len(p.Refused), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
+	if c.Text, c.Fix = plainly(field.Plural(len(p.Refused), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
 		c.Fix, c.Decide = "Remove the reason that the API server gives", j.kubectl("describe scaledjob %s")
 	}
 	return c

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -258,7 +258,7 @@ func (j *judge) answerNow(a *Account, l *Live) bool {
 	a.Causes, a.State = v.Causes, v.Causes[0].ID
 	does := "A poll with the values of the operator's metrics creates no Job: "
 	if value(v.Jobs) > 0 {
-		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", report.Plural(int(*v.Jobs), "Job"))
+		a.State, does = "creating", fmt.Sprintf("A poll with the values of the operator's metrics creates %s: ", field.Plural(int(*v.Jobs), "Job"))
 	}
 	a.Answer = v.Causes[0].phrase(does)
 	return true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // most is the number of lines of a timeline that is printed.
@@ -47,12 +48,12 @@ func (r *Report) PrintRanked(out io.Writer) {
 }
 
 func (a *Account) print(out io.Writer) {
-	head := fmt.Sprintf("%s: %s, %d complete", titled(a.Namespace, a.Name), report.Plural(a.Polls, "poll"), a.Complete)
+	head := fmt.Sprintf("%s: %s, %d complete", titled(a.Namespace, a.Name), field.Plural(a.Polls, "poll"), a.Complete)
 	if a.Interval != "" {
 		head += ", every " + a.Interval
 	}
 	if a.Compared > 0 {
-		head += fmt.Sprintf("; %d computed again, %s", a.Compared, report.Plural(a.Differ, "difference"))
+		head += fmt.Sprintf("; %d computed again, %s", a.Compared, field.Plural(a.Differ, "difference"))
 	}
 	say(out, "%s", head)
 	for _, n := range a.Notes {
@@ -60,7 +61,7 @@ func (a *Account) print(out io.Writer) {
 	}
 	groups := a.Groups
 	if n := len(groups) - maxTimeline; n > 0 {
-		say(out, "  … %s before; -o json has all", report.Plural(n, "line"))
+		say(out, "  … %s before; -o json has all", field.Plural(n, "line"))
 		groups = groups[n:]
 	}
 	run, day := -1, ""

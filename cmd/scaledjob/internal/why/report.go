@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 )
 
@@ -131,10 +131,10 @@ func Explain(l *Log, q Question) *Report {
 // notes describes the form of the log.
 func (l *Log) notes() (notes []string) {
 	if l.Short > 0 {
-		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", report.Plural(l.Short, "line")))
+		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", field.Plural(l.Short, "line")))
 	}
 	if l.Forgotten > 0 {
-		notes = append(notes, fmt.Sprintf("the log has more lines than are kept: %s before %s are left out; read an older part with --at or --name", report.Plural(l.Forgotten, "line"), clockOf(l.From, true)))
+		notes = append(notes, fmt.Sprintf("the log has more lines than are kept: %s before %s are left out; read an older part with --at or --name", field.Plural(l.Forgotten, "line"), clockOf(l.From, true)))
 	}
 	switch {
 	case l.Recognized == 0 && l.scaledObjects:
@@ -466,7 +466,7 @@ func groupOf(v *Verdict) Group {
 	for _, t := range v.Triggers {
 		add(true, "%s", t)
 	}
-	add(len(v.Errors) > 0, "%s unreadable", report.Plural(len(v.Errors), "trigger"))
+	add(len(v.Errors) > 0, "%s unreadable", field.Plural(len(v.Errors), "trigger"))
 	add(v.Running != nil, "R=%d", value(v.Running))
 	add(v.Pending != nil, "P=%d", value(v.Pending))
 	if v.MaxValue != nil {
@@ -477,10 +477,10 @@ func groupOf(v *Verdict) Group {
 	add(v.Measured, "(value of Prometheus)")
 	add(!v.Cut, "created %d", value(v.Jobs))
 	if len(v.Refused) > 0 && !v.Cut {
-		parts[len(parts)-1] += ", " + report.Plural(len(v.Refused), "create") + " failed"
+		parts[len(parts)-1] += ", " + field.Plural(len(v.Refused), "create") + " failed"
 	}
 	if v.Pruned > 0 && !v.Cut {
-		parts[len(parts)-1] += ", " + report.Plural(v.Pruned, "finished Job") + " deleted"
+		parts[len(parts)-1] += ", " + field.Plural(v.Pruned, "finished Job") + " deleted"
 	}
 	add(v.Differs != "", "(differs: %s)", v.Differs)
 	g.Text = strings.Join(parts, " ")
@@ -506,7 +506,7 @@ func eventText(e Event) string {
 	case e.kind == rollout && !e.numbered:
 		return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
 	case e.kind == rollout:
-		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", report.Plural(int(e.count), "Job"))
+		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", field.Plural(int(e.count), "Job"))
 	case strings.HasSuffix(text, "%s"):
 		return fmt.Sprintf(text, quote(e.text))
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 func (j *judge) idle(v *Verdict) (causes []Cause) {
@@ -249,7 +249,7 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
 	case name == "custom" && j.deduction() > 0 && j.deduction() >= j.bounds.QueueMax:
 		causes = append(causes, Cause{ID: "custom-deducted", Basis: Computed, Fix: "Lower customScalingQueueLengthDeduction below the maximum",
-			Text: fmt.Sprintf("customScalingQueueLengthDeduction is %d, and the queue may have %s at most: the strategy custom never creates one", j.deduction(), report.Plural(int(j.bounds.QueueMax), "Job"))})
+			Text: fmt.Sprintf("customScalingQueueLengthDeduction is %d, and the queue may have %s at most: the strategy custom never creates one", j.deduction(), field.Plural(int(j.bounds.QueueMax), "Job"))})
 	case name == "custom":
 		causes = append(causes, Cause{ID: "custom-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy custom (%s) answers at most 0: %s%s%s", j.profile.Strategy(j.keda), v.minus("R", r-m), aboveMin(m), pendingWords(p)),
