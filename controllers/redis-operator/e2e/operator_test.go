@@ -171,7 +171,7 @@ func (s *stand) outage(t *testing.T) {
 	p := s.place(t, "outage")
 	sj := p.scaledJob("consumer", server.Address, "orders", "1h")
 	require.NoError(t, s.client.Create(t.Context(), sj))
-	o := s.start(t, "-namespace", p.namespace, "-leader-elect=false")
+	o := s.start(t, "-namespace", p.namespace, "-lease-duration=5s")
 	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready")) })
 	p.measures(o, "30", "3", "3")
 	jobs := p.jobs(t)
