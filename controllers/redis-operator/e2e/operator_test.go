@@ -131,7 +131,7 @@ func (s *stand) drains(t *testing.T) {
 	s.push(t, list, 30)
 	p.consume(list, "4s")
 	o := p.operator()
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
+	p.becomes(start, func(t *assert.CollectT) {
 		require.Len(t, p.jobs(t), 3)
 		require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
 	})
@@ -171,8 +171,11 @@ func (s *stand) outage(t *testing.T) {
 	p := s.place(t, "outage")
 	sj := p.scaledJob("consumer", server.Address, "orders", "1h")
 	require.NoError(t, s.client.Create(t.Context(), sj))
-	o := s.start(t, "-namespace", p.namespace, "-lease-duration=5s")
-	p.becomes(30*time.Second, func(t *assert.CollectT) { require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready")) })
+	o := s.start(t, "-namespace", p.namespace, "-leader-elect=false")
+	p.becomes(start, func(t *assert.CollectT) {
+		require.Equal(t, "True Reconciled", p.condition(t, "consumer", "Ready"))
+		require.Len(t, p.jobs(t), 3)
+	})
 	p.measures(o, "30", "3", "3")
 	jobs := p.jobs(t)
 	require.Len(t, jobs, 3)
@@ -218,7 +221,7 @@ func (s *stand) fails(t *testing.T) {
 		sj.Spec.JobTemplate.Spec.Template.Annotations[fails] = "yes"
 	})
 	o := p.operator()
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
+	p.becomes(start, func(t *assert.CollectT) {
 		require.Equal(t, "False FailingJobs", p.condition(t, "consumer", "Ready"))
 	})
 	time.Sleep(45 * time.Second)
@@ -286,7 +289,7 @@ func (s *stand) rests(t *testing.T) {
 	s.push(t, list, 30)
 	p.consume(list, "1h")
 	o := p.operator("-poll=100ms")
-	p.becomes(30*time.Second, func(t *assert.CollectT) {
+	p.becomes(start, func(t *assert.CollectT) {
 		require.Len(t, p.jobs(t), 3)
 		require.Equal(t, map[string]int32{"CreatedJobs": 1}, p.events(t))
 	})

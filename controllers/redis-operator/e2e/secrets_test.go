@@ -59,7 +59,7 @@ func (s *stand) secrets(t *testing.T) {
 	})
 	credentials.StringData = map[string]string{"password": password}
 	require.NoError(t, s.client.Update(t.Context(), credentials))
-	p.becomes(10*time.Second, func(t *assert.CollectT) { require.Len(t, p.active(t), 3) })
+	p.becomes(start, func(t *assert.CollectT) { require.Len(t, p.active(t), 3) })
 	require.Contains(t, p.events(t), "RedisUnreachable")
 	other.becomes(10*time.Second, func(t *assert.CollectT) {
 		require.Equal(t, "False SecretUnreadable", other.condition(t, "consumer", "QueueConnected"))

@@ -154,7 +154,7 @@ func (s *stand) place(t *testing.T, namespace string) *place {
 // operator starts an operator for this place alone, which looks every second.
 func (p *place) operator(args ...string) *operator {
 	p.t.Helper()
-	return p.start(p.t, append([]string{"-namespace", p.namespace, "-lease-duration=5s", "-poll=1s", "-retry=1s"}, args...)...)
+	return p.start(p.t, append([]string{"-namespace", p.namespace, "-leader-elect=false", "-poll=1s", "-retry=1s"}, args...)...)
 }
 
 // scaledJob is a ScaledJob whose threshold is 10, and whose pods run for that long.
@@ -271,6 +271,10 @@ func (p *place) measures(of *operator, depth, active, desired string) {
 		}
 	})
 }
+
+// start is the time within which an operator without a lease creates: two timeouts of a create of an earlier
+// process, and some polls.
+const start = 45 * time.Second
 
 // becomes waits until what is asserted holds.
 func (p *place) becomes(within time.Duration, holds func(t *assert.CollectT)) {

@@ -38,8 +38,8 @@ type Job struct {
 		Suspend                 *bool
 		ManagedBy               *string
 		TTLSecondsAfterFinished *int32
-	}
-	Status batchv1.JobStatus
+	} `json:"spec"`
+	Status batchv1.JobStatus `json:"status"`
 }
 
 // Whole returns the Job in the API server's form, in a namespace.
@@ -53,7 +53,7 @@ func (j *Job) Whole(namespace string) batchv1.Job {
 // A Pod has the fields of a corev1.Pod that are read.
 type Pod struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Status            corev1.PodStatus
+	Status            corev1.PodStatus `json:"status"`
 }
 
 // Owned are a ScaledJob's Jobs of a dump.
