@@ -273,8 +273,8 @@ func (p *place) measures(of *operator, depth, active, desired string) {
 }
 
 // start is the time within which an operator without a lease creates: two timeouts of a create of an earlier
-// process, and some polls.
-const start = 45 * time.Second
+// process, and the poll after them.
+const start = 75 * time.Second
 
 // becomes waits until what is asserted holds.
 func (p *place) becomes(within time.Duration, holds func(t *assert.CollectT)) {
