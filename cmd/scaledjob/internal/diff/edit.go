@@ -87,9 +87,9 @@ func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 		}
 		return "the edit deletes no Job"
 	case running >= 0:
-		return fmt.Sprintf("the edit deletes %s, running ones too; rollout.strategy: gradual keeps them", field.Plural(running, "unfinished Job"))
+		return fmt.Sprintf("the edit deletes %s, running ones too", field.Plural(running, "unfinished Job")) + e.Release.Gradual(after)
 	}
-	return "the edit deletes the unfinished Jobs, running ones too; rollout.strategy: gradual keeps them"
+	return "the edit deletes the unfinished Jobs, running ones too" + e.Release.Gradual(after)
 }
 
 func settings(before, after *input.ScaledJob) []setting {

@@ -260,18 +260,40 @@ func (r Release) EditDeletes(m *ScaledJob, ofTemplate bool) bool {
 		written := m.Spec.Spec
 		return ofTemplate && cmp.Or(written.Rollout.Strategy, written.RolloutStrategy) != rollout.Gradual.String()
 	}
-	edited := *m.KEDA
-	edited.Generation = 2
-	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: "1"}}
-	return len(r.Profile.Rollout(&edited, []keda.Job{job}).Deleted) > 0
+	return r.deletes(*m.KEDA, "1")
+}
+
+// deletes reports whether KEDA deletes an unfinished Job of that generation, if the present one is 2.
+func (r Release) deletes(m keda.ScaledJob, generation string) bool {
+	m.Generation = 2
+	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: generation}}
+	return len(r.Profile.Rollout(&m, []keda.Job{job}).Deleted) > 0
+}
+
+// Gradual returns the setting with which edits delete no Job, after a semicolon. It is empty if the release has none.
+func (r Release) Gradual(m *ScaledJob) string {
+	if r.Profile == nil {
+		return "; rollout.strategy: gradual keeps them"
+	}
+	newer, older := *m.KEDA, *m.KEDA
+	newer.Spec.Rollout.Strategy, older.Spec.RolloutStrategy = "gradual", "gradual"
+	switch {
+	case !r.deletes(newer, "1"):
+		return "; rollout.strategy: gradual keeps them"
+	case !r.deletes(older, "1"):
+		return "; rolloutStrategy: gradual keeps them"
+	}
+	return ""
 }
 
 // Edits says which edits of the spec delete which Jobs.
 func (r Release) Edits(m *ScaledJob) string {
-	jobs, fix := "the unfinished Jobs, running ones too", "; rollout.strategy: gradual keeps them"
+	jobs, fix := "the unfinished Jobs, running ones too", r.Gradual(m)
 	switch {
 	case !r.EditDeletes(m, true):
 		return "no edit deletes a Job"
+	case r.Profile != nil && r.deletes(*m.KEDA, "2"):
+		return "any edit of the spec, and any restart of KEDA's operator, deletes all Jobs, also running and finished ones" + fix
 	case r.Profile != nil:
 		return "any edit of the spec, such as of maxReplicaCount, deletes " + jobs + fix
 	case cmp.Or(m.Spec.Spec.Rollout.Strategy, m.Spec.Spec.RolloutStrategy) == rollout.Drain.String():
