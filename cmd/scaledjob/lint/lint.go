@@ -113,10 +113,24 @@ func sorted(findings []Finding, files []File) []Finding {
 		samePlace := a.File == b.File && a.Line == b.Line && a.Column == b.Column
 		return samePlace && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})
+	findings = withoutMoot(findings)
 	for i := range findings {
 		findings[i].named = rendered[findings[i].File]
 	}
 	return findings
+}
+
+// withoutMoot leaves out the advice about a value that every release rejects: one mistake has one finding.
+func withoutMoot(findings []Finding) []Finding {
+	type value struct{ file, object, path, found string }
+	rejected := map[value]bool{}
+	of := func(f *Finding) value { return value{f.File, f.Object, f.Path, f.Found} }
+	for i := range findings {
+		if f := &findings[i]; f.Severity == Error && f.Effects[0].Releases == "" {
+			rejected[of(f)] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f Finding) bool { return f.Severity != Error && f.Path != "" && rejected[of(&f)] })
 }
 
 // A position is a line of a file, from 1.
