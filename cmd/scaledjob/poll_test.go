@@ -109,6 +109,8 @@ func TestDumps(t *testing.T) {
 		"JSON one by one":      {job("a") + job("b") + "\n" + pod("a")},
 		"JSON between dashes":  {"---\n" + job("a") + "\n---\n" + job("b") + "\n---\n" + pod("a") + "\n---\n"},
 		"YAML and an empty":    {"# Jobs\n---\n" + job("a") + "\n---\nkind: List\nitems:\n- " + job("b") + "\n---\n" + pod("a")},
+		"YAML, bare dashes":    {"items:\n-\n  " + job("a") + "\n-\n  " + job("b") + "\n-\n  " + pod("a") + "\nkind: List\n"},
+		"pods of others":       {job("a") + job("b") + pod("a") + strings.ReplaceAll(pod("c"), `"labels":{"job-name":"c"}`, `"ownerReferences":[{"kind":"ReplicaSet","name":"b","controller":true}]`)},
 		"the same in two":      {job("a") + job("b") + pod("a"), job("b") + pod("a") + job("a")},
 		"typed lists together": {`{"kind":"JobList","items":[` + job("a") + "," + job("b") + `]}{"kind":"PodList","items":[` + pod("a") + `]}`},
 	} {
@@ -120,11 +122,15 @@ func TestDumps(t *testing.T) {
 		require.Equal(t, success, status, said)
 		require.Contains(t, out, "R=2 running, P=1 of them pending", name)
 	}
-	for text, want := range map[string]string{"": "not JSON", "# a\n": "not JSON", job("a") + "{": "not JSON", job("a") + "\n---\nkind: Service\n": "found a Service", job("a") + "\n---\n[]": "not JSON"} {
+	for text, want := range map[string]string{"": "not JSON", "# a\n": "not JSON", job("a") + "{": "not JSON", job("a") + "\n---\nkind: Service\n": "found a Service", job("a") + "\n---\n[]": "not JSON",
+		"items:\n-\n  kind: Service\n-\n  " + job("a") + "\nkind: List\n": "found a Service"} {
 		status, _, said := call(t, "explain --queue 1 "+manifest+" --jobs "+written(t, "dump", text), "")
 		require.Equal(t, trouble, status, text)
 		require.Contains(t, said, want, text)
 	}
+	_, _, said := call(t, "explain --queue 1 "+manifest+" --jobs "+t.TempDir(), "")
+	require.Equal(t, 1, strings.Count(said, "is a directory"))
+	require.NotContains(t, said, "read ")
 	done := dumpFile(t, label24, dumped{"x", "d", "m", "u", "2", "Complete"})
 	_, out, _ := call(t, "explain -o name "+scaledJobFile(t, "", "  successfulJobsHistoryLimit: 0\n")+" --jobs "+done, "")
 	require.Equal(t, "job.batch/x\n", out)

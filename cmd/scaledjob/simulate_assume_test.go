@@ -142,7 +142,7 @@ func TestTimesOfRealJobs(t *testing.T) {
 	var of results.Findings
 	require.NoError(t, json.Unmarshal([]byte(out), &of))
 	require.Equal(t, "recorded:30s", of.Scenario.Queues[0].Service.String())
-	require.Contains(t, of.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Jobs of --jobs without pods; service has the startup", Flag: "--service"})
+	require.Contains(t, of.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Job of --jobs without pods; service has the startup", Flag: "--service"})
 }
 
 // Every command prints lines of at most the columns of the terminal, and simulate of 100 if they are

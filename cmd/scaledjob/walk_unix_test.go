@@ -80,3 +80,17 @@ func TestTraceOfAPipe(t *testing.T) {
 	_, out, said := call(t, "simulate -f testdata/manifest.yaml --service 10s --startup 0s --trace "+pipe+" -o json", "")
 	require.Contains(t, out, `"arrived":5,"done":5`, said)
 }
+
+// A log or a paste may come from a pipe, which is opened once.
+func TestWhyReadsAPipe(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a}\nspec: {jobTargetRef: {template: {}}, triggers: []}\nstatus: {conditions: [{type: Ready, status: 'False', message: 'no such secret'}]}\n": "no such secret",
+		"nothing\n": "no line of KEDA's operator",
+	} {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		go func() { _ = os.WriteFile(pipe, []byte(text), 0o600) }()
+		_, out, said := call(t, "why --log "+pipe, "")
+		require.Contains(t, out+said, want)
+	}
+}

@@ -130,10 +130,11 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 			logs = append(logs, log)
 			continue
 		}
-		s, err := input.ReadSource(name, log, input.MaxDump)
+		s, err := input.ReadSource("-", log, input.MaxDump) // what was peeked at is gone from the file
 		if err != nil {
 			return nil, err
 		}
+		s.Name = cmp.Or(strings.TrimPrefix(name, "-"), s.Name)
 		read, err := q.ReadPaste(string(s.Data))
 		if err == nil && !read && s.HasScaledJob() {
 			read, err = true, addObjects(s, q)
@@ -148,8 +149,8 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 	return why.Scan(q.Name, q.Moment, logs...)
 }
 
-// noLog matches the beginning of what is read whole: an object or a table of kubectl, UTF-16, or no text.
-var noLog = regexp.MustCompile(`(?m)^\s*"?[Kk]ind"?:\s*"?ScaledJob\b|^(?:NAMESPACE\s+)?LAST SEEN\s|^Name:\s|\x00`)
+// noLog matches the beginning of what is read whole: an object or a table of kubectl, or UTF-16.
+var noLog = regexp.MustCompile(`(?m)(?:^|[{,\[])\s*"?[Kk]ind"?:\s*"?ScaledJob\b|^(?:NAMESPACE\s+)?LAST SEEN\s|^Name:\s|\A(?s:.{0,3})\x00`)
 
 // addObjects adds ScaledJobs with the conditions of their status, as kubectl get -o yaml prints them.
 func addObjects(s input.Source, q *why.Question) error {

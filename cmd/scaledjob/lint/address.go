@@ -253,9 +253,10 @@ func addressProblem(text string) (problem, example string) {
 	if !hasScheme {
 		bare = text
 	}
-	bare = strings.TrimSuffix(bare, "/")
+	bare, _, _ = strings.Cut(bare, "/")
+	bare = bare[strings.LastIndexByte(bare, '@')+1:] // without a login
 	host, port := bare, ""
-	if i := strings.LastIndexByte(bare, ':'); i >= 0 {
+	if i := strings.LastIndexByte(bare, ':'); i > strings.LastIndexByte(bare, ']') { // of IPv6
 		host, port = bare[:i], bare[i+1:]
 	}
 	n, err := strconv.Atoi(port)

@@ -11,7 +11,7 @@ import (
 
 // servers are programs, and images without registry and tag, that serve others until they are stopped.
 var servers = []string{
-	"cloud-sql-proxy", "cloud_sql_proxy", "gce-proxy", "alloydb-auth-proxy", "proxyv2", "envoy", "daprd", "pgbouncer", "oauth2-proxy", "haproxy",
+	"cloud-sql-proxy", "cloud_sql_proxy", "gce-proxy", "alloydb-auth-proxy", "envoy", "daprd", "pgbouncer", "oauth2-proxy", "haproxy",
 	"nginx", "redis", "redis-server", "postgres", "mysql", "mysqld", "mariadb", "mongo", "mongod", "rabbitmq", "memcached", "fluent-bit", "fluentd",
 	"filebeat", "promtail", "opentelemetry-collector", "opentelemetry-collector-contrib", "statsd-exporter", "aws-xray-daemon", "dockerd",
 }
@@ -25,7 +25,7 @@ func sidecarNeverEnds(j *job) {
 		return // or which of them is the worker is unknown
 	}
 	for i, c := range pod.Containers {
-		j.check(!ends(c), j.place(j.pod("containers", i, "image")...), "Move the container to initContainers and add restartPolicy: Always to it, with KEDA 2.12 or later",
+		j.check(!ends(c), j.place(j.pod("containers", i, "image")...), "Move the container to initContainers and add restartPolicy: Always to it, with KEDA 2.12 and Kubernetes 1.29 or later",
 			"the container does not end with the worker, so no Job completes and KEDA counts each as running")
 	}
 }
@@ -45,7 +45,7 @@ func mayBeStopped(pod *corev1.PodSpec) bool {
 }
 
 var (
-	stopPattern    = regexp.MustCompile(`(?i)quit|/shutdown|kill`)
+	stopPattern    = regexp.MustCompile(`(?i)quit|/shutdown|(^|[^a-z])p?kill(all)?([^a-z]|$)`)
 	waitPattern    = regexp.MustCompile(`(^|\W)(sleep (infinity|inf)|tail -f /dev/null)$`)
 	programPattern = regexp.MustCompile(`^[a-z/][\w./-]*$`)
 )

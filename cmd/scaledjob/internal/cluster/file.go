@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,13 +59,16 @@ func Read(files []string, stdin io.Reader, scaledJobs ...*input.ScaledJob) (*Dum
 		}
 		err = r.read(file)
 		file.Close()
-		if err != nil {
+		var unreadable *fs.PathError
+		switch {
+		case errors.As(err, &unreadable):
+			return nil, input.FileError(file.Name, err)
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", file.Name, err)
 		}
 	}
 	// An object may be in several files.
 	r.Jobs, r.Pods = distinct(r.Jobs), distinct(r.Pods)
-	r.Complete = len(r.Pods) > 0
 	return &r.Dump, nil
 }
 
@@ -118,6 +123,7 @@ type section struct {
 }
 
 func (s *section) Read(p []byte) (n int, err error) {
+	p = p[:min(len(p), 64<<10)] // a decoder asks for more than it needs
 	for n < len(p) && (len(s.line) > 0 || s.err == nil) {
 		if len(s.line) == 0 {
 			s.next()
@@ -236,11 +242,13 @@ func (r *reader) yaml(text io.Reader, s *section) error {
 	var document, item []byte // document without the items
 	within, indent, count := false, -1, 0
 	lines := bufio.NewScanner(text)
-	for lines.Buffer(nil, maxObject); lines.Scan(); {
+	lines.Buffer(nil, maxObject)
+	for lines.Scan() {
 		line := lines.Text() + "\n"
 		content := strings.TrimLeft(line, " ")
 		spaces := len(line) - len(content)
-		starts := within && strings.HasPrefix(content, "- ") && (indent < 0 || spaces == indent)
+		isDash := strings.HasPrefix(content, "- ") || strings.TrimSpace(content) == "-"
+		starts := within && isDash && (indent < 0 || spaces == indent)
 		switch {
 		case starts:
 			if err := r.yamlItem(item, count); err != nil {
@@ -248,14 +256,21 @@ func (r *reader) yaml(text io.Reader, s *section) error {
 			}
 			s.size, indent, item = 0, spaces, append(item[:0], line...)
 			count++
-		case within && (spaces > indent || content == "\n"):
+		case within && indent >= 0 && (spaces > indent || content == "\n"):
 			item = append(item, line...)
 		default:
 			within = strings.TrimSpace(line) == "items:" && spaces == 0
 			document = append(document, line...)
 		}
 	}
-	if err := errors.Join(lines.Err(), r.yamlItem(item, count)); err != nil {
+	err := lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = errTooLarge
+	}
+	if err == nil {
+		err = r.yamlItem(item, count)
+	}
+	if err != nil {
 		return err
 	}
 	data, err := toJSON(document)
@@ -272,11 +287,11 @@ func (r *reader) yamlItem(text []byte, count int) error {
 	if err == nil {
 		err = json.Unmarshal(data, &items)
 	}
-	for _, item := range items {
-		err = r.object(item, "")
+	for i := 0; err == nil && i < len(items); i++ {
+		err = r.object(items[i], "")
 	}
 	if err != nil {
-		return fmt.Errorf("items[%d]: %w", count-1, err)
+		return fmt.Errorf("items[%d]: %w", max(0, count-1), err)
 	}
 	return nil
 }
@@ -346,9 +361,19 @@ func (r *reader) pod(data []byte) error {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return err
 	}
+	r.Complete = true
+	if jobOf(&p).Name == "" || !ofJob(&p) {
+		return nil
+	}
 	r.Pods = append(r.Pods, &p)
 	s := &p.Status
 	return r.keep(&p.ObjectMeta, s, len(s.Conditions), len(s.ContainerStatuses)+len(s.InitContainerStatuses)+len(s.EphemeralContainerStatuses))
+}
+
+// ofJob reports whether a pod may be of a Job: others have another controller and no Job's name.
+func ofJob(p *Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner == nil || owner.Kind == "Job" || p.Labels[batchv1.JobNameLabel] != "" || p.Labels["job-name"] != ""
 }
 
 // keep counts what an object takes, with the forms that decisions need. Its lists take more than their texts.

@@ -120,7 +120,7 @@ func (g generator) history() question {
 	}
 	q := question{"kind": "history", "jobs": jobs}
 	if g.chance(2) { // more than the default keeps
-		for i := range 103 {
+		for i := range 160 {
 			jobs = append(jobs, finishedJob(fmt.Sprint("more-", i), pick(g, "succeeded", "succeeded", "succeeded", "failed"), g.at(), false))
 		}
 		return q.with("jobs", jobs)

@@ -35,8 +35,8 @@ func rules() []rule {
 	return list
 }
 
-// likely returns the two rules whose vectors are the most similar to a small question, those with wrong answers
-// first: each vector is for one rule, and a small question has only what makes a difference.
+// likely returns the two rules whose vectors are the most similar to a small question; wrong answers
+// to them weigh: each vector is for one rule, and a small question has only what makes a difference.
 func (q question) likely(vectors []vector, wrong map[string]bool) []int {
 	sums, counts := map[int]float64{}, map[int]float64{}
 	for _, v := range vectors {

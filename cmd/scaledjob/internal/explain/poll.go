@@ -85,7 +85,7 @@ func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 	if text == "" {
 		return p, nil
 	}
-	p.Blocked, p.Corrected, p.Create = text, p.Create, &creation{Rule: "blocked"}
+	p.Blocked, p.Corrected, p.Create, p.Summary = text, p.Create, &creation{Rule: "blocked"}, ""
 	if triggers := len(f.Spec.Spec.Triggers); polled && triggers > 0 {
 		unread := *q
 		unread.Queue = "unread" + strings.Repeat(",unread", triggers-1)
@@ -239,7 +239,11 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	}
 	switch name := input.Titled(p.Name); {
 	case p.Never != "":
-		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s If corrected, %s\n", name, report.Clean(p.Never), p.Summary)
+		corrected := ""
+		if p.Summary != "" {
+			corrected = " If corrected, " + p.Summary
+		}
+		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s%s\n", name, report.Clean(p.Never), corrected)
 	case p.Blocked == "" && p.Summary != "":
 		fmt.Fprintf(out, "%s: %s\n", name, p.Summary)
 	default:

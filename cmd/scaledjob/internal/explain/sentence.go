@@ -32,15 +32,19 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 	case p.Create.Panic:
 		return fmt.Sprintf("%s panics in this poll.", p.Release)
 	}
-	largest := 0.0
+	demand, isSum := 0.0, m.Spec.Spec.ScalingStrategy.MultipleScalersCalculation == "sum"
 	for i, t := range s.triggers {
 		causes = append(causes, demandOf(t, s.lengths[i], len(s.triggers) > 1))
 		if t.Target > 0 && s.lengths[i] > t.ActivationThreshold {
-			largest = max(largest, s.lengths[i]/t.Target)
+			if jobs := s.lengths[i] / t.Target; isSum {
+				demand += jobs
+			} else {
+				demand = max(demand, jobs)
+			}
 		}
 	}
-	if limit := m.Spec.Spec.MaxReplicaCount; limit != nil && largest > float64(*limit) {
-		causes = append(causes, fmt.Sprintf("the maximum is %d", *limit))
+	if limit := *cmp.Or(m.Spec.Spec.MaxReplicaCount, new(int32(100))); demand > float64(limit) {
+		causes = append(causes, fmt.Sprintf("the maximum is %d", limit))
 	}
 	if running > 0 {
 		text := jobsRun(running)
@@ -54,12 +58,13 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 			}
 		}
 	}
+	strategy := ""
 	if limit := m.Spec.Spec.MinReplicaCount; limit != nil && running < int64(*limit) {
 		causes = append(causes, fmt.Sprintf("and the minimum is %d", *limit))
-	} else if text := subtraction(m, n, running, pending); largest > 0 {
-		return creates + ": " + strings.Join(causes, ", ") + "." + text
+	} else if demand > 0 {
+		strategy = subtraction(m, n, running, pending)
 	}
-	return creates + ": " + strings.Join(causes, ", ") + "."
+	return creates + ": " + strings.Join(causes, ", ") + "." + strategy
 }
 
 // subtraction is a sentence about what the strategy subtracts. What default does, the running Jobs say.
@@ -74,6 +79,8 @@ func subtraction(m *input.ScaledJob, created, running, pending int64) string {
 	switch custom := strategy.Strategy == "custom" && strategy.CustomScalingRunningJobPercentage != ""; { // without, it is default
 	case custom && deduction > 0 && deduction >= limit-low:
 		return fmt.Sprintf(" customScalingQueueLengthDeduction is %d and uses up the maximum.", deduction)
+	case custom && running > low && deduction == 0:
+		return fmt.Sprintf(" The strategy custom subtracts %s of the running Jobs.", report.Clean(strategy.CustomScalingRunningJobPercentage))
 	case custom && running > low:
 		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s of the running Jobs.", deduction, report.Clean(strategy.CustomScalingRunningJobPercentage))
 	case custom && deduction > 0:

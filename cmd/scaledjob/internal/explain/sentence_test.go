@@ -24,6 +24,7 @@ func TestSentence(t *testing.T) {
 		{"scalingStrategy: {strategy: accurate}", redis, "8", "4 Jobs run. The maximum leaves room for 6: 10 - 4 running.", "create    6: what", 4, 0},
 		{"scalingStrategy: {strategy: accurate}", redis, "3", "4 Jobs run. The strategy accurate subtracts no running Job.", "create    3: what", 4, 0},
 		{"scalingStrategy: {strategy: eager}", redis, "8", "The maximum leaves room for 4: 10 - 4 running - 2 pending.", "create    4", 4, 2},
+		{"scalingStrategy: {multipleScalersCalculation: sum}", redis + ", " + redis, "6,6", "6 Jobs, the maximum is 10.", "create    10", 0, 0},
 		{"minReplicaCount: 5", redis, "8", "4 Jobs run, and the minimum is 5.", "create    1: the minimum", 4, 0},
 		{"minReplicaCount: 0", cron, "4", "creates 3 Jobs: cron asks for 4 Jobs, 1 Job runs.", "active: value 4 asks for 4 Jobs", 1, 0},
 		{"minReplicaCount: 0", cron, "0", "creates no Job: cron is outside of its window.", "cron has value 0 and activation value 0", 0, 0},

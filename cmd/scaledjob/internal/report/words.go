@@ -24,6 +24,14 @@ func Count(n float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 }
 
+// Counted returns a mean with its noun: 1 item, 0.5 items.
+func Counted(n float64, noun string) string {
+	if text := Count(n); text != "1" {
+		return text + " " + noun + "s"
+	}
+	return "1 " + noun
+}
+
 // Span formats a number of seconds.
 func Span(seconds float64) string {
 	switch {

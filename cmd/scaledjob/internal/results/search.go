@@ -134,14 +134,16 @@ func (r *Findings) found() []string {
 	today := r.podTime(before)
 	length := r.Study.Estimate(i, func(s *simulation.Summary) float64 { return s.Seconds }).Mean
 	text := fmt.Sprintf("In %s it costs %s%s; today's policy costs ", report.Span(length), r.cost(r.podTime(i)), r.idle(i))
-	switch more := math.Round(100 * (r.podTime(i)/today - 1)); {
-	case more == 0:
+	switch percent := math.Round(100 * (today/r.podTime(i) - 1)); {
+	case percent == 0:
 		text += "the same"
+	case percent < 0:
+		text += fmt.Sprintf("%s, which is %.0f %% less", r.cost(today), -percent)
 	default:
-		text += fmt.Sprintf("%s, which is %.0f %% %s", r.cost(today), math.Abs(100*(today/r.podTime(i)-1)), map[bool]string{true: "less", false: "more"}[more > 0])
+		text += fmt.Sprintf("%s, which is %.0f %% more", r.cost(today), percent)
 	}
 	if undone := r.Study.Estimate(before, study.Undone).Mean; undone > 0 {
-		text += " and leaves " + report.Count(undone) + " items undone"
+		text += " and leaves " + report.Counted(undone, "item") + " undone"
 	}
 	return []string{
 		fmt.Sprintf("Use the strategy %s, instead of today's (%s): the smallest maximum that meets %s.", name, r.Policies[before].Settings(), goals),

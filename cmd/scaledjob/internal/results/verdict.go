@@ -89,7 +89,7 @@ func (r *Findings) answer(best int) string {
 		case growth != "":
 			return fmt.Sprintf("%s does not keep up: %s.", name, growth)
 		case undone > 0:
-			return fmt.Sprintf("%s leaves %s items undone: %s.", name, report.Count(undone), waits)
+			return fmt.Sprintf("%s leaves %s undone: %s.", name, report.Counted(undone, "item"), waits)
 		case r.Study.Recorded:
 			return fmt.Sprintf("%s serves all recorded items: %s.", name, waits)
 		}
@@ -161,7 +161,7 @@ func (r *Findings) outcome(policy, best int, shown *column) string {
 	}
 	text := r.units.text(r.Study.Estimate(policy, shown.value).Mean, wait)
 	if undone := r.Study.Estimate(policy, study.Undone).Mean; undone > 0 {
-		text += ", " + report.Count(undone) + " items not done"
+		text += ", " + report.Counted(undone, "item") + " not done"
 	}
 	if r.Study.Difference(policy, best, (*simulation.Summary).Cost).Word == study.Different {
 		text += " for " + r.cost(r.podTime(policy))
@@ -407,7 +407,7 @@ func symptoms(startup float64) []symptom {
 		{study.Undone, above0, report.Count, arrived, "leaves %s of %s items undone"},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.ExcessOverMax) }, above0,
-			report.Count, nil, "runs up to %s Jobs more than the maximum",
+			func(n float64) string { return report.Counted(n, "Job") }, nil, "runs up to %s more than the maximum",
 		},
 		{
 			func(s *simulation.Summary) float64 { return float64(s.StarvedPolls) },

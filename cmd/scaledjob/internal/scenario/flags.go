@@ -16,6 +16,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/trace"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -189,7 +190,7 @@ func (f *Flags) setTrace(world *Scenario) (err error) {
 	for _, a := range arrivals {
 		items += a.Items
 	}
-	f.assume(world.Queues[i].Name+" arrivals", fmt.Sprintf("%d items in %d rows of %s", items, len(arrivals), filepath.Base(f.trace)), "", "trace")
+	f.assume(world.Queues[i].Name+" arrivals", fmt.Sprintf("%s in %s of %s", field.Plural(items, "item"), field.Plural(len(arrivals), "row"), filepath.Base(f.trace)), "", "trace")
 	f.assumeTrace(arrivals)
 	if !f.changed("duration") {
 		world.Duration = 0

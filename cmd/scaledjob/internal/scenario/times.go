@@ -7,6 +7,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
@@ -31,7 +32,7 @@ func (s *Flags) readTimes(m *input.ScaledJob, items int64, stdin io.Reader) erro
 	s.recorded = fmt.Sprintf("%d pods of --jobs", len(all))
 	if len(all) == 0 {
 		all = o.JobTimes()
-		s.recorded = fmt.Sprintf("%d Jobs of --jobs without pods; service has the startup", len(all))
+		s.recorded = field.Plural(len(all), "Job") + " of --jobs without pods; service has the startup"
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("--jobs: found no succeeded pod or Job of %s; %s, with finished Jobs", m.Name(), cluster.KubectlGet)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/redact"
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // StuckAfter is the time after which a pod that does not run is no longer starting.
@@ -75,7 +76,7 @@ func (l *Live) causes(j *judge) (causes []Cause) {
 	}
 	causes = append(causes, l.States...)
 	if len(l.States) == 0 && (l.Stuck > 0 || len(l.Waiting) > 0) {
-		text := fmt.Sprintf("%d of %d running Jobs have no running pod", l.Pending, l.Running)
+		text := fmt.Sprintf("%s, %d of them without a running pod", field.Plural(int(l.Running), "unfinished Job"), l.Pending)
 		if len(l.Waiting) > 0 {
 			text += ": " + strings.Join(l.Waiting, "; ")
 		}

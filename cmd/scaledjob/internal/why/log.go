@@ -69,6 +69,9 @@ type moment struct {
 // the older ones are left out.
 const maxKept = 300_000
 
+// maxText is the number of bytes of the different texts of these lines, such as errors.
+const maxText = 64 << 20
+
 // A reader keeps of a log what an answer needs.
 type reader struct {
 	*Log
@@ -76,6 +79,7 @@ type reader struct {
 	until   time.Time // the moment asked about, or zero
 	entries []entry
 	texts   map[string]string // one copy of each name and text
+	size    int               // bytes of the copies
 	skipped int               // the paste of which no more is kept, or -1
 	others  bool              // the next version is another component's
 }
@@ -142,7 +146,7 @@ func (r *reader) read(l line) {
 	for _, text := range []*string{&e.name, &e.namespace, &e.source, &e.text, &e.err} {
 		*text = r.single(*text)
 	}
-	if r.entries = append(r.entries, e); len(r.entries) >= maxKept {
+	if r.entries = append(r.entries, e); len(r.entries) >= maxKept || r.size > maxText {
 		r.forget()
 	}
 }
@@ -157,6 +161,7 @@ func (r *reader) single(text string) string {
 			clear(r.texts)
 		}
 		copied = strings.Clone(text)
+		r.size += len(text)
 		r.texts[copied] = copied
 	}
 	return copied
@@ -164,11 +169,12 @@ func (r *reader) single(text string) string {
 
 // forget leaves out what is after the moment asked about, and else the older half.
 func (r *reader) forget() {
-	n, paste := len(r.entries), r.entries[len(r.entries)-1].paste
+	paste := r.entries[len(r.entries)-1].paste
 	if end := r.until.Add(time.Minute); !r.until.IsZero() {
 		r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return e.time.After(end) })
 	}
-	if len(r.entries) > maxKept/2 {
+	n := len(r.entries)
+	if n > maxKept/2 || r.size > maxText/2 {
 		from := slices.IndexFunc(r.entries, func(e entry) bool { return e.paste == paste })
 		if from >= 0 && backwards(r.entries[from:]) { // the remainder is older
 			r.skipped = paste
@@ -177,6 +183,11 @@ func (r *reader) forget() {
 		r.entries = slices.Delete(r.entries, 0, len(r.entries)/2)
 	}
 	r.Forgotten += n - len(r.entries)
+	clear(r.texts)
+	r.size = 0
+	for _, e := range r.entries {
+		r.size += len(e.text) + len(e.err)
+	}
 }
 
 // Values returns the values of the last poll of a ScaledJob that has one of each trigger, or nil.

@@ -156,7 +156,7 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 	}
 	if r > 0 && p == r {
 		stuck := Cause{ID: "stuck", Basis: Observed, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
-			Text: fmt.Sprintf("none of the %d Jobs has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
+			Text: fmt.Sprintf("no Job of %d has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
 			Fix:  "Make the pods start, or delete the Jobs" + deadlineAdvice}
 		for i := range causes {
 			causes[i].Fix = stuck.Fix // no other strategy or maximum makes them work
