@@ -262,7 +262,7 @@ func TestOutdated(t *testing.T) {
 		"own plan":  {edit, "the plan is outdated: its owner was edited"},
 		"untracked": {func(w *writer, _ context.CancelFunc) { w.Untrack(ownerUID) }, "the plan is outdated: its owner is not tracked"},
 		"age":       {func(w *writer, _ context.CancelFunc) { w.passes(late + time.Second) }, "the plan is outdated: it is 31s old"},
-		"lease":     {func(*writer, context.CancelFunc) { lease.lost.Store(true) }, "the plan is outdated: this process is no longer the leader"},
+		"lease":     {func(*writer, context.CancelFunc) { lease.lost.Store(true) }, "the plan is outdated: this process is not the leader"},
 		"context":   {func(_ *writer, cancel context.CancelFunc) { cancel() }, "context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {

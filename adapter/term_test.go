@@ -99,7 +99,7 @@ func testTermEnds(t *testing.T, noticed bool) {
 	restart()
 	require.ErrorIs(t, a.send(t.Context(), sent[0]).Err, ErrOutdated)
 	_, err := w.Apply(t.Context(), s, old)
-	require.EqualError(t, err, "the plan is outdated: this process is no longer the leader; another has begun")
+	require.EqualError(t, err, "the plan is outdated: this process is not the leader; another has begun")
 	require.Empty(t, s.all(t))
 	w.catchUp(t)
 	b, again, numbers := w.choose(t, 1)

@@ -46,7 +46,7 @@ func (c *Cluster) identify(ctx context.Context) error {
 	defer jury.mu.Unlock()
 	other := jury.owners[uid]
 	if other != nil && other != c && !c.before(other) {
-		return fmt.Errorf("it is the same cluster as member %s, which was registered before; run delete-member for one of the two names", other.name)
+		return fmt.Errorf("it is the same cluster as member %s, which was registered before; run delete-member for this name, without --member-kubeconfig", other.name)
 	}
 	if jury.owners == nil {
 		jury.owners = map[string]*Cluster{}

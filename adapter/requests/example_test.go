@@ -27,9 +27,9 @@ func Example() {
 	fmt.Println("again:", terms.MayAct())
 	fmt.Println("a request of the first term:", requests.CheckTerm(ctx))
 	// Output:
-	// before: this process is no longer the leader
+	// before: this process is not the leader
 	// leads: true <nil>
 	// lost: false
 	// again: true
-	// a request of the first term: this process is no longer the leader
+	// a request of the first term: this process is not the leader
 }

@@ -20,7 +20,7 @@ type Lease interface {
 }
 
 // ErrEnded is the error of acting without a term, or after its end.
-var ErrEnded = errors.New("this process is no longer the leader")
+var ErrEnded = errors.New("this process is not the leader")
 
 // ErrNoAnswer is the cause of a context of [Timeout] after its time. It is then a
 // context.DeadlineExceeded too.

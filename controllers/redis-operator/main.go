@@ -8,7 +8,7 @@
 //	go run ./controllers/redis-operator
 package main
 
-//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 crd:generateEmbeddedObjectMeta=true rbac:roleName=redis-operator paths=./api/...;./internal/...;. output:crd:dir=config/crd output:rbac:dir=config/cluster
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:generateEmbeddedObjectMeta=true rbac:roleName=redis-operator paths=./api/...;./internal/...;. output:crd:dir=config/crd output:rbac:dir=config/cluster
 //go:generate go run ./internal/shorten config/crd/batch.miracle.dev_scaledjobs.yaml
 
 import (

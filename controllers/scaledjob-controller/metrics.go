@@ -97,11 +97,13 @@ var stops = []string{"edit", "age", "lease", "other"}
 
 // stop returns the reason that stopped a plan.
 func stop(err error) string {
-	text := err.Error()
-	for i, part := range []string{"was edited", " old", "may not act"} {
-		if strings.Contains(text, part) {
-			return stops[i]
-		}
+	switch text := err.Error(); {
+	case strings.Contains(text, "was edited"):
+		return "edit"
+	case strings.Contains(text, " old"):
+		return "age"
+	case errors.Is(err, requests.ErrEnded):
+		return "lease"
 	}
 	return "other"
 }

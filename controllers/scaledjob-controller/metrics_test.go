@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,4 +68,9 @@ func TestObserve(t *testing.T) {
 		b.observe(loop.Answer{Kind: "POST jobs", Code: 429, Answer: requests.Overloaded, RetryAfter: time.Second})
 		require.Equal(t, 2, strings.Count(b.said(), "the API server is overloaded"))
 	})
+}
+
+func TestStops(t *testing.T) {
+	require.Equal(t, "lease", stop(fmt.Errorf("the plan is outdated: %w", requests.ErrEnded)))
+	require.Equal(t, "other", stop(errors.New("no route to host")))
 }

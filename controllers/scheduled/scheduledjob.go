@@ -104,7 +104,7 @@ func readKnown(u *unstructured.Unstructured) *scheduledJob {
 	status, _ := json.Marshal(u.Object["status"])
 	switch n := len(spec); {
 	case len(status) > longestStatus:
-		err = fmt.Errorf("the status has %d bytes, and at most %d are read: empty it with kubectl edit --subresource=status", len(status), longestStatus)
+		err = fmt.Errorf("the status has %d bytes, and at most %d are read: suspend the ScheduledJob, and empty completedExecution with kubectl edit --subresource=status", len(status), longestStatus)
 	case n > longestSpec:
 		err = fmt.Errorf("the spec has %d bytes; use at most %d", n, longestSpec)
 	case err == nil:

@@ -121,7 +121,7 @@ func TestLongStatus(t *testing.T) {
 	u.Object["status"] = map[string]any{"completedExecution": runs, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}, "observedGeneration": int64(5)}
 	long := read(u)
 	require.ErrorContains(t, long.problem, "the status has 131")
-	require.ErrorContains(t, long.problem, "at most 131072 are read: empty it")
+	require.ErrorContains(t, long.problem, "at most 131072 are read: suspend the ScheduledJob, and empty completedExecution")
 	require.Empty(t, long.Status.Completed)
 	require.EqualValues(t, 5, long.Status.ObservedGeneration)
 	require.Equal(t, metav1.ConditionTrue, long.Status.Conditions[0].Status)

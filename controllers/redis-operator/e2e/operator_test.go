@@ -243,7 +243,7 @@ func (s *stand) fails(t *testing.T) {
 func (p *place) change(how func(*v1.ScaledJob)) {
 	p.t.Helper()
 	sj := p.get(p.t, "consumer")
-	before := sj.DeepCopyObject().(*v1.ScaledJob)
+	before := sj.DeepCopy()
 	how(sj)
 	require.NoError(p.t, p.client.Patch(p.t.Context(), sj, client.MergeFrom(before)))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/field"
+	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
@@ -69,7 +70,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, sj *v1.ScaledJob, o outcom
 	var before *v1.ScaledJobStatus
 	uid, generation := sj.UID, sj.Generation
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		before = &sj.DeepCopyObject().(*v1.ScaledJob).Status
+		before = sj.Status.DeepCopy()
 		o.write(&sj.Status, generation, time.Now())
 		if equality.Semantic.DeepEqual(before, &sj.Status) {
 			return nil
@@ -153,6 +154,9 @@ func (o outcome) connected() metav1.Condition {
 // conditions returns a condition for each fact, and then their conjunction.
 func (o outcome) conditions() []metav1.Condition {
 	requests := scaledjob.Facts{Invalid: o.invalid, Creates: o.creates, Deletes: o.deletes, Holds: o.holds}.Conditions()[:2]
+	if errors.Is(o.creates, errUnknown) {
+		requests[0].Status, requests[0].Reason = metav1.ConditionUnknown, string(scaling.ReasonJobsUnknown)
+	}
 	facts := append([]metav1.Condition{o.connected()}, requests...)
 	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec}
 	if o.invalid != nil {
@@ -160,7 +164,7 @@ func (o outcome) conditions() []metav1.Condition {
 		return append(facts, ready)
 	}
 	ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, v1.ReasonReconciled, o.queue()+"; as many Jobs are active as it asks for, or more"
-	return append(facts, scaledjob.Conjunction(ready, append(requests, facts[0])))
+	return append(facts, scaledjob.Conjunction(ready, facts))
 }
 
 // queue describes the list, in words that do not change with its length.

@@ -66,11 +66,11 @@ func TestTransitions(t *testing.T) {
 		},
 		{
 			outcome{unread: errors.New("Redis hangs up"), active: 2, holds: []slots.Hold{{Reason: slots.BackingOff, Text: "2 Jobs are refused"}, {Reason: slots.DeleteUnanswered, Text: "a delete"}}},
-			[]string{"QueueConnected False RedisUnreachable", "JobsCreated False BackingOff", "JobsDeleted False DeleteUnanswered", "Ready False BackingOff"},
+			[]string{"QueueConnected False RedisUnreachable", "JobsCreated False BackingOff", "JobsDeleted False DeleteUnanswered", "Ready False RedisUnreachable"},
 			[]string{"Warning RedisUnreachable Redis hangs up"}, 30, 9,
 		},
 	} {
-		before := (&v1.ScaledJob{Status: status}).DeepCopyObject().(*v1.ScaledJob).Status
+		before := *status.DeepCopy()
 		step.write(&status, int64(i), noon.Add(time.Duration(i)*time.Minute))
 		require.Equal(t, step.conditions, conditions(status), i)
 		require.Equal(t, step.depth, *status.QueueDepth, i)

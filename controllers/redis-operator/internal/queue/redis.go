@@ -41,7 +41,7 @@ func (r *Redis) Depth(ctx context.Context, server Server, queueName string) (int
 	case err == nil:
 		return depth, nil
 	case ctx.Err() != nil && server.TLS != nil:
-		err = fmt.Errorf("did not answer within %s; name its TLS port in redisAddress: a port without TLS does not answer", timeout)
+		err = fmt.Errorf("did not answer within %s; if its port does not speak TLS, name the TLS port in redisAddress", timeout)
 	case ctx.Err() != nil:
 		err = fmt.Errorf("did not answer within %s", timeout)
 	case errors.Is(err, errClosed) && server.TLS != nil && len(server.TLS.Certificates) == 0:

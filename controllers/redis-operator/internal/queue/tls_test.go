@@ -57,7 +57,7 @@ func TestErrorsOfTLS(t *testing.T) {
 		"names":          {certificate: []func(*x509.Certificate){named}, want: "has a certificate for another name; correct redisAddress"},
 		"subject":        {certificate: []func(*x509.Certificate){subject}, unknown: true, want: "has a certificate of an unknown authority; put the authority into ca.crt"},
 		"expired":        {certificate: []func(*x509.Certificate){expired}, want: "has a certificate that has expired or is not valid yet; renew it"},
-		"no TLS":         {address: plain.Address, want: "did not answer within 3s; name its TLS port in redisAddress"},
+		"no TLS":         {address: plain.Address, want: "did not answer within 3s; if its port does not speak TLS"},
 		"no certificate": {anonymous: true, want: "tls.crt and tls.key of redisTLS's Secret"},
 	} {
 		t.Run(problem, func(t *testing.T) {
