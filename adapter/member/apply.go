@@ -26,6 +26,8 @@ type Report struct {
 	// Err joins an [*adapter.CreateError], if not every Job could be created, with
 	// the errors of other requests.
 	Err error
+	// Undeleted is the part of Err that is not about creates, if Jobs that were to be deleted remain.
+	Undeleted error
 }
 
 // Apply carries out a plan that was made from the observation, on all members at once. It
@@ -204,6 +206,9 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 	}
 	if r.Failures = combine(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
 		r.Err = nil // the next observation has stopped it
+	}
+	if r.Outdated+r.Duplicates+r.Pruned < len(p.delete) {
+		_, r.Undeleted = adapter.Failures(r.Err)
 	}
 	c.note(owner, s.failed)
 	return r

@@ -97,7 +97,9 @@ func TestNotSentAgain(t *testing.T) {
 			return send()
 		})
 		begin := time.Now()
-		require.ErrorIs(t, w.poll()[0].Err, context.DeadlineExceeded)
+		report := w.poll()[0]
+		require.ErrorIs(t, report.Err, context.DeadlineExceeded)
+		require.NoError(t, report.Undeleted)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		w.polls(10, func() {
 			jobs := w.observe()["a"].Jobs
@@ -343,6 +345,7 @@ func TestHangsOnce(t *testing.T) {
 		begin := time.Now()
 		report := w.apply()[0]
 		require.ErrorIs(t, report.Err, context.DeadlineExceeded)
+		require.ErrorIs(t, report.Undeleted, context.DeadlineExceeded)
 		require.Equal(t, jobs.Failures{Call: true}, report.Failures)
 		require.Equal(t, 5*time.Second, time.Since(begin))
 		require.Equal(t, 1, sent)

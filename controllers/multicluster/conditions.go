@@ -26,6 +26,7 @@ const (
 	reasonReady       = "Ready"
 	reasonInvalid     = "SpecCheckFailed"
 	reasonScaleFailed = "ScaleFailed"
+	reasonRefused     = "JobCreateFailed"
 	reasonJobsUnknown = "JobsUnknown"
 	reasonNotStored   = "StatusNotWritten"
 	reasonUnreachable = "MembersUnreachable"
@@ -66,7 +67,7 @@ func ready(message string) metav1.Condition {
 // facts returns a condition for each thing that can fail by itself: creates, deletes and triggers. A member whose creates
 // fail while others accept them leaves it open whether Jobs are created.
 func (o *jobOutcome) facts() []metav1.Condition {
-	f := scaledjob.Facts{Invalid: cmp.Or(o.invalid, o.unusable), Creates: o.refused, Deletes: o.undeleted, Demand: o.plan.Scaling.Trace.Demand, Unread: o.unread}
+	f := scaledjob.Facts{Invalid: cmp.Or(o.invalid, o.unusable), Deletes: o.undeleted, Demand: o.plan.Scaling.Trace.Demand, Unread: o.unread}
 	if o.failing != "" {
 		f.Holds = []slots.Hold{{Reason: adapter.FailingJobs, Text: o.failing}}
 	}
@@ -74,6 +75,9 @@ func (o *jobOutcome) facts() []metav1.Condition {
 	if created := &facts[0]; created.Status == metav1.ConditionTrue && len(o.degraded) > 0 {
 		d := o.degraded[0].condition(len(o.degraded))
 		created.Status, created.Reason, created.Message = d.Status, d.Reason, d.Message
+		if !o.accepted && d.Reason != api.ProblemCredentials {
+			created.Status, created.Reason = metav1.ConditionFalse, reasonRefused
+		}
 	}
 	return facts
 }
@@ -100,7 +104,7 @@ func (o *jobOutcome) placed() (found []metav1.Condition) {
 	switch {
 	case plan.Reason == jobs.ReasonHeldByStuck:
 		found = append(found, notReady(string(plan.Reason), "Stuck Jobs take up the maximum, so that none is replaced: see why their pods do not start (kubectl describe on the member), and delete Jobs that never will, or set failoverOverMax"))
-	case plan.Unplaced > 0:
+	case plan.Unplaced > 0 && !o.leavesOut(jobs.ReasonRejected): // what is refused is told by JobsCreated
 		found = append(found, notReady(string(plan.Reason), fmt.Sprintf("No member can take %s%s", field.Plural(plan.Unplaced, "Job"), excluded(plan.Members))))
 	}
 	var away []string

@@ -33,8 +33,7 @@ type job struct {
 	reading    kedametrics.Reading
 	decided    bool // the reading has been decided on
 	status     jobStatus
-	refused    error             // why Jobs were not created at the last attempt
-	undeleted  error             // why Jobs were not deleted at the last attempt
+	undeleted  map[string]error  // why Jobs were not deleted at the last attempt, by member
 	pending    map[string]string // why Jobs do not start, by member
 	explained  time.Time         // when that was found out
 	abandoned  string            // the members with Jobs left behind
@@ -57,7 +56,7 @@ type jobPrint struct {
 }
 
 func newJob(p *poller) subject {
-	j := &job{poller: p, decided: true, pending: map[string]string{}}
+	j := &job{poller: p, decided: true, pending: map[string]string{}, undeleted: map[string]error{}}
 	p.restore(&j.status)
 	j.unusable = unusable(j.status.Checkpoint, &j.checkpoint)
 	return j
@@ -102,26 +101,27 @@ type jobOutcome struct {
 	away     map[string]error // why members are not reachable for the object
 	plan     jobs.Decision
 	reports  []member.Report
-	// refused is why Jobs were not created, by this poll or by the previous poll, if this
-	// poll leaves a member out for that or waits before it tries again.
-	refused   error
-	undeleted error      // the same of deletes
+	// undeleted is why Jobs were not deleted, by this poll or before: a delete is tried again with a backoff.
+	undeleted error
 	failing   string     // why creates slow down; empty if they do not
 	degraded  []degraded // members whose requests have failed, by name
+	accepted  bool       // a member may take Jobs, and has refused none since it took one
 }
 
-// creates returns why the poll created no Jobs on a member, or not all, and whether it tried.
-func (o *jobOutcome) creates(name string) (err error, requested bool) {
+// nextProblem returns the problem of a member after its reports.
+func (o *jobOutcome) nextProblem(name string, problem *api.MemberProblem, generation int64, now time.Time) *api.MemberProblem {
+	problem = api.NextProblem(problem, nil, false, generation, now)
 	for _, r := range o.reports {
-		if r.Cluster == name {
-			failed := (*adapter.CreateError)(nil)
-			if errors.As(r.Err, &failed) {
-				return failed, true
-			}
-			return nil, r.Created > 0
+		if r.Cluster != name {
+			continue
+		}
+		if failed, ok := errors.AsType[*adapter.CreateError](r.Err); ok {
+			problem = api.NextProblem(problem, failed, true, generation, now)
+		} else {
+			problem = api.NextProblem(problem, nil, r.Created > 0, generation, now)
 		}
 	}
-	return nil, false
+	return problem
 }
 
 func (j *job) poll(ctx context.Context) time.Time {
@@ -150,23 +150,21 @@ func (j *job) poll(ctx context.Context) time.Time {
 			return time.Time{}
 		}
 	}
-	o.refused, o.undeleted = o.applied()
-	if o.undeleted == nil && o.deletes("") && !o.deleted() {
-		o.undeleted = j.undeleted // it is tried again with a backoff
-	}
-	if o.refused == nil && (o.leavesOut(jobs.ReasonRejected) || o.waits()) {
-		o.refused = j.refused
-	}
-	j.refused, j.undeleted = o.refused, o.undeleted
-	j.tell(&o)
 	before := j.status
-	j.status = j.after(&o, time.Now())
+	j.conclude(&o, time.Now())
 	j.report(ctx, j.status, append(j.warnings(j.config.Warnings), o.events(before, j.status)...))
 	if o.plan.Scaling.Reason == scaling.ReasonJobsUnknown { // which a moment may change
 		return begin.Add(time.Second)
 	}
 	j.decided = true
 	return time.Time{}
+}
+
+// conclude sets the status after the poll.
+func (j *job) conclude(o *jobOutcome, now time.Time) {
+	o.undeleted = j.keep(o)
+	j.tell(o)
+	j.status = j.after(o, now)
 }
 
 // planned reports whether there is a plan.
@@ -210,17 +208,12 @@ func (o *jobOutcome) shortfall() string {
 // notStarting are the reasons of members on which Jobs did not start.
 var notStarting = []jobs.Reason{jobs.ReasonNotStarting, jobs.ReasonProbing, jobs.ReasonWorkloadTainted}
 
+// accepting are the reasons of members that would take Jobs again with the next poll, besides those that take them.
+var accepting = []jobs.Reason{"", jobs.ReasonProbing, jobs.ReasonRejected, jobs.ReasonFull}
+
 // leavesOut reports whether a member gets no Jobs for that reason.
 func (o *jobOutcome) leavesOut(reason jobs.Reason) bool {
 	return slices.ContainsFunc(o.plan.Members, func(m jobs.MemberDecision) bool { return m.Excluded == reason })
-}
-
-// waits reports whether a member was to create Jobs, and has created none yet: creates that failed are tried again
-// with a backoff, and those of a slow member are reported by a later poll.
-func (o *jobOutcome) waits() bool {
-	return slices.ContainsFunc(o.plan.Create, func(c jobs.Placement) bool {
-		return c.Jobs() > 0 && !slices.ContainsFunc(o.reports, func(r member.Report) bool { return r.Cluster == c.Cluster && r.Created > 0 })
-	})
 }
 
 // act plans with the reading, and carries the plan out.
@@ -287,8 +280,8 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 			case cause != "":
 				m.Description += "; pending: " + cause
 			}
-			err, requested := o.creates(name)
-			m.Problem = api.NextProblem(j.status.MemberClusterStatuses[name].Problem, err, requested, j.current.GetGeneration(), now)
+			m.Problem = o.nextProblem(name, j.status.MemberClusterStatuses[name].Problem, j.current.GetGeneration(), now)
+			o.accepted = o.accepted || (m.Problem == nil && slices.Contains(accepting, excluded))
 			if p := j.members.unreadableKubeconfig(name); p != nil {
 				m.Problem = p
 			}
@@ -319,36 +312,35 @@ func (j *job) tell(o *jobOutcome) {
 		if deleted := r.Outdated + r.Duplicates + r.Pruned; r.Created > 0 || deleted > 0 {
 			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.Pruned)
 		}
+		j.problems.Warn("failed on member "+r.Cluster, adapter.WithoutOutdated(r.Err))
 	}
 	j.problems.Warn("invalid", o.invalid)
 	j.problems.Warn("the status cannot be read: nothing is created", o.unusable)
 	j.problems.Warn("unread", o.unread)
-	j.problems.Warn("failed", errors.Join(o.refused, o.undeleted))
 	j.log.Debug("planned", "plan", o.plan)
 }
 
-// applied returns why not all of the plan was carried out: of creates, and of deletes. A member on which nothing was to be
-// deleted has errors of creates only.
-func (o *jobOutcome) applied() (creates, deletes error) {
-	var ofCreates, ofDeletes []error
+// keep takes over why Jobs were not deleted, and returns the errors of all members. Each stays until that member deletes
+// Jobs, or has none to delete.
+func (j *job) keep(o *jobOutcome) error {
 	for _, r := range o.reports {
-		c, d := adapter.Failures(r.Err)
-		if !o.deletes(r.Cluster) {
-			c, d = errors.Join(c, d), nil
+		if r.Undeleted != nil {
+			j.undeleted[r.Cluster] = memberError(r.Cluster, r.Undeleted)
+		} else if r.Outdated+r.Duplicates+r.Pruned > 0 {
+			delete(j.undeleted, r.Cluster)
 		}
-		ofCreates, ofDeletes = append(ofCreates, memberError(r.Cluster, c)), append(ofDeletes, memberError(r.Cluster, d))
 	}
-	return errors.Join(ofCreates...), errors.Join(ofDeletes...)
+	maps.DeleteFunc(j.undeleted, func(name string, _ error) bool { return o.planned() && !o.deletes(name) })
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(j.undeleted)) {
+		all = append(all, j.undeleted[name])
+	}
+	return errors.Join(all...)
 }
 
-// deletes reports whether the plan deletes Jobs on a member, or on any for "".
+// deletes reports whether the plan deletes Jobs on a member.
 func (o *jobOutcome) deletes(member string) bool {
 	return slices.ContainsFunc(slices.Concat(o.plan.Outdated, o.plan.Duplicates, o.plan.Finished), func(d jobs.Deletion) bool {
-		return !d.Deferred && (member == "" || d.Cluster == member)
+		return !d.Deferred && d.Cluster == member
 	})
-}
-
-// deleted reports whether Jobs were deleted.
-func (o *jobOutcome) deleted() bool {
-	return slices.ContainsFunc(o.reports, func(r member.Report) bool { return r.Outdated+r.Duplicates+r.Pruned > 0 })
 }

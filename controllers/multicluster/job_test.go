@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
@@ -301,5 +302,100 @@ func TestCauseStays(t *testing.T) {
 		require.Equal(t, c.why, o.shortfall())
 		status := b.after(&o, time.Now())
 		require.Equal(t, c.shown, strings.Contains(status.MemberClusterStatuses["a"].Description, "pending: 1 ErrImagePull"), c)
+	}
+}
+
+// A refusal stays with its member until that member accepts: no condition and no event changes meanwhile. JobsCreated
+// is False if no member accepts, and Unknown if some do.
+func TestRefusalStaysWithItsMember(t *testing.T) {
+	const (
+		rejects = "False JobCreateFailed, True Succeeding, False JobCreateFailed"
+		partial = "Unknown CreateRejected, True Succeeding, Unknown CreateRejected"
+		keeps   = "True Succeeding, False JobDeleteFailed, False JobDeleteFailed"
+		well    = "True Succeeding, True Succeeding, True Ready"
+	)
+	denied := apierrors.NewForbidden(batchv1.Resource("jobs"), "work", errors.New("quota"))
+	refused := func(name string) member.Report {
+		return member.Report{Cluster: name, Err: errors.Join(&adapter.CreateError{Wanted: 1, Err: denied})}
+	}
+	undeleted := func(name string) member.Report { return member.Report{Cluster: name, Err: denied, Undeleted: denied} }
+	created := func(name string) member.Report {
+		return member.Report{Cluster: name, Result: adapter.Result{Created: 1}}
+	}
+	pruned := func(name string) member.Report {
+		return member.Report{Cluster: name, Result: adapter.Result{Pruned: 1}}
+	}
+	type poll struct {
+		create, delete string // members of the plan
+		excluded       string // a member, as it has rejected Jobs
+		unplaced       int64
+		reports        []member.Report
+		want           string
+	}
+	for name, polls := range map[string][]poll{
+		"another member deletes": {
+			{delete: "ab", reports: []member.Report{pruned("a"), undeleted("b")}, want: keeps},
+			{delete: "ab", reports: []member.Report{pruned("a")}, want: keeps},
+			{delete: "ab", reports: []member.Report{pruned("a"), undeleted("b")}, want: keeps},
+			{delete: "ab", reports: []member.Report{pruned("b")}, want: well},
+		},
+		"nothing is to be deleted any more": {
+			{delete: "b", reports: []member.Report{undeleted("b")}, want: keeps},
+			{delete: "a", reports: []member.Report{pruned("a")}, want: well},
+			{create: "b", reports: []member.Report{undeleted("b")}, want: well}, // of an earlier plan
+		},
+		"one refuses": {
+			{create: "ab", reports: []member.Report{refused("a"), created("b")}, want: partial},
+			{create: "b", excluded: "a", reports: []member.Report{created("b")}, want: partial},
+			{excluded: "a", unplaced: 1, want: partial},
+			{create: "a", reports: []member.Report{refused("a")}, want: partial},
+			{want: partial},
+			{create: "a", reports: []member.Report{created("a")}, want: well},
+		},
+		"a slow member reports later": {
+			{create: "ab", reports: []member.Report{refused("a")}, want: partial},
+			{create: "a", reports: []member.Report{refused("a")}, want: partial},
+			{reports: []member.Report{created("a"), created("b")}, want: well},
+			{delete: "a", reports: []member.Report{refused("a")}, want: partial},
+			{delete: "a", reports: []member.Report{created("a"), pruned("a")}, want: well},
+			{create: "a", reports: []member.Report{created("a"), refused("a")}, want: partial},
+		},
+		"all refuse": {
+			{create: "ab", reports: []member.Report{refused("a"), refused("b")}, want: rejects},
+			{excluded: "ab", unplaced: 2, want: rejects},
+			{create: "ab", want: rejects},
+			{create: "ab", reports: []member.Report{refused("a"), refused("b")}, want: rejects},
+			{create: "b", excluded: "a", reports: []member.Report{created("b")}, want: partial},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			for i, p := range polls {
+				o := jobOutcome{reports: p.reports, plan: jobs.Decision{Target: 1, Unplaced: p.unplaced}}
+				if p.unplaced > 0 {
+					o.plan.Reason = jobs.ReasonAllExcluded
+				}
+				for _, name := range []string{"a", "b"} {
+					m := jobs.MemberDecision{Name: name, Reach: jobs.Reachable}
+					if strings.Contains(p.excluded, name) {
+						m.Excluded = jobs.ReasonRejected
+					}
+					o.plan.Members = append(o.plan.Members, m)
+					if strings.Contains(p.create, name) {
+						o.plan.Create = append(o.plan.Create, jobs.Placement{Cluster: name, Additional: 1})
+					}
+					if strings.Contains(p.delete, name) {
+						o.plan.Finished = append(o.plan.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: name}})
+					}
+				}
+				b.conclude(&o, time.Now())
+				var got []string
+				for _, kind := range []string{"JobsCreated", "JobsDeleted", "Ready"} {
+					c := meta.FindStatusCondition(b.status.Conditions, kind)
+					got = append(got, string(c.Status)+" "+c.Reason)
+				}
+				require.Equal(t, p.want, strings.Join(got, ", "), "poll %d", i)
+			}
+		})
 	}
 }

@@ -171,10 +171,10 @@ func TestReady(t *testing.T) {
 		"Unknown JobsUnknown":           {plan: decided(read, scaling.ReasonJobsUnknown)},
 		"False CapacityHeldByStuckJobs": {plan: held},
 		"False AllMembersExcluded":      {plan: excluded},
-		"False JobCreateFailed":         {plan: held, refused: errors.New("a"), unread: errors.New("a")},
+		"False JobCreateFailed":         {plan: held, degraded: []degraded{{"a", &api.MemberProblem{}}}, unread: errors.New("a")},
 		"False JobDeleteFailed":         {plan: held, undeleted: errors.New("a")},
 		"False FailingJobs":             {plan: excluded, failing: "a"},
-		"Unknown CreateRejected":        {plan: decided(read, scaling.ReasonStrategy), degraded: []degraded{{"a", &api.MemberProblem{Reason: api.ProblemRejected}}}},
+		"Unknown CreateRejected":        {plan: decided(read, scaling.ReasonStrategy), degraded: []degraded{{"a", &api.MemberProblem{Reason: api.ProblemRejected}}}, accepted: true},
 		"False TriggerError":            {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2}, scaling.ReasonStrategy)},
 		"Unknown PartialTriggerError":   {unread: errors.New("a"), plan: decided(scaling.Demand{Metrics: 2, Read: 1}, scaling.ReasonStrategy)},
 	} {
@@ -182,17 +182,13 @@ func TestReady(t *testing.T) {
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
 	held.Scaling.Trace.Demand.Read = 1
-	all := jobOutcome{plan: held, refused: errors.New("quota"), undeleted: errors.New("denied"), unread: errors.New("no queue")}
+	all := jobOutcome{plan: held, degraded: []degraded{{"a", &api.MemberProblem{}}}, undeleted: errors.New("denied"), unread: errors.New("no queue")}
 	var told []string
 	for _, c := range all.facts() {
 		told = append(told, c.Type+" "+string(c.Status)+" "+c.Reason)
 		require.Contains(t, all.ready().Message, c.Message, "none hides another")
 	}
 	require.Equal(t, []string{"JobsCreated False JobCreateFailed", "JobsDeleted False JobDeleteFailed", "TriggersRead Unknown PartialTriggerError"}, told)
-	slow := jobOutcome{plan: jobs.Decision{Create: []jobs.Placement{{Cluster: "a", Additional: 1}}}}
-	require.True(t, slow.waits(), "what was refused before stays, until the member reports")
-	slow.reports = []member.Report{{Cluster: "a", Result: adapter.Result{Created: 1}}}
-	require.False(t, slow.waits())
 	away := jobOutcome{plan: jobs.Decision{Members: []jobs.MemberDecision{{Name: "a", Excluded: jobs.ReasonNeverReached}, {Name: "b"}}}}
 	require.Equal(t, unknown(reasonUnreachable, "1 of 2 members unreachable: a (it has not answered since the controller started: restore it, or run delete-member); they hold 0 of the maximum"), away.ready())
 	for want, o := range map[string]objectOutcome{
