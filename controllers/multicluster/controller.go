@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -201,16 +202,17 @@ func (k *kind) watch(ctx context.Context) error {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
 	}
-	_, err := k.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { k.changed(ctx, object.(*unstructured.Unstructured)) },
-		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured)) },
+	_, err := k.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
+		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
 		DeleteFunc: k.deleted,
 	})
 	return err
 }
 
-// changed hands a changed object to its poller.
-func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured) {
+// changed hands a changed object to its poller. The initial DistributedScaledObjects are polled within a period, not all
+// at once; DistributedScaledJobs wait for KEDA.
+func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
 	name := cache.MetaObjectToName(u)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -223,7 +225,10 @@ func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured) {
 		p = newPoller(ctx, k, u)
 		k.pollers[name] = p
 	}
-	if p.seen == nil || !equalExceptStatus(p.seen, u) {
+	switch {
+	case initial && k.resource == api.Objects:
+		k.keys.After(name, rand.N(k.syncPeriod))
+	case p.seen == nil || !equalExceptStatus(p.seen, u):
 		k.keys.Now(name)
 	}
 	p.seen, p.newest = u, u

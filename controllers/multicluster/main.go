@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -134,6 +135,11 @@ func (o *options) Flags(flags *flag.FlagSet) {
 	flags.DurationVar(&o.syncPeriod, "sync-period", 15*time.Second, "`time` between two looks at the replicas of a DistributedScaledObject on its members")
 	flags.BoolVar(&o.clusterAuthentication, "allow-cluster-authentication", false, "let triggers use ClusterTriggerAuthentications, whose credentials KEDA gives to every namespace, towards any host")
 	flags.DurationVar(&o.probe, "probe-interval", 10*time.Second, "`time` between two health checks of a member")
+}
+
+// nextSync returns the time of the poll after one that began then. It varies, so that objects do not stay in step.
+func (o *options) nextSync(begin time.Time) time.Time {
+	return begin.Add(wait.Jitter(o.syncPeriod, 0.1))
 }
 
 // A switched flag gets its default from an environment variable, and is off without it.

@@ -376,11 +376,49 @@ func TestPanics(t *testing.T) {
 		object := &panics{}
 		k := newKind(c, api.Objects, func(*poller) subject { return object })
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		k.changed(ctx, u)
+		k.changed(ctx, u, false)
 		time.AfterFunc(5*time.Minute+time.Second, func() { k.deleted(u) })
 		k.run(ctx)
 		require.Equal(t, panics{reads: 1, polls: 5, closes: 1}, *object)
 	})
+}
+
+// A clocked object notes when it is polled.
+type clocked struct {
+	*poller
+	polled chan time.Time
+}
+
+func (c *clocked) read()  {}
+func (c *clocked) close() {}
+func (c *clocked) poll(context.Context) time.Time {
+	c.polled <- time.Now()
+	return c.nextSync(time.Now())
+}
+
+// Objects that exist at the start are not polled all at once, and objects that are created at once do not stay in step.
+func TestPollsAreSpread(t *testing.T) {
+	for _, initial := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			polled := make(chan time.Time, 100)
+			c := &controller{log: slog.New(slog.DiscardHandler), options: &options{syncPeriod: 15 * time.Second}}
+			k := newKind(c, api.Objects, func(p *poller) subject { return &clocked{p, polled} })
+			begin := time.Now()
+			for _, name := range []string{"a", "b", "c", "d"} {
+				u := &unstructured.Unstructured{Object: map[string]any{}}
+				u.SetName(name)
+				k.changed(ctx, u, initial)
+			}
+			k.run(ctx)
+			for round := range 2 {
+				first, _, _, last := <-polled, <-polled, <-polled, <-polled
+				require.Less(t, last.Sub(begin), time.Duration(round+1)*16500*time.Millisecond)
+				require.Equal(t, round > 0 || initial, last.After(first), "round %d", round)
+			}
+		})
+	}
 }
 
 // A hub cluster that does not answer ends no poll for good.

@@ -136,9 +136,9 @@ func (o *object) poll(ctx context.Context) time.Time {
 	o.status = o.after(&out, time.Now())
 	o.report(ctx, o.status, out.events(before, o.status))
 	if !out.planned() {
-		return begin.Add(o.syncPeriod)
+		return o.nextSync(begin)
 	}
-	return earliest(begin.Add(o.syncPeriod), out.plan.NextCheck)
+	return earliest(o.nextSync(begin), out.plan.NextCheck)
 }
 
 // refusal returns why the object may scale nothing: its spec is invalid, or names a namespace
