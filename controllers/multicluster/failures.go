@@ -32,6 +32,14 @@ func (j *job) slowDown(policy *jobs.Policy, clusters []jobs.Cluster, metrics []s
 	if hold == nil {
 		return ""
 	}
+	if limit > 0 { // the Jobs that never start occupy the maximum: it leaves room for a single one more
+		for i := range observation.Jobs {
+			if observation.Jobs[i].Phase == adapter.Pending {
+				limit++
+			}
+		}
+		policy.FailoverOverMax = policy.FailoverOverMax && policy.Scaling.Bounds.Max < limit
+	}
 	policy.Scaling.Bounds.Max = min(policy.Scaling.Bounds.Max, limit)
 	return hold.Text
 }
@@ -39,5 +47,5 @@ func (j *job) slowDown(policy *jobs.Policy, clusters []jobs.Cluster, metrics []s
 // finished returns a Job as a FailureBackoff reads it.
 func finished(j *jobs.Job) adapter.Job {
 	phases := map[jobs.Phase]adapter.Phase{jobs.Running: adapter.Running, jobs.Pending: adapter.Pending, jobs.Succeeded: adapter.Succeeded, jobs.Failed: adapter.Failed}
-	return adapter.Job{Phase: phases[j.Phase], Created: j.Created, Finished: j.Finished, Revision: j.Revision}
+	return adapter.Job{Phase: phases[j.Phase], Created: j.Created, PendingSince: j.PendingSince, Finished: j.Finished, Revision: j.Revision}
 }
