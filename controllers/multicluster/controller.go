@@ -171,7 +171,12 @@ func (c *controller) act(ctx context.Context) error {
 		return err
 	}
 	var running sync.WaitGroup
-	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel() // ends them if a watch cannot begin
+		running.Wait()
+		c.log.Info("stopped")
+	}()
 	for _, reader := range c.readers {
 		running.Go(func() { reader.Run(ctx) })
 	}
@@ -186,8 +191,6 @@ func (c *controller) act(ctx context.Context) error {
 		defer time.AfterFunc(startTime, c.readers[0].Complete).Stop()
 	}
 	<-ctx.Done()
-	running.Wait()
-	c.log.Info("stopped")
 	return nil
 }
 
