@@ -72,6 +72,11 @@ func (o *jobOutcome) facts() []metav1.Condition {
 		f.Holds = []slots.Hold{{Reason: adapter.FailingJobs, Text: o.failing}}
 	}
 	facts := f.Conditions()
+	for i := range facts {
+		if o.invalid == nil && o.unusable != nil {
+			facts[i].Message = o.unusable.Error()
+		}
+	}
 	if created := &facts[0]; created.Status == metav1.ConditionTrue && len(o.degraded) > 0 {
 		d := o.degraded[0].condition(len(o.degraded))
 		created.Status, created.Reason, created.Message = d.Status, d.Reason, d.Message

@@ -181,6 +181,9 @@ func TestReady(t *testing.T) {
 		c := o.ready()
 		require.Equal(t, want, string(c.Status)+" "+c.Reason)
 	}
+	for _, c := range (&jobOutcome{unusable: errors.New("status.checkpoint: a")}).facts() {
+		require.Equal(t, "Unknown status.checkpoint: a", string(c.Status)+" "+c.Message)
+	}
 	held.Scaling.Trace.Demand.Read = 1
 	all := jobOutcome{plan: held, degraded: []degraded{{"a", &api.MemberProblem{}}}, undeleted: errors.New("denied"), unread: errors.New("no queue")}
 	var told []string
