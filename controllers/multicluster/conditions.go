@@ -72,8 +72,8 @@ func (o *jobOutcome) facts() []metav1.Condition {
 		f.Holds = []slots.Hold{{Reason: adapter.FailingJobs, Text: o.failing}}
 	}
 	facts := f.Conditions()
-	for i := range facts {
-		if o.invalid == nil && o.unusable != nil {
+	if o.invalid == nil && o.unusable != nil {
+		for i := range facts {
 			facts[i].Message = o.unusable.Error()
 		}
 	}

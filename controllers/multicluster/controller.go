@@ -255,9 +255,6 @@ func (k *kind) stop(name cache.ObjectName) {
 	delete(k.pollers, name)
 	k.stopped[name] = append(k.stopped[name], p)
 	k.keys.Now(name)
-	if k.resource == api.Jobs {
-		k.reader.Untrack(p.uid)
-	}
 }
 
 // run polls each object when it is due, until the context ends.

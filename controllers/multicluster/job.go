@@ -89,7 +89,10 @@ func (j *job) triggers() kedametrics.Owner {
 	}
 }
 
-func (j *job) close() { j.members.Untrack(j.uid) }
+func (j *job) close() {
+	j.members.Untrack(j.uid)
+	j.reader.Untrack(j.uid) // here, as a turn that has begun may track the owner after the object is gone
+}
 
 // A jobOutcome is the result of a poll.
 type jobOutcome struct {

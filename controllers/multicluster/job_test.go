@@ -140,6 +140,8 @@ func TestReadings(t *testing.T) {
 	b.poll(t.Context())
 	require.Len(t, b.queue.owners, 1, "not read again")
 	require.Equal(t, []types.UID{"u1"}, b.queue.left)
+	b.close()
+	require.Equal(t, []types.UID{"u1", "u1"}, b.queue.left, "also if it is gone without a finalizer")
 }
 
 // The checkpoint with the Jobs to create is stored before the first create.
