@@ -363,14 +363,18 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// panics is an object that can neither be read nor polled. It counts.
+// panics is an object that cannot be read at first, and never be polled. It counts.
 type panics struct{ reads, polls, closes int }
 
-func (p *panics) read()                          { p.reads++; panic("read") }
+func (p *panics) read() {
+	if p.reads++; p.reads == 1 {
+		panic("read")
+	}
+}
 func (p *panics) poll(context.Context) time.Time { p.polls++; panic("poll") }
 func (p *panics) close()                         { p.closes++ }
 
-// An object that panics for ever is polled again after a minute, until it is deleted.
+// An object that panics for ever is polled again after a minute, until it is deleted. It is not polled unread.
 func TestPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -382,7 +386,7 @@ func TestPanics(t *testing.T) {
 		k.changed(ctx, u, false)
 		time.AfterFunc(5*time.Minute+time.Second, func() { k.deleted(u) })
 		k.run(ctx)
-		require.Equal(t, panics{reads: 1, polls: 5, closes: 1}, *object)
+		require.Equal(t, panics{reads: 2, polls: 5, closes: 1}, *object)
 	})
 }
 

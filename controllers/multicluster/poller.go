@@ -74,8 +74,8 @@ func (p *poller) turn() time.Time {
 		p.current = newest
 	}
 	if p.unread {
-		p.unread = false
 		p.read()
+		p.unread = false
 	}
 	return p.poll(p.ctx)
 }
