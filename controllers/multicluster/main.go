@@ -220,5 +220,5 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error
 		return clients{}, err
 	}
 	keda, err := kedametrics.Connect(config, 0)
-	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, keda, lease}, err
+	return clients{client: c.Requests, dynamic: c.Dynamic, watches: c.Watches, dynamicWatches: c.DynamicWatches, keda: keda, lease: lease}, err
 }

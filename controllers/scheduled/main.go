@@ -94,5 +94,5 @@ func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error
 		return clients{}, err
 	}
 	c, err := cluster.Connect(config, o.requestTimeout, cluster.MaxInFlight)
-	return clients{c.Requests, c.Dynamic, c.Watches, c.DynamicWatches, lease, c.Queue}, err
+	return clients{client: c.Requests, dynamic: c.Dynamic, watches: c.Watches, dynamicWatches: c.DynamicWatches, lease: lease, slots: c.Queue}, err
 }
