@@ -393,7 +393,7 @@ func TestCreateFails(t *testing.T) {
 		b.depth = 50
 		b.reconcile(client.ObjectKeyFromObject(scaledJob()))
 		status := b.stored().Status
-		require.Equal(t, []string{"QueueConnected True Connected", "JobsCreated Unknown JobsUnknown", "Ready Unknown JobsUnknown"}, conditions(status))
+		require.Equal(t, []string{"QueueConnected True Connected", "JobsCreated False JobCreateFailed", "Ready False JobCreateFailed"}, conditions(status))
 		require.Contains(t, status.Conditions[1].Message, "created 3 of 5 Jobs")
 		require.EqualValues(t, 3, status.ActiveJobs)
 		require.Equal(t, []string{"Normal CreatedJobs Created 3 Jobs for 50 items: 3 of 5 Jobs active"}, b.told())
