@@ -362,7 +362,7 @@ func (r *reader) pod(data []byte) error {
 		return err
 	}
 	r.Complete = true
-	if jobOf(&p).Name == "" || !ofJob(&p) {
+	if !ofJob(&p) {
 		return nil
 	}
 	r.Pods = append(r.Pods, &p)
@@ -370,10 +370,10 @@ func (r *reader) pod(data []byte) error {
 	return r.keep(&p.ObjectMeta, s, len(s.Conditions), len(s.ContainerStatuses)+len(s.InitContainerStatuses)+len(s.EphemeralContainerStatuses))
 }
 
-// ofJob reports whether a pod may be of a Job: others have another controller and no Job's name.
+// ofJob reports whether a pod names a Job.
 func ofJob(p *Pod) bool {
 	owner := metav1.GetControllerOf(p)
-	return owner == nil || owner.Kind == "Job" || p.Labels[batchv1.JobNameLabel] != "" || p.Labels["job-name"] != ""
+	return (owner != nil && owner.Kind == "Job") || p.Labels[batchv1.JobNameLabel] != "" || p.Labels["job-name"] != ""
 }
 
 // keep counts what an object takes, with the forms that decisions need. Its lists take more than their texts.

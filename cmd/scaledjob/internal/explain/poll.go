@@ -238,12 +238,10 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 		fmt.Fprintln(out)
 	}
 	switch name := input.Titled(p.Name); {
+	case p.Never != "" && p.Summary != "":
+		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s If corrected, %s\n", name, report.Clean(p.Never), p.Summary)
 	case p.Never != "":
-		corrected := ""
-		if p.Summary != "" {
-			corrected = " If corrected, " + p.Summary
-		}
-		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s%s\n", name, report.Clean(p.Never), corrected)
+		fmt.Fprintf(out, "%s: KEDA never polls this manifest. %s\n", name, report.Clean(p.Never))
 	case p.Blocked == "" && p.Summary != "":
 		fmt.Fprintf(out, "%s: %s\n", name, p.Summary)
 	default:

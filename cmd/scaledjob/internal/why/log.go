@@ -143,11 +143,16 @@ func (r *reader) read(l line) {
 		r.Forgotten++
 		return
 	}
-	for _, text := range []*string{&e.name, &e.namespace, &e.source, &e.text, &e.err} {
-		*text = r.single(*text)
-	}
+	r.share(&e)
 	if r.entries = append(r.entries, e); len(r.entries) >= maxKept || r.size > maxText {
 		r.forget()
+	}
+}
+
+// share lets an entry have the texts of others that are equal.
+func (r *reader) share(e *entry) {
+	for _, text := range []*string{&e.name, &e.namespace, &e.source, &e.text, &e.err} {
+		*text = r.single(*text)
 	}
 }
 
@@ -185,8 +190,8 @@ func (r *reader) forget() {
 	r.Forgotten += n - len(r.entries)
 	clear(r.texts)
 	r.size = 0
-	for _, e := range r.entries {
-		r.size += len(e.text) + len(e.err)
+	for i := range r.entries {
+		r.share(&r.entries[i])
 	}
 }
 
