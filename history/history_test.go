@@ -1,14 +1,12 @@
 package history_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func at(minute int) time.Time {
@@ -85,26 +83,5 @@ func TestAge(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, "%+v", c)
 		require.True(t, d.NextCheck.Equal(c.next), "%v: %v", c, d.NextCheck)
-	}
-}
-
-// Every case of testdata/history.json.
-func TestVectors(t *testing.T) {
-	data, err := testdata.Files.ReadFile("history.json")
-	require.NoError(t, err)
-	var file struct {
-		Cases []struct {
-			Name   string
-			Policy history.Policy
-			Now    time.Time
-			Jobs   []history.Job
-			Delete []string
-		}
-	}
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.NotEmpty(t, file.Cases)
-	for _, c := range file.Cases {
-		decision := history.Decide(c.Policy, history.Observation{Now: c.Now, Jobs: c.Jobs})
-		require.Equal(t, c.Delete, append([]string{}, names(c.Jobs, decision.Delete)...), c.Name)
 	}
 }

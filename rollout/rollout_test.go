@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/testdata"
 )
 
 func revision(generation int64, hash string) rollout.Revision {
@@ -197,25 +196,5 @@ func BenchmarkDecide(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		rollout.Decide(p, rollout.Observation{Job: j, Current: revision(2, "b")})
-	}
-}
-
-// Every case of testdata/rollout.json.
-func TestVectors(t *testing.T) {
-	data, err := testdata.Files.ReadFile("rollout.json")
-	require.NoError(t, err)
-	var file struct {
-		Cases []struct {
-			Name    string
-			Policy  rollout.Policy
-			Job     rollout.Job
-			Current rollout.Revision
-			Delete  bool
-		}
-	}
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.NotEmpty(t, file.Cases)
-	for _, c := range file.Cases {
-		require.Equal(t, c.Delete, rollout.Decide(c.Policy, rollout.Observation{Job: c.Job, Current: c.Current}).Delete, c.Name)
 	}
 }

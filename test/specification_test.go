@@ -12,33 +12,36 @@ import (
 	"github.com/scaledjob/scaledjob/testdata"
 )
 
-// Every rule of the specification has a vector that cites it. Rules 1 to 5 are the formulas of strategies.json.
+// Every rule of the specification has a vector that cites it. A case of strategies.json without a rule is for
+// the rules with the names of its strategies.
 func TestRulesHaveVectors(t *testing.T) {
 	page, err := testdata.Files.ReadFile("SPECIFICATION.md")
 	require.NoError(t, err)
-	cited := map[int]bool{}
-	for _, name := range []string{"decisions.json", "history.json", "rollout.json"} {
+	cited := map[string]bool{}
+	for _, name := range []string{"strategies.json", "decisions.json", "history.json", "rollout.json"} {
 		data, err := testdata.Files.ReadFile(name)
 		require.NoError(t, err)
 		var file struct {
 			Cases []struct {
-				Name  string
-				Cites int
+				Name              string
+				Cites             int
+				EffectiveMaxScale map[string]any
 			}
 		}
 		require.NoError(t, json.Unmarshal(data, &file))
 		for _, c := range file.Cases {
-			require.NotZero(t, c.Cites, c.Name)
-			cited[c.Cites] = true
+			cited[strconv.Itoa(c.Cites)] = true
+			for strategy := range c.EffectiveMaxScale {
+				cited[strategy] = true
+			}
+			require.True(t, c.Cites > 0 || c.EffectiveMaxScale != nil, c.Name)
 		}
 	}
-	rules := regexp.MustCompile(`(?m)^(\d+)\. \*\*`).FindAllSubmatch(page, -1)
-	require.Len(t, rules, len(cited))
+	rules := regexp.MustCompile(`(?m)^(\d+)\. \*\*(\w+)`).FindAllStringSubmatch(string(page), -1)
+	require.Len(t, rules, 30)
 	for i, rule := range rules {
-		n, err := strconv.Atoi(string(rule[1]))
-		require.NoError(t, err)
-		require.Equal(t, i+1, n)
-		require.True(t, cited[n], "rule %d", n)
+		require.Equal(t, strconv.Itoa(i+1), rule[1])
+		require.True(t, cited[rule[1]] || i < 5 && cited[rule[2]], "rule %s", rule[0])
 	}
 }
 

@@ -36,7 +36,7 @@ most vectors are unsupported does not conform.
 The exit status is 0 if the program conforms at every level, 1 if it does not, and 2 if it fails: it
 does not start, ends, answers too late, out of order, without end, or something else than JSON with
 fields of the right types.`,
-		Example: `  scaledjob conform -- python3 testdata/python/serve.py
+		Example: `  scaledjob conform -- python3 testdata/python/scaledjob.py
   scaledjob conform --level strategy,decision -o junit -- ./mine > junit.xml
   scaledjob conform --level 2.21 -- ./mine`,
 		RunE: func(c *cobra.Command, arguments []string) error {

@@ -1,4 +1,4 @@
-"""The rules of ../SPECIFICATION.md. It answers questions of `scaledjob oracle` on standard input, a line each."""
+"""The rules of ../SPECIFICATION.md. It answers the questions of `scaledjob conform` on standard input, a line each."""
 
 import json
 import math
@@ -112,39 +112,65 @@ def strategy(poll):
     return name, poll.get("customScalingQueueLengthDeduction") or 0, percentage
 
 
-def history(policy, jobs, now=None):
-    """Rules 23 to 26: the names of the Jobs to delete. Times are RFC 3339 in UTC, whose order is that of text."""
-    deleted, counted = [], [j for j in jobs if j["outcome"] in ("succeeded", "failed") and not j.get("deleting")]
-    for outcome in ("succeeded", "failed"):
-        if policy.get(outcome) is not None:
-            finished = [j for j in counted if j["outcome"] == outcome]
-            finished.sort(key=lambda j: (j["finished"], j["name"]))
-            deleted += [j["name"] for j in finished[: max(0, len(finished) - max(0, policy[outcome]))]]
-    if policy.get("age") is not None:
-        parts = {unit: int(n) for n, unit in re.findall(r"(\d+)([hms])", policy["age"])}
+def condition(job, name):
+    return next((c for c in job.get("conditions", []) if c["type"] == name and c.get("status", "True") == "True"), None)
+
+
+def finished(job):
+    """The outcome of a Job, "" for an unfinished one, and when it finished. RFC 3339 in UTC is ordered as text."""
+    failed = condition(job, "Failed")
+    outcome = "succeeded" if condition(job, "Complete") else "failed" if failed else ""
+    return outcome, job.get("completionTime") or (failed or {}).get("lastTransitionTime") or job["creationTimestamp"]
+
+
+def history(question):
+    """Rules 23 to 26: the names of the Jobs to delete."""
+    counted = [j for j in question.get("jobs", []) if finished(j)[0] and "deletionTimestamp" not in j]
+    deleted = []
+    for outcome, limit in (("succeeded", "successfulJobsHistoryLimit"), ("failed", "failedJobsHistoryLimit")):
+        ended = sorted((finished(j)[1], j["name"]) for j in counted if finished(j)[0] == outcome)
+        deleted += [name for _, name in ended[: max(0, len(ended) - max(0, question.get(limit, 100)))]]
+    if "age" in question:
+        parts = {unit: int(n) for n, unit in re.findall(r"(\d+)([hms])", question["age"])}
         age = timedelta(hours=parts.get("h", 0), minutes=parts.get("m", 0), seconds=parts.get("s", 0))
-        aged = [j["name"] for j in counted if datetime.fromisoformat(j["finished"]) + age <= datetime.fromisoformat(now)]
-        deleted += [name for name in aged if name not in deleted]
+        end = datetime.fromisoformat(question["now"]) - age
+        deleted += [j["name"] for j in counted if datetime.fromisoformat(finished(j)[1]) <= end and j["name"] not in deleted]
     return deleted
 
 
-def rolls_out(policy, job, current):
+def rolls_out(question, job):
     """Rules 27 to 30: whether a Job is deleted because it is outdated."""
-    revision = job.get("revision", {})
-    if job.get("finished") or job.get("deleting"):
+    text = job.get("generationAnnotation", "")
+    generation = int(text) if re.fullmatch("[+-]?[0-9]+", text) else 0
+    if finished(job)[0] or "deletionTimestamp" in job or not 0 < generation < question.get("generation", 0):
         return False
-    if not 0 < revision.get("generation", 0) < current["generation"]:
-        return False
-    if not policy.get("everyEdit"):
-        old, new = revision.get("templateHash"), current.get("templateHash")
+    if not question.get("everyEdit", True):
+        old, new = job.get("templateHash"), question.get("templateHash")
         if not old or not new or old == new:
             return False
-    if policy["strategy"] == "drain":
-        return bool(job.get("neverStarted"))
-    return policy["strategy"] in ("immediate", "default")
+    strategy = question.get("rollout", {}).get("strategy", "immediate")
+    if strategy == "drain":
+        return all(pod["phase"] == "Pending" for pod in job.get("pods", []))
+    return strategy in ("immediate", "default")
+
+
+def answer(question):
+    kind = question.get("kind", "create")
+    if "release" in question:
+        return {"unsupported": "releases of KEDA"}
+    if kind == "create":
+        return {"create": decide(question)}
+    if kind == "strategy":
+        name, deduction, percentage = strategy(question)
+        r, p, s, _ = jobs(question)
+        t, m = max(0, question.get("maxScale", 0)), max(0, question.get("maxReplicaCount", 100))
+        return {"effectiveMaxScale": propose(name, t, r, p, s, m, deduction, percentage)}
+    if kind == "history":
+        return {"deleted": history(question)}
+    return {"deleted": [job["name"] for job in question.get("jobs", []) if rolls_out(question, job)]}
 
 
 if __name__ == "__main__":
     for line in sys.stdin:
         question = json.loads(line)
-        print(json.dumps({"id": question.get("id"), "create": decide(question)}), flush=True)
+        print(json.dumps({"id": question.get("id"), **answer(question)}), flush=True)

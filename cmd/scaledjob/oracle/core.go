@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -25,7 +24,7 @@ import (
 
 const defaultMax = 100
 
-var coreKinds = map[string]func(*line) (any, error){
+var coreKinds = map[string]func(*line) (pairs, error){
 	"":                (*line).coreDecide,
 	"create":          (*line).coreDecide,
 	"aggregate":       (*line).coreAggregate,
@@ -127,24 +126,12 @@ func (l *line) counts() *scaling.JobCounts {
 	return c
 }
 
-// A coreDecision is the answer of the core.
-type coreDecision struct {
-	ID          json.RawMessage `json:"id"`
-	IsActive    bool            `json:"isActive"`
-	QueueLength number          `json:"queueLength"`
-	Target      int64           `json:"target"`
-	Create      int64           `json:"create"`
-	Total       int64           `json:"total"`
-	Rule        scaling.Reason  `json:"rule"`
-	Trace       string          `json:"trace"`
-}
-
-func (l *line) coreDecide() (any, error) {
+func (l *line) coreDecide() (pairs, error) {
 	d, err := l.decision()
-	if err != nil {
-		return nil, err
-	}
-	return coreDecision{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target, d.Create, l.Running + d.Create, d.Reason, d.String()}, nil
+	return pairs{
+		"isActive", d.Trace.Demand.Active > 0, "queueLength", number(math.Ceil(d.Trace.Demand.Queue)), "target", d.Trace.Load.Target,
+		"create", d.Create, "total", l.Running + d.Create, "rule", d.Reason, "trace", d.String(),
+	}, err
 }
 
 func (l *line) decision() (scaling.Decision, error) {
@@ -184,28 +171,20 @@ func Load(data []byte) (strategy.Strategy, strategy.Load, error) {
 	return s, l.limitedLoad(), err
 }
 
-func (l *line) coreAggregate() (any, error) {
+func (l *line) coreAggregate() (pairs, error) {
 	d, err := l.decision()
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		ID          json.RawMessage `json:"id"`
-		Active      bool            `json:"isActive"`
-		QueueLength number          `json:"queueLength"`
-		MaxScale    int64           `json:"maxScale"`
-	}{l.ID, d.Trace.Demand.Active > 0, number(math.Ceil(d.Trace.Demand.Queue)), d.Trace.Load.Target}, nil
+	return pairs{"isActive", d.Trace.Demand.Active > 0, "queueLength", number(math.Ceil(d.Trace.Demand.Queue)), "maxScale", d.Trace.Load.Target}, err
 }
 
-func (l *line) corePropose() (any, error) {
+func (l *line) corePropose() (pairs, error) {
 	s, err := l.strategy()
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		ID                json.RawMessage `json:"id"`
-		EffectiveMaxScale int64           `json:"effectiveMaxScale"`
-	}{l.ID, s.Propose(l.limitedLoad())}, nil
+	load := l.limitedLoad()
+	proposal := s.Propose(load)
+	return pairs{"effectiveMaxScale", proposal, "trace", fmt.Sprintf("strategy  %v; at T=%d R=%d P=%d S=%d M=%d it proposes %d",
+		s, load.Target, load.Running, load.Pending, load.Stuck, load.Max, proposal)}, nil
 }
 
 // limitedLoad returns the load with the counts of Jobs as a decision limits them.
@@ -215,53 +194,40 @@ func (l *line) limitedLoad() strategy.Load {
 	return load.Normalize()
 }
 
-func (l *line) coreSelect() (any, error) {
+func (l *line) coreSelect() (pairs, error) {
 	s, err := l.strategy()
-	if err != nil {
-		return nil, err
-	}
 	name := l.Strategy
 	if _, ok := s.(strategy.Default); ok {
 		name = "default"
 	}
-	return selected{l.ID, name}, nil
+	return pairs{"selected", name}, err
 }
 
-func (l *line) coreReplicas() (any, error) {
+func (l *line) coreReplicas() (pairs, error) {
 	policy, err := l.policy()
-	if err != nil {
-		return nil, err
-	}
 	highest := max(0, policy.Bounds.Max)
 	lowest := min(max(0, policy.Bounds.Min), highest)
 	if policy.Bounds.Mode == scaling.Floor {
-		return replicas{l.ID, lowest, highest}, nil
+		return pairs{"min", lowest, "queueMax", highest}, err
 	}
-	return replicas{l.ID, lowest, highest - lowest}, nil
+	return pairs{"min", lowest, "queueMax", highest - lowest}, err
 }
 
 // corePaused reports whether the annotation pauses; an unreadable value pauses.
-func (l *line) corePaused() (any, error) {
+func (l *line) corePaused() (pairs, error) {
 	state := l.Paused
 	if l.Annotation != nil {
 		parsed, err := strconv.ParseBool(*l.Annotation)
 		state = err != nil || parsed
 	}
-	return paused{l.ID, state}, nil
+	return pairs{"paused", state}, nil
 }
 
-// target returns a target; only its conditions matter.
-func (l *line) target() adapter.Target {
+// observe returns a tracker that knows the Jobs of the line, and their owner.
+func (l *line) observe() (*adapter.Tracker, types.UID, error) {
 	var prototype batchv1.Job
 	prototype.Spec.Template.Spec.Containers = make([]corev1.Container, 1)
-	return adapter.Target{
-		Owner: adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "default", Name: "orders", UID: "owner"},
-		Job:   &prototype, PendingPodConditions: l.PendingPodConditions,
-	}
-}
-
-// observe returns a tracker that knows the Jobs of the line.
-func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
+	owner := adapter.Owner{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "default", Name: "orders", UID: "owner"}
 	controlledBy := func(kind string, uid types.UID) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{Kind: kind, UID: uid, Controller: new(true)}}
 	}
@@ -269,7 +235,7 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 	var pods []corev1.Pod
 	for i, j := range l.jobs() {
 		uid := types.UID(strconv.Itoa(i))
-		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: t.Owner.Namespace, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy(t.Owner.Kind, t.Owner.UID)}}
+		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: owner.Namespace, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy(owner.Kind, owner.UID)}}
 		b.CreationTimestamp = metav1.NewTime(j.CreationTimestamp)
 		b.DeletionTimestamp, b.Status.CompletionTime = instant(j.DeletionTimestamp), instant(j.CompletionTime)
 		b.Spec.Suspend = &j.Suspend
@@ -277,8 +243,8 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 			b.Status.Conditions = append(b.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(c.Type),
 				Status: corev1.ConditionStatus(c.status()), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
-		for _, p := range j.Pods {
-			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: t.Owner.Namespace, OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
+		for n, p := range j.Pods {
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, UID: types.UID(fmt.Sprintf("%d-%d", i, n)), OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
 			for _, c := range p.conditions() {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.status())})
 			}
@@ -286,7 +252,8 @@ func (l *line) observe(t adapter.Target) (*adapter.Tracker, error) {
 		}
 		jobs = append(jobs, b)
 	}
-	return adapter.Observe(t, adapter.Options{Pods: true}, jobs, pods)
+	tracker, err := adapter.Observe(adapter.Target{Owner: owner, Job: &prototype, PendingPodConditions: l.PendingPodConditions}, adapter.Options{Pods: true}, jobs, pods)
+	return tracker, owner.UID, err
 }
 
 func instant(t *time.Time) *metav1.Time {
@@ -296,36 +263,79 @@ func instant(t *time.Time) *metav1.Time {
 	return &metav1.Time{Time: *t}
 }
 
-func (l *line) coreCount() (any, error) {
-	t := l.target()
-	observed, err := l.observe(t)
+func (l *line) coreCount() (pairs, error) {
+	observed, owner, err := l.observe()
 	if err != nil {
 		return nil, err
 	}
-	c, _ := observed.Counts(t.Owner.UID, time.Time{})
-	return counts{l.ID, c.Running, c.Pending}, nil
+	c, _ := observed.Counts(owner, time.Time{})
+	return pairs{"running", c.Running, "pending", c.Pending}, nil
 }
 
-func (l *line) coreHistory() (any, error) {
-	t := l.target()
-	t.History = history.DefaultPolicy()
+func (l *line) coreHistory() (pairs, error) {
+	policy := history.DefaultPolicy()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		t.History.Succeeded = history.Keep(max(0, int64(*n)))
+		policy.Succeeded = history.Keep(int64(*n))
 	}
 	if n := l.FailedJobsHistoryLimit; n != nil {
-		t.History.Failed = history.Keep(max(0, int64(*n)))
+		policy.Failed = history.Keep(int64(*n))
 	}
-	if l.Age != nil {
-		if l.Now.IsZero() {
-			return nil, &field.Error{Path: "now", Found: "nothing, beside an age", Fix: "the time of the question"}
+	if policy.Age = (*time.Duration)(l.Age); l.Age != nil && l.Now.IsZero() {
+		return nil, &field.Error{Path: "now", Found: "nothing, beside an age", Fix: "the time of the question"}
+	}
+	observed, owner, err := l.observe()
+	if err != nil {
+		return nil, err
+	}
+	jobs, _ := observed.Jobs(owner)
+	observation := history.Observation{Now: l.Now}
+	for _, j := range jobs {
+		observation.Jobs = append(observation.Jobs, history.Job{Name: j.Name, Outcome: history.Outcome(j.Phase.String()), Deleting: j.Deleting, Finished: j.Finished})
+	}
+	deleted, reasons := []string{}, map[int]string{}
+	for _, d := range history.Decide(policy, observation).Delete {
+		deleted = append(deleted, jobs[d.Index].Name)
+		reasons[d.Index] = "delete: " + d.Reason.Text()
+	}
+	trace := "history   " + policy.String()
+	for i, j := range jobs {
+		state := j.Phase.String()
+		if !j.Finished.IsZero() {
+			state += " at " + j.Finished.UTC().Format(time.RFC3339)
 		}
-		t.History.Age = (*time.Duration)(l.Age)
+		if j.Deleting {
+			state += ", being deleted"
+		}
+		trace += fmt.Sprintf("\n%-9s %s; %s", j.Name, state, cmp.Or(reasons[i], "keep"))
 	}
-	names, err := l.plan(t)
-	return deleted{ID: l.ID, Deleted: names}, err
+	return pairs{"deleted", deleted, "trace", trace}, nil
 }
 
-func (l *line) coreRollOut() (any, error) {
+func (l *line) coreRollOut() (pairs, error) {
+	policy, err := l.rolloutPolicy()
+	if err != nil {
+		return nil, err
+	}
+	observed, owner, err := l.observe()
+	if err != nil {
+		return nil, err
+	}
+	current := rollout.Revision{Generation: l.Generation, TemplateHash: l.TemplateHash}
+	jobs, _ := observed.Jobs(owner)
+	deleted, trace := []string{}, fmt.Sprintf("rollout   %v at generation %d", policy.Strategy, current.Generation)
+	for _, j := range jobs {
+		finished := j.Phase == adapter.Succeeded || j.Phase == adapter.Failed
+		d := rollout.Decide(policy, rollout.Observation{Current: current,
+			Job: rollout.Job{Revision: j.Revision, NeverStarted: j.NeverStarted, Finished: finished, Deleting: j.Deleting}})
+		if d.Delete {
+			deleted = append(deleted, j.Name)
+		}
+		trace += fmt.Sprintf("\n%-9s generation %d; %v", j.Name, j.Revision.Generation, d)
+	}
+	return pairs{"deleted", deleted, "propagationPolicy", policy.Propagation, "trace", trace}, nil
+}
+
+func (l *line) rolloutPolicy() (rollout.Policy, error) {
 	var problems field.Errors
 	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
 	for _, other := range []string{requested.Strategy, l.Strategy} {
@@ -340,26 +350,5 @@ func (l *line) coreRollOut() (any, error) {
 	if p := requested.PropagationPolicy; p != "" {
 		problems.Check(policy.Propagation.UnmarshalText([]byte(p)) == nil, "rollout.propagationPolicy", p, "background, foreground or orphan")
 	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	t := l.target()
-	if l.Generation > 0 { // else no Job is known to be outdated
-		t.Rollout, t.Revision = policy, rollout.Revision{Generation: l.Generation, TemplateHash: l.TemplateHash}
-	}
-	names, err := l.plan(t)
-	return deleted{l.ID, names, policy.Propagation.String()}, err
-}
-
-// plan returns the names of the Jobs that a poll would delete.
-func (l *line) plan(t adapter.Target) ([]string, error) {
-	observed, err := l.observe(t)
-	if err != nil {
-		return nil, err
-	}
-	names := []string{}
-	for _, d := range observed.Plan(t.Owner.UID, nil, l.Now).Delete {
-		names = append(names, d.Name)
-	}
-	return names, nil
+	return policy, problems.Err()
 }

@@ -1,7 +1,7 @@
 package oracle
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -41,11 +41,7 @@ type question struct {
 	scalers []keda.Scaler
 }
 
-func (l *line) ask(p keda.Profile) *question {
-	return &question{l, p, l.scaledJob(p), l.scalers()}
-}
-
-var kedaKinds = map[string]func(*question) any{
+var kedaKinds = map[string]func(*question) pairs{
 	"":                   (*question).decide,
 	"create":             (*question).decide,
 	"aggregate":          (*question).aggregate,
@@ -130,46 +126,17 @@ func kedaConditions(list []condition) []keda.Condition {
 	return conditions
 }
 
-// A decision is the answer of a release.
-type decision struct {
-	ID                json.RawMessage `json:"id"`
-	IsActive          bool            `json:"isActive"`
-	QueueLength       int64           `json:"queueLength"`
-	Target            int64           `json:"target"`
-	Create            int64           `json:"create"`
-	Total             int64           `json:"total"`
-	EffectiveMaxScale int64           `json:"effectiveMaxScale"`
-	ScaleTo           int64           `json:"scaleTo"`
-	WrapsAround       bool            `json:"wrapsAround,omitempty"`
-	Trace             string          `json:"trace"`
-}
-
-func (q *question) decide() any {
+func (q *question) decide() pairs {
 	d := q.profile.Decide(q.job, keda.State{Scalers: q.scalers, Running: q.Running, Pending: q.Pending, JobsUnknown: q.JobsUnknown})
-	if d.Fault.Panics() {
-		return panics{q.ID, true, d.Fault.String(), d.String()}
-	}
-	return decision{
-		ID: q.ID, IsActive: d.Demand.Active, QueueLength: d.Demand.QueueLength, Target: d.Demand.MaxScale,
-		Create: d.Create, Total: q.Running + d.Create, EffectiveMaxScale: d.EffectiveMaxScale, ScaleTo: d.ScaleTo,
-		WrapsAround: d.Fault == keda.WrapsAround, Trace: d.String(),
-	}
+	return pairs{
+		"isActive", d.Demand.Active, "queueLength", d.Demand.QueueLength, "target", d.Demand.MaxScale,
+		"create", d.Create, "total", q.Running + d.Create, "effectiveMaxScale", d.EffectiveMaxScale, "scaleTo", d.ScaleTo,
+	}.faulty(d.Fault, d.String())
 }
 
-type aggregate struct {
-	ID          json.RawMessage `json:"id"`
-	Active      bool            `json:"isActive"`
-	QueueLength int64           `json:"queueLength"`
-	MaxScale    int64           `json:"maxScale"`
-	WrapsAround bool            `json:"wrapsAround,omitempty"`
-}
-
-func (q *question) aggregate() any {
+func (q *question) aggregate() pairs {
 	d := q.profile.Aggregate(q.job, q.scalers)
-	if d.Fault.Panics() {
-		return panics{q.ID, true, d.Fault.String(), ""}
-	}
-	return aggregate{q.ID, d.Active, d.QueueLength, d.MaxScale, d.Fault == keda.WrapsAround}
+	return pairs{"isActive", d.Active, "queueLength", d.QueueLength, "maxScale", d.MaxScale}.faulty(d.Fault, "")
 }
 
 func (l *line) load() strategy.Load {
@@ -180,68 +147,31 @@ func (l *line) load() strategy.Load {
 	return load
 }
 
-func (q *question) scale() any {
+func (q *question) scale() pairs {
 	s := q.profile.Strategy(q.job).Scale(q.load(), q.ScaleTo)
-	if s.Fault.Panics() {
-		return panics{q.ID, true, s.Fault.String(), ""}
-	}
-	return struct {
-		ID                json.RawMessage `json:"id"`
-		EffectiveMaxScale int64           `json:"effectiveMaxScale"`
-		ScaleTo           int64           `json:"scaleTo"`
-		WrapsAround       bool            `json:"wrapsAround,omitempty"`
-	}{q.ID, s.EffectiveMaxScale, s.ScaleTo, s.Fault == keda.WrapsAround}
+	return pairs{"effectiveMaxScale", s.EffectiveMaxScale, "scaleTo", s.ScaleTo}.faulty(s.Fault, "")
 }
 
-type selected struct {
-	ID       json.RawMessage `json:"id"`
-	Selected string          `json:"selected"`
+func (q *question) selectStrategy() pairs {
+	return pairs{"selected", q.profile.Strategy(q.job).Name()}
 }
 
-func (q *question) selectStrategy() any {
-	return selected{q.ID, q.profile.Strategy(q.job).Name()}
-}
-
-type replicas struct {
-	ID       json.RawMessage `json:"id"`
-	Min      int64           `json:"min"`
-	QueueMax int64           `json:"queueMax"`
-}
-
-func (q *question) replicas() any {
+func (q *question) replicas() pairs {
 	r := q.profile.Replicas(q.job)
-	if r.Fault.Panics() {
-		return panics{q.ID, true, r.Fault.String(), ""}
-	}
-	return replicas{q.ID, r.Min, r.QueueMax}
+	return pairs{"min", r.Min, "queueMax", r.QueueMax}.faulty(r.Fault, "")
 }
 
-func (q *question) targetAverage() any {
+func (q *question) targetAverage() pairs {
 	var s keda.Scaler
 	for _, v := range q.AverageValues {
 		s.Metrics = append(s.Metrics, keda.Metric{AverageValue: float64(v)})
 	}
-	return struct {
-		ID     json.RawMessage `json:"id"`
-		Target number          `json:"target"`
-	}{q.ID, number(q.profile.TargetAverage(&s))}
+	return pairs{"target", number(q.profile.TargetAverage(&s))}
 }
 
-type counts struct {
-	ID      json.RawMessage `json:"id"`
-	Running int64           `json:"running"`
-	Pending int64           `json:"pending"`
-}
-
-func (q *question) count() any {
+func (q *question) count() pairs {
 	c := q.profile.Count(q.job, q.kedaJobs())
-	return counts{q.ID, c.Running, c.Pending}
-}
-
-type deleted struct {
-	ID                json.RawMessage `json:"id"`
-	Deleted           []string        `json:"deleted"`
-	PropagationPolicy string          `json:"propagationPolicy,omitempty"`
+	return pairs{"running", c.Running, "pending", c.Pending}
 }
 
 func names(jobs []keda.Job, chosen []int) []string {
@@ -252,50 +182,26 @@ func names(jobs []keda.Job, chosen []int) []string {
 	return list
 }
 
-func (q *question) history() any {
+func (q *question) history() pairs {
 	jobs := q.kedaJobs()
 	h := q.profile.History(q.job, jobs)
-	if h.Fault.Panics() {
-		return panics{q.ID, true, h.Fault.String(), ""}
-	}
-	return deleted{ID: q.ID, Deleted: names(jobs, h.Deleted)}
+	return pairs{"deleted", names(jobs, h.Deleted)}.faulty(h.Fault, "")
 }
 
-func (q *question) rollOut() any {
+func (q *question) rollOut() pairs {
 	jobs := q.kedaJobs()
 	r := q.profile.Rollout(q.job, jobs)
-	return deleted{q.ID, names(jobs, r.Deleted), r.PropagationPolicy}
+	return pairs{"deleted", names(jobs, r.Deleted), "propagationPolicy", r.PropagationPolicy}
 }
 
-func (q *question) precedence() any {
-	return struct {
-		ID        json.RawMessage `json:"id"`
-		Effective string          `json:"effective"`
-	}{q.ID, q.profile.RolloutStrategy(q.job)}
-}
+func (q *question) precedence() pairs { return pairs{"effective", q.profile.RolloutStrategy(q.job)} }
 
-type paused struct {
-	ID     json.RawMessage `json:"id"`
-	Paused bool            `json:"paused"`
-}
+func (q *question) paused() pairs { return pairs{"paused", q.profile.Paused(q.job)} }
 
-func (q *question) paused() any { return paused{q.ID, q.profile.Paused(q.job)} }
-
-func (q *question) generate() any {
-	build := q.Build
-	if build == "" {
-		build = "main"
+func (q *question) generate() pairs {
+	g, tracking := q.profile.Generate(q.job, cmp.Or(q.Build, "main")), q.profile.TrackingLabel()
+	return pairs{
+		"generateName", g.GenerateName, "labels", g.Labels, "annotations", g.Annotations, "restartPolicy", g.RestartPolicy,
+		"podLabels", g.PodLabels, "jobLabel", map[string]string{tracking: g.Labels[tracking]}, "countedAsRunning", g.Tracked,
 	}
-	g, tracking := q.profile.Generate(q.job, build), q.profile.TrackingLabel()
-	return struct {
-		ID               json.RawMessage   `json:"id"`
-		GenerateName     string            `json:"generateName"`
-		Labels           map[string]string `json:"labels"`
-		Annotations      map[string]string `json:"annotations"`
-		RestartPolicy    string            `json:"restartPolicy"`
-		PodLabels        map[string]string `json:"podLabels"`
-		JobLabel         map[string]string `json:"jobLabel"`
-		CountedAsRunning bool              `json:"countedAsRunning"`
-	}{q.ID, g.GenerateName, g.Labels, g.Annotations, g.RestartPolicy, g.PodLabels,
-		map[string]string{tracking: g.Labels[tracking]}, g.Tracked}
 }

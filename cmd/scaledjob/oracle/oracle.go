@@ -1,8 +1,16 @@
+// Package oracle answers questions in JSON with the decisions of the ScaledJob
+// specification and of each release of KEDA. Implementations in any language can be
+// compared with them. A question is a line, and so is its answer: see the
+// example of Run.
+//
+// [Fields] documents them. A line of each kind with its answer is in testdata.
 package oracle
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +23,12 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// most is the largest length of a line in bytes, for the Jobs of a large namespace.
+// Fields documents the questions and the answers.
+//
+//go:embed fields.txt
+var Fields string
+
+// maxLine is the largest length of a line in bytes, for the Jobs of a large namespace.
 const maxLine = 64 << 20
 
 // Run answers the lines of in on out, and returns the number of unreadable lines. It
@@ -24,8 +37,6 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	w := bufio.NewWriter(out)
 	lines := bufio.NewScanner(flusher{in, w})
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	answers := json.NewEncoder(w)
-	answers.SetEscapeHTML(false)
 	n := 0
 	for lines.Scan() {
 		n++
@@ -40,9 +51,9 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 		answer, err := Answer(data)
 		if err != nil {
 			unreadable++
-			answer = failed{idOf(data), n, err.Error()}
+			answer = pairs{"line", n, "error", err.Error()}.encode(idOf(data))
 		}
-		if err := answers.Encode(answer); err != nil {
+		if _, err := w.Write(append(answer, '\n')); err != nil {
 			return unreadable, err
 		}
 	}
@@ -68,32 +79,43 @@ func (f flusher) Read(p []byte) (int, error) {
 	return f.Reader.Read(p)
 }
 
-type failed struct {
-	ID    json.RawMessage `json:"id"`
-	Line  int             `json:"line"` // from 1
-	Error string          `json:"error"`
-}
+// pairs are the fields of an answer: names and values in turn.
+type pairs []any
 
-type unsupported struct {
-	ID          json.RawMessage `json:"id"`
-	Unsupported string          `json:"unsupported"`
-}
-
-type panics struct {
-	ID    json.RawMessage `json:"id"`
-	Panic bool            `json:"panic"`
-	Fault string          `json:"fault"`
-	Trace string          `json:"trace,omitempty"`
-}
-
-// Answer returns the answer to a line, which can be marshaled. If the line cannot be
-// read, the error joins a [*field.Error] for each problem.
-func Answer(data []byte) (any, error) {
-	l, err := read(data)
-	if l.ID == nil {
-		l.ID = json.RawMessage("null")
+// encode returns the answer to the question with this id.
+func (p pairs) encode(id string) []byte {
+	var line bytes.Buffer
+	values := json.NewEncoder(&line)
+	values.SetEscapeHTML(false)
+	line.WriteString(`{"id":` + id)
+	for i := 0; i < len(p); i += 2 {
+		fmt.Fprintf(&line, ",%q:", p[i])
+		_ = values.Encode(p[i+1])     // has no value that cannot be encoded
+		line.Truncate(line.Len() - 1) // its newline
 	}
+	line.WriteByte('}')
+	return line.Bytes()
+}
+
+// faulty returns the fields, or the fault of a release whose operator panics.
+func (p pairs) faulty(f keda.Fault, trace string) pairs {
+	switch {
+	case f.Panics():
+		p = pairs{"panic", true, "fault", f.String()}
+	case f == keda.WrapsAround:
+		p = append(p, "wrapsAround", true)
+	}
+	if trace != "" {
+		p = append(p, "trace", trace)
+	}
+	return p
+}
+
+// Answer returns the answer to a line. If the line cannot be read, the error joins a
+// [*field.Error] for each problem.
+func Answer(data []byte) ([]byte, error) {
 	var problems field.Errors
+	l, err := read(data)
 	problems.Join("", err)
 	if l.Stuck != nil && l.AgesUnknown {
 		problems.Add(field.Error{Path: "stuck", Found: fmt.Sprintf("%d, while agesUnknown is true", *l.Stuck), Fix: "only one of the two"})
@@ -103,11 +125,11 @@ func Answer(data []byte) (any, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	return answer, nil
+	return answer.encode(cmp.Or(string(l.ID), "null")), nil
 }
 
-func (l *line) answer() (any, error) {
-	if l.Release == "" || l.Release == "spec" {
+func (l *line) answer() (pairs, error) {
+	if cmp.Or(l.Release, "spec") == "spec" {
 		answer, err := kindOf(l.Kind, coreKinds)
 		if err != nil {
 			return nil, err
@@ -122,9 +144,9 @@ func (l *line) answer() (any, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	q := l.ask(profile)
+	q := &question{l, profile, l.scaledJob(profile), l.scalers()}
 	if first := q.unsupported(); first != "" {
-		return unsupported{l.ID, "since " + first}, nil
+		return pairs{"unsupported", "since " + first}, nil
 	}
 	return answer(q), nil
 }
@@ -137,10 +159,10 @@ func kindOf[F any](kind string, fields map[string]F) (F, error) {
 }
 
 // idOf returns the id of the first object of a line, or null if it cannot be read.
-func idOf(data []byte) json.RawMessage {
+func idOf(data []byte) string {
 	var l struct{ ID json.RawMessage }
-	if json.NewDecoder(bytes.NewReader(data)).Decode(&l) != nil || l.ID == nil {
-		return json.RawMessage("null")
+	if json.NewDecoder(bytes.NewReader(data)).Decode(&l) != nil {
+		return "null"
 	}
-	return l.ID
+	return cmp.Or(string(l.ID), "null")
 }

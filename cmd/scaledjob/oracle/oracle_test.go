@@ -98,28 +98,42 @@ func TestVectors(t *testing.T) {
 	require.Greater(t, checked, 3000)
 }
 
-// Every case of testdata/decisions.json.
-func TestDecisions(t *testing.T) {
-	data, err := testdata.Files.ReadFile("decisions.json")
-	require.NoError(t, err)
-	var file struct {
-		Cases []struct {
-			Name   string
-			Input  json.RawMessage
-			Create float64
-			Rule   string
-		}
-	}
-	require.NoError(t, json.Unmarshal(data, &file))
-	require.Greater(t, len(file.Cases), 60)
-	for _, c := range file.Cases {
-		answers, unreadable := ask(t, string(c.Input))
+// Every case of the other vectors.
+func TestSpecification(t *testing.T) {
+	checked := 0
+	check := func(question map[string]json.RawMessage, field string, want any, name string) {
+		line, err := json.Marshal(question)
+		require.NoError(t, err)
+		answers, unreadable := ask(t, string(line))
 		require.Zero(t, unreadable, answers)
-		require.Equal(t, c.Create, answers[0]["create"], c.Name)
-		if c.Rule != "" {
-			require.Equal(t, c.Rule, answers[0]["rule"], c.Name)
+		require.Equal(t, want, answers[0][field], name)
+		checked++
+	}
+	for _, name := range []string{"strategies.json", "decisions.json", "history.json", "rollout.json"} {
+		data, err := testdata.Files.ReadFile(name)
+		require.NoError(t, err)
+		var file struct {
+			Cases []struct {
+				Name                  string
+				Input                 map[string]json.RawMessage // as it is written
+				Create, Deleted, Rule any
+				EffectiveMaxScale     map[string]float64
+			}
+		}
+		require.NoError(t, json.Unmarshal(data, &file))
+		for _, c := range file.Cases {
+			for field, want := range map[string]any{"create": c.Create, "deleted": c.Deleted, "rule": c.Rule} {
+				if want != nil {
+					check(c.Input, field, want, c.Name)
+				}
+			}
+			for strategy, proposal := range c.EffectiveMaxScale {
+				c.Input["strategy"] = json.RawMessage(`"` + strategy + `"`)
+				check(c.Input, "effectiveMaxScale", proposal, c.Name)
+			}
 		}
 	}
+	require.Greater(t, checked, 450)
 }
 
 func answer(t *testing.T, v vector, release string) map[string]any {

@@ -47,22 +47,17 @@ type program struct {
 	command *exec.Cmd
 	stop    context.CancelFunc
 	input   io.WriteCloser
-	lines   chan line
-	closed  chan struct{} // no line is read any more
+	lines   chan []byte // closed at the end of its output
+	broken  error       // what ended its output; read after lines is closed
 	errors  *tail
 	timeout time.Duration
 	asked   int
 }
 
-type line struct {
-	data []byte
-	err  error
-}
-
 func start(ctx context.Context, arguments []string, timeout time.Duration) (*program, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
-	p := &program{command: c, stop: stop, lines: make(chan line), closed: make(chan struct{}), errors: &tail{}, timeout: timeout}
+	p := &program{command: c, stop: stop, lines: make(chan []byte), errors: &tail{}, timeout: timeout}
 	c.Stderr, c.WaitDelay = p.errors, grace
 	killGroup(c)
 	input, err := c.StdinPipe()
@@ -75,33 +70,27 @@ func start(ctx context.Context, arguments []string, timeout time.Duration) (*pro
 		return nil, &Failure{Problem: "it does not start: " + err.Error()}
 	}
 	p.input = input
-	go p.read(output)
+	go p.read(ctx, output)
 	return p, nil
 }
 
 // read passes on one line at a time, so that a program that prints without end waits.
-func (p *program) read(output io.Reader) {
+func (p *program) read(ctx context.Context, output io.Reader) {
+	defer close(p.lines)
 	scanner := bufio.NewScanner(output)
 	scanner.Buffer(nil, maxAnswer)
-	for {
-		var l line
-		if scanner.Scan() {
-			if l.data = bytes.TrimSpace(bytes.TrimPrefix(scanner.Bytes(), []byte("\ufeff"))); len(l.data) == 0 {
-				continue
-			}
-			l.data = bytes.Clone(l.data)
-		} else if l.err = io.EOF; scanner.Err() != nil {
-			l.err = scanner.Err()
+	for scanner.Scan() {
+		line := bytes.TrimSpace(bytes.TrimPrefix(scanner.Bytes(), []byte("\ufeff")))
+		if len(line) == 0 {
+			continue
 		}
 		select {
-		case p.lines <- l:
-		case <-p.closed:
-			return
-		}
-		if l.err != nil {
+		case p.lines <- bytes.Clone(line):
+		case <-ctx.Done():
 			return
 		}
 	}
+	p.broken = scanner.Err()
 }
 
 // ask returns the answers to questions, which it numbers. The program may read them all
@@ -119,66 +108,53 @@ func (p *program) ask(ctx context.Context, questions ...question) ([]answer, err
 		if problem == "" {
 			answers[i], problem = read(data, first+i+1, q)
 		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if problem != "" {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, p.failed(problem, texts[i])
+			return nil, &Failure{problem, texts[i], p.errors.String()}
 		}
 	}
 	return answers, nil
 }
 
 // next returns the next line of the program, or the problem.
-func (p *program) next(ctx context.Context) (data []byte, problem string) {
-	timer := time.NewTimer(p.timeout)
-	defer timer.Stop()
+func (p *program) next(ctx context.Context) (line []byte, problem string) {
 	select {
 	case <-ctx.Done():
 		return nil, "interrupted"
-	case l := <-p.lines:
+	case line, found := <-p.lines:
 		switch {
-		case errors.Is(l.err, bufio.ErrTooLong):
+		case found:
+			return line, ""
+		case errors.Is(p.broken, bufio.ErrTooLong):
 			return nil, fmt.Sprintf("a line of its output is longer than %d bytes", maxAnswer)
-		case l.err != nil:
-			return nil, "it closed its output without an answer: " + p.end()
 		}
-		return l.data, ""
-	case <-timer.C:
+		return nil, "it closed its output without an answer: " + p.end()
+	case <-time.After(p.timeout):
 	}
 	problem = fmt.Sprintf("no answer within %v", p.timeout)
 	_ = p.input.Close()
 	select {
-	case l := <-p.lines:
-		if l.err == nil {
+	case _, found := <-p.lines:
+		if found {
 			return nil, problem + ", but one when its input was closed; write each answer at once: flush the output after each line, or use a longer --timeout"
 		}
 		return nil, problem + "; when its input was closed it ended: " + p.end()
 	case <-time.After(grace):
+		return nil, problem
 	}
-	return nil, problem
 }
 
 // end waits for the program for a short time, and says how it ended.
 func (p *program) end() string {
 	_ = p.input.Close()
-	ended := make(chan struct{})
-	go func() {
-		_ = p.command.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(grace):
-		p.stop()
-		<-ended
+	timer := time.AfterFunc(grace, p.stop)
+	_ = p.command.Wait()
+	if !timer.Stop() {
 		return "it was still running, and was stopped"
 	}
 	return p.command.ProcessState.String()
-}
-
-func (p *program) failed(problem, question string) *Failure {
-	return &Failure{Problem: problem, Question: question, Stderr: p.errors.String()}
 }
 
 // close ends the program. It returns a Failure if the program has printed more than its answers.
@@ -186,13 +162,12 @@ func (p *program) close() error {
 	_ = p.input.Close()
 	var failure error
 	select {
-	case l := <-p.lines:
-		if l.err == nil {
-			failure = p.failed("it printed more lines than it was asked: "+quote(l.data), "")
+	case line, found := <-p.lines:
+		if found {
+			failure = &Failure{"it printed more lines than it was asked: " + quote(line), "", p.errors.String()}
 		}
 	case <-time.After(grace):
 	}
-	close(p.closed)
 	p.stop()
 	if p.command.ProcessState == nil {
 		_ = p.command.Wait()
@@ -224,17 +199,17 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 	case number(string(fields["id"])) != strconv.Itoa(id):
 		return a, fmt.Sprintf("the answer with id %s in the place of the answer with id %d; answer once, in the order of the questions", quote(fields["id"]), id)
 	case isSet(fields["unsupported"]):
-		return answer{unsupported: true}, ""
+		a.unsupported = true
 	case isSet(fields["error"]) && !found:
-		return answer{value: "error: " + quote(fields["error"])}, ""
+		a.value = "error: " + quote(fields["error"])
 	case !found:
 		return a, fmt.Sprintf("an answer without %q: %s", field, quote(data))
 	default:
 		if a.value = q.canonical(value); a.value == "" {
-			return a, fmt.Sprintf("%q is no %s: %s", field, q.form(), quote(data))
+			return a, fmt.Sprintf("%q is no %s: %s", field, map[bool]string{true: "list of names", false: "number"}[field == "deleted"], quote(data))
 		}
-		return a, ""
 	}
+	return a, ""
 }
 
 // isSet reports whether a field is there: many programs write null for one that is not.

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -101,21 +102,15 @@ func text(x float64) any {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return fmt.Sprintf("%+v", x)
 	}
-	return x
-}
-
-// whole returns an answer as a whole number, or false.
-func (a answer) whole() (int64, bool) {
-	n, err := strconv.ParseInt(a.value, 10, 64)
-	return n, err == nil && !a.unsupported
+	return json.Number(strconv.FormatFloat(x, 'g', -1, 64))
 }
 
 // check returns what breaks a property. Nothing is compared if the right answers break it as well, or if an
 // answer is unsupported or no whole number.
-func (r *run) check(p property, q question, ask func(question) (answer, error)) (problem string, compared bool, err error) {
+func (r *run) check(p property, q question) (problem string, compared bool, err error) {
 	fair := p.broken(func(q question) int64 {
 		right, _, _ := q.right()
-		n, _ := right.whole()
+		n, _ := strconv.ParseInt(right.value, 10, 64)
 		return n
 	}, q)
 	if fair != nil {
@@ -126,12 +121,12 @@ func (r *run) check(p property, q question, ask func(question) (answer, error)) 
 		if err != nil || unclear {
 			return 0
 		}
-		var given answer
-		if given, err = ask(q); err != nil {
+		var answers []answer
+		if answers, err = r.program.ask(r.ctx, q); err != nil {
 			return 0
 		}
-		n, ok := given.whole()
-		compared, unclear = ok, !ok
+		n, problem := strconv.ParseInt(answers[0].value, 10, 64)
+		compared, unclear = problem == nil, problem != nil
 		return n
 	}, q)
 	if err != nil || !compared || broken == nil {

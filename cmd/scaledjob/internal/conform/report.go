@@ -35,7 +35,7 @@ func (d Difference) String() string {
 			fmt.Fprintf(&b, "  %-10s%s\n", name, part)
 		}
 	}
-	line("question", string(d.Question))
+	line("question", d.Question.String())
 	line("answer", d.Answer)
 	if d.Right != "" {
 		line("right", d.Right)

@@ -5,7 +5,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
+
+// maxSteps is the number of questions that are asked to make one small.
+const maxSteps = 1000
 
 // kept are the fields without which a question is another one.
 var kept = []string{"kind", "release", "scalers", "queueLength", "target", "jobs", "maxScale", "generation", "name", "creationTimestamp", "completionTime", "phase", "status", "type", "lastTransitionTime"}
@@ -38,28 +42,27 @@ func smaller(value any) (list []any) {
 				list = append(list, changed)
 			}
 		}
-	case json.Number, int:
-		return smaller(size(v))
-	case float64:
-		simpler := []float64{0, 1, 10, math.Trunc(v / 2), math.Trunc(v)}
-		if math.Abs(v) < 100 {
-			simpler = append(simpler, v-math.Copysign(1, v))
+	case json.Number:
+		x, _ := v.Float64() // was read from JSON
+		simple := []float64{0, 1, 10, math.Trunc(x / 2), math.Trunc(x)}
+		if math.Abs(x) < 100 {
+			simple = append(simple, x-math.Copysign(1, x))
 		}
-		for _, x := range simpler {
-			if math.Abs(x) < math.Abs(v) {
-				list = append(list, x)
+		for _, simpler := range simple {
+			if math.Abs(simpler) < math.Abs(x) {
+				list = append(list, json.Number(strconv.FormatFloat(simpler, 'g', -1, 64)))
 			}
 		}
 	}
 	return list
 }
 
-// shrink returns the smallest question that is as wrong as q. wrong is asked at most so many times.
-func shrink(q question, limit int, wrong func(question) (bool, error)) (question, error) {
-	for {
-		found := false
+// shrink returns the smallest question that was found to be as wrong.
+func (q question) shrink(wrong func(question) (bool, error)) (question, error) {
+	for steps, found := 0, true; found; {
+		found = false
 		for _, simpler := range smaller(map[string]any(q)) {
-			if limit--; limit < 0 {
+			if steps++; steps > maxSteps {
 				return q, nil
 			}
 			isWrong, err := wrong(simpler.(map[string]any))
@@ -71,8 +74,6 @@ func shrink(q question, limit int, wrong func(question) (bool, error)) (question
 				break
 			}
 		}
-		if !found {
-			return q, nil
-		}
 	}
+	return q, nil
 }
