@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -33,4 +34,15 @@ func TestHostileAnswer(t *testing.T) {
 	}
 	processtest.RequireHarmless(t, texts...)
 	require.Contains(t, string(status), "403 Forbidden")
+}
+
+// What an API server answers to any request of the program is harmless in its log.
+func TestHostileServer(t *testing.T) {
+	processtest.RunHostile(t, newOptions(), "-namespace=tenant", "-dsj", "-dso")
+	kubeconfig := processtest.HostileServer(t)
+	for _, args := range [][]string{{"list-orphans", "a"}, {"list-members"}, {"setup-member", "a", "--member-kubeconfig", kubeconfig}} {
+		var out, problem bytes.Buffer
+		require.Equal(t, 1, run(t.Context(), append(args, "--keda-kubeconfig", kubeconfig), streams{&out, &problem}))
+		processtest.RequireHarmless(t, out.String()+problem.String())
+	}
 }

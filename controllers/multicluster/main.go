@@ -40,6 +40,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
@@ -95,7 +96,7 @@ func run(ctx context.Context, args []string, output streams) int {
 		return 2
 	}
 	if err := task(ctx); err != nil {
-		fmt.Fprintf(output.err, "multicluster: %v\n", err)
+		fmt.Fprintf(output.err, "multicluster: %s\n", adapter.Words(err)) // a member is not trusted
 		return 1
 	}
 	return 0

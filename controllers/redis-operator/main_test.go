@@ -129,3 +129,6 @@ func TestDeployment(t *testing.T) {
 		})
 	}
 }
+
+// What an API server answers to any request of the program is harmless in its log.
+func TestHostileServer(t *testing.T) { processtest.RunHostile(t, newOptions(), "-namespace=tenant") }

@@ -30,3 +30,6 @@ func TestHostileAnswer(t *testing.T) {
 		processtest.RequireHarmless(b, texts...)
 	}, object("orders", "u", func(spec map[string]any) { spec["minReplicaCount"] = int64(2) }))
 }
+
+// What an API server answers to any request of the program is harmless in its log.
+func TestHostileServer(t *testing.T) { processtest.RunHostile(t, newOptions(), "-namespace=tenant") }

@@ -33,3 +33,6 @@ func TestHostileAnswer(t *testing.T) {
 	require.NoError(t, err)
 	processtest.RequireHarmless(t, append(w.told(), string(status), log.String())...)
 }
+
+// What an API server answers to any request of the program is harmless in its log.
+func TestHostileServer(t *testing.T) { processtest.RunHostile(t, newOptions(), "-namespace=tenant") }

@@ -21,6 +21,9 @@ type Access struct {
 	Guide      string // how to get a cluster, for users without any; "" prints nothing
 }
 
+// ErrNone is the error of an [Access] that names no cluster.
+var ErrNone = errors.New("there is no cluster to work on")
+
 // Config returns the access to the cluster. It sends no request. It sets no rate limit: the
 // controllers bound the requests in flight, and the API server does the rest.
 func (a Access) Config() (*rest.Config, error) {
@@ -29,7 +32,7 @@ func (a Access) Config() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	hasNoCluster := clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster)
 	if hasNoCluster && a.Guide != "" {
-		return nil, fmt.Errorf("there is no cluster to work on: %w.\n\n%s\n\nTo use another cluster, set KUBECONFIG or -kubeconfig", err, a.Guide)
+		return nil, fmt.Errorf("%w: %w.\n\n%s\n\nTo use another cluster, set KUBECONFIG or -kubeconfig", ErrNone, err, a.Guide)
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -43,4 +44,11 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(adapter.Words(err))
 	}
 	return a
+}
+
+// warnings logs the warnings of an API server, which come with its answers.
+type warnings struct{ *slog.Logger }
+
+func (w warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.Info("the API server warns", "err", errors.New(text))
 }

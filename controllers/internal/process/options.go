@@ -75,8 +75,12 @@ func (o *Options) Check() error {
 // resources if -install asks for it.
 func (o *Options) Connect(ctx context.Context, log *slog.Logger) (*rest.Config, error) {
 	config, err := cluster.Access{Program: o.Name, Kubeconfig: o.Kubeconfig, Guide: o.Guide}.Config()
-	if err != nil || !o.install {
-		return config, err
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = warnings{log}
+	if !o.install {
+		return config, nil
 	}
 	custom, err := dynamic.NewForConfig(config)
 	if err != nil {

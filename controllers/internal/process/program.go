@@ -31,6 +31,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/field"
 )
 
@@ -75,7 +77,11 @@ func run(ctx context.Context, p Program, args []string, stderr io.Writer, setLog
 	log := p.base().Log.To(stderr)
 	setLog(log)
 	if err := p.Run(ctx, log); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", p.base().Name, err)
+		text := err.Error()
+		if !errors.Is(err, cluster.ErrNone) {
+			text = adapter.Words(err)
+		}
+		fmt.Fprintf(stderr, "%s: %s\n", p.base().Name, text)
 		return 1
 	}
 	return 0
