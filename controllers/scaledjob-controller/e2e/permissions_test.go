@@ -5,13 +5,17 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -39,7 +43,46 @@ spec:
   triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: '1'}}]
 `
 
-// Without one of the permissions of manifests/tenant, the controller names it in its log or in a
+// kedaPermissions are for what KEDA reads triggers through.
+var kedaPermissions = []string{
+	"create scaledobjects", "get scaledobjects", "list scaledobjects", "watch scaledobjects", "delete scaledobjects",
+	"create readingtargets", "get readingtargets", "list readingtargets", "watch readingtargets", "delete readingtargets",
+	"list horizontalpodautoscalers", "watch horizontalpodautoscalers", "list *",
+}
+
+// afterKEDA removes a finalizer when KEDA has been away for ten minutes: TestFinalizer in kedametrics.
+const afterKEDA = "patch scaledobjects"
+
+// Without one of the permissions for KEDA, the controller sends a request that the API server denies, and
+// Ready says that access is forbidden.
+func (s *stand) lacks(t *testing.T) {
+	permissions.Program{
+		Documents: processtest.Permissions(t, "../manifests/tenant"),
+		Only:      kedaPermissions, Audited: true,
+		Says:    map[string]string{"list *": `cannot list resource "s0-probe"`},
+		Prepare: func(t *testing.T, namespace, _, _ string) { s.apply(t, fmt.Sprintf(unprivileged, namespace)) },
+		Start: func(t *testing.T, kubeconfig, namespace, leases string) *process.Process {
+			return startIn(t, s.binary, kubeconfig, namespace, leases)
+		},
+		Edit: func(t *testing.T, namespace, permission string) {
+			verb, resource, _ := strings.Cut(permission, " ")
+			objects := s.dynamic.Resource(schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: resource})
+			if resource == "readingtargets" {
+				objects = s.dynamic.Resource(schema.GroupVersionResource{Group: "scaledjob.github.io", Version: "v1alpha1", Resource: resource})
+			}
+			q := &queue{s, t, namespace}
+			switch verb {
+			case "get": // needed if the name is another's
+				permissions.Unlabel(t, objects.Namespace(namespace), kedametrics.LabelReader)
+			case "delete":
+				permissions.Wait(t, objects.Namespace(namespace))
+				q.patch(`spec: {triggers: [{type: cron, metadata: {timezone: UTC, start: 0 0 1 1 *, end: 1 0 1 1 *, desiredReplicas: "1"}}]}`)
+			}
+		},
+	}.TakeEachAway(t, s.cluster)
+}
+
+// Without one of the other permissions of manifests/tenant, the controller names it in its log or in a
 // condition, or does not need it on this API server.
 func TestWithoutPermission(t *testing.T) {
 	c := cluster.Start(t)
@@ -48,8 +91,8 @@ func TestWithoutPermission(t *testing.T) {
 	binary := process.Build(t, "..")
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
-		Not:       []string{"get scaledobjects", "patch scaledobjects", "create scaledobjects", "delete scaledobjects", "watch scaledobjects", "create readingtargets", "delete readingtargets", "get readingtargets", "watch readingtargets", "list readingtargets", "watch horizontalpodautoscalers", "list horizontalpodautoscalers", "list *"}, // of KEDA, which this test does without: TestFaults of kedametrics
-		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1", "get configmaps": "or ConfigMaps is forbidden", "list scaledobjects": "access to ScaledObjects"},
+		Not:       append(slices.Clone(kedaPermissions), afterKEDA),
+		Says:      map[string]string{"list scaledjobs": "created=1", "list jobs": "created=1", "list pods": "created=1", "get configmaps": "or ConfigMaps is forbidden"},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			prepare(t, c, namespace)
 			if permission == "get jobs" { // needed if the name of a Job is another's

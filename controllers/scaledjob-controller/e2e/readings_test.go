@@ -38,6 +38,7 @@ func TestReadings(t *testing.T) {
 		{"credentials rotated", (*stand).rotates},
 		{"triggers edited", (*stand).editsTriggers},
 		{"a hostile server", (*stand).survivesHostile},
+		{"without a permission", (*stand).lacks},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}

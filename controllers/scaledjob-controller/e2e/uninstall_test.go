@@ -49,7 +49,7 @@ func TestUninstall(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			namespace := "un-" + test.name
-			access, leases := permissions.Place(t, c, namespace, tenant)
+			access, leases, _ := permissions.Place(t, c, namespace, tenant)
 			prepare(t, c, namespace)
 			run := startIn(t, binary, access, namespace, leases)
 			jobs := func() int {

@@ -96,7 +96,7 @@ func TestWithout(t *testing.T) {
 			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role))
 			for _, p := range permissions(role.Rules, u.GetNamespace()) {
 				if p.resource != "nothing" {
-					all = append(all, p.verb+" "+p.resource)
+					all = append(all, strings.TrimSpace(p.verb+" "+p.resource+" "+p.name))
 				}
 			}
 		}

@@ -3,6 +3,9 @@ package permissions
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -31,45 +37,66 @@ type Program struct {
 	// Says has what the program says instead, by permission: if it works without it, such as because a
 	// watch returns the objects that exist first, so that no list is needed, or if the API server has other words.
 	Says map[string]string
-	// Not are permissions that a program of this test does not use.
-	Not []string
+	// Not are permissions that a program of this test does not use; Only, if there are any, are all that it uses.
+	Not, Only []string
+	// Edit does what needs the permission, once the program runs.
+	Edit func(t *testing.T, namespace, permission string)
+	// Audited waits for the request that the API server denies instead: of KEDA the program has fixed texts only.
+	Audited bool
 }
 
 // TakeEachAway takes away each permission of the program, and waits until it says which one it lacks.
 func (p Program) TakeEachAway(t *testing.T, c *cluster.Cluster) {
 	reduced := eachWithout(t, p.Documents)
-	for _, permission := range p.Not {
-		require.Contains(t, reduced, permission)
-		delete(reduced, permission)
+	for _, permission := range append(slices.Clone(p.Not), p.Only...) {
+		require.NotNil(t, reduced[permission], permission)
 	}
-	i := 0
+	maps.DeleteFunc(reduced, func(permission string, _ []*unstructured.Unstructured) bool {
+		return slices.Contains(p.Not, permission) || (len(p.Only) > 0 && !slices.Contains(p.Only, permission))
+	})
 	for permission, objects := range reduced {
-		i++
-		namespace := fmt.Sprint("place-", i)
+		namespace := fmt.Sprintf("place-%08x", crc32.ChecksumIEEE([]byte(permission)))
 		t.Run(permission, func(t *testing.T) {
 			t.Parallel()
-			access, leases := Place(t, c, namespace, objects)
+			access, leases, user := Place(t, c, namespace, objects)
 			p.Prepare(t, namespace, leases, permission)
 			run := p.Start(t, access, namespace, leases)
-			verb, resource, _ := strings.Cut(permission, " ")
-			want := fmt.Sprintf("cannot %s resource %q", verb, resource)
+			if p.Edit != nil {
+				p.Edit(t, namespace, permission)
+			}
+			fields := strings.Fields(permission)
+			want := fmt.Sprintf("cannot %s resource %q", fields[0], fields[1])
 			if strings.HasSuffix(permission, "/finalizers") {
 				want = "cannot set blockOwnerDeletion"
 			}
-			require.EventuallyWithT(t, func(t *assert.CollectT) {
+			require.EventuallyWithT(t, func(collect *assert.CollectT) {
 				said := strings.ReplaceAll(run.Output(), `\"`, `"`)
-				if p.Status != nil {
-					said += p.Status(t, namespace)
+				switch {
+				case p.Audited:
+					said = denied(c.Requests(t), user)
+				case p.Status != nil:
+					said += p.Status(collect, namespace)
 				}
-				require.Contains(t, said, cmp.Or(p.Says[permission], want))
+				require.Contains(collect, said, cmp.Or(p.Says[permission], want))
 			}, time.Minute, 200*time.Millisecond)
 		})
 	}
 }
 
+// denied returns what the API server forbade the user.
+func denied(requests []cluster.Request, user string) string {
+	var lines []string
+	for _, r := range requests {
+		if r.User == user && r.Code == http.StatusForbidden {
+			lines = append(lines, fmt.Sprintf("cannot %s resource %q", r.Verb, r.Resource))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Place makes a namespace and what the documents for the namespace tenant have, and returns the access
-// of their ServiceAccount and its namespace.
-func Place(t *testing.T, c *cluster.Cluster, namespace string, objects []*unstructured.Unstructured) (access, leases string) {
+// of their ServiceAccount, its namespace and its user.
+func Place(t *testing.T, c *cluster.Cluster, namespace string, objects []*unstructured.Unstructured) (access, leases, user string) {
 	created := manifest.Objects(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
 	account := ""
 	for _, u := range objects {
@@ -82,11 +109,13 @@ func Place(t *testing.T, c *cluster.Cluster, namespace string, objects []*unstru
 		}
 	}
 	manifest.Apply(t, c.Config(), created...)
-	return c.UserKubeconfig(t, fmt.Sprintf("system:serviceaccount:%s:%s", leases, account)), leases
+	user = fmt.Sprintf("system:serviceaccount:%s:%s", leases, account)
+	return c.UserKubeconfig(t, user), leases, user
 }
 
 // eachWithout returns the documents as often as their Roles and ClusterRoles grant a permission, each
-// time without that permission. The keys are verbs and resources, such as "list jobs".
+// time without that permission. The keys are verbs and resources, such as "list jobs", and the name if the
+// rule has one, such as "get leases scheduler".
 func eachWithout(t testing.TB, documents string) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	reduced := map[string][]*unstructured.Unstructured{}
@@ -101,7 +130,8 @@ func eachWithout(t testing.TB, documents string) map[string][]*unstructured.Unst
 					require.NoError(t, err)
 					rules = append(rules, except(rule, "resources", resource), except(rule, "verbs", verb))
 					require.NoError(t, unstructured.SetNestedSlice(objects[i].Object, slices.Delete(rules, r, r+1), "rules"))
-					reduced[fmt.Sprint(verb, " ", resource)] = objects
+					names, _, _ := unstructured.NestedStringSlice(rule, "resourceNames")
+					reduced[strings.TrimSpace(fmt.Sprint(verb, " ", resource, " ", strings.Join(names, ",")))] = objects
 				}
 			}
 		}
@@ -117,4 +147,22 @@ func except(rule map[string]any, list string, entry any) map[string]any {
 		rule["resources"], rule["verbs"] = []any{"nothing"}, []any{"get"}
 	}
 	return rule
+}
+
+// Wait waits until the program has made an object.
+func Wait(t *testing.T, objects dynamic.ResourceInterface) (name string) {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l, err := objects.List(t.Context(), metav1.ListOptions{})
+		require.NoError(c, err)
+		require.NotEmpty(c, l.Items)
+		name = l.Items[0].GetName()
+	}, time.Minute, 200*time.Millisecond)
+	return name
+}
+
+// Unlabel hides the first object that the program makes from it: it is not the program's without the label.
+func Unlabel(t *testing.T, objects dynamic.ResourceInterface, label string) {
+	patch := fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, label)
+	_, err := objects.Patch(t.Context(), Wait(t, objects), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
 }
