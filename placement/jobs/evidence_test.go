@@ -59,24 +59,6 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A Job that was stuck and starts at last ends the backoff, and an older Job that runs
-// does not.
-func TestStartsLate(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Failover.SoftTaint = 0
-	f.cluster("a").Jobs = []jobs.Job{
-		{Name: "old", UID: "old", Created: at(-900)},
-		{Name: "new", UID: "new", Phase: jobs.Pending, PendingSince: at(-60), Created: at(-60)},
-	}
-	f.demand(2)
-	f.Checkpoint = f.plan().Checkpoint
-	require.EqualValues(t, 1, open(f.Checkpoint).Clusters["a"].Starts.Failed)
-	f.Checkpoint = f.plan().Checkpoint
-	require.EqualValues(t, 1, open(f.Checkpoint).Clusters["a"].Starts.Failed)
-	f.cluster("a").Jobs[1].Phase = jobs.Running
-	require.Zero(t, open(f.plan().Checkpoint).Clusters["a"].Starts.Failed)
-}
-
 // Jobs of a cluster that has not answered for LostAfter free their slots, and are replaced.
 // When it returns they count again, the duplication policy decides about pairs, and nothing
 // is created until there are fewer than the maximum.

@@ -91,17 +91,6 @@ func TestNeverReached(t *testing.T) {
 	require.Zero(t, f.plan().Scaling.Create, "it has Jobs all the same")
 }
 
-// A late create on a member that was never reached is one of the Jobs of the checkpoint,
-// and occupies its capacity once.
-func TestLateCreateOfTheCheckpoint(t *testing.T) {
-	f := newFleet("a", "b")
-	f.Scaling.Bounds.Max = 4
-	f.restore(stored{Clusters: map[string]storedCluster{"b": {Running: 2, Terminating: 1}}})
-	*f.cluster("b") = jobs.Cluster{Name: "b", Late: 1, Since: at(-60)} // nothing waits for it
-	f.demand(9)
-	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()))
-}
-
 // After a restart the Jobs on a member that is not reached are those of the checkpoint,
 // with the ones that the last decision creates.
 func TestJobsRemembered(t *testing.T) {
@@ -156,21 +145,6 @@ func TestClustersOfThePlan(t *testing.T) {
 	require.Equal(t, []string{"a 0 0 0", "b 1 0 0", "c 0 0 0", "d 2 0 0"}, names())
 	f.Members = []jobs.Member{jobs.NewMember("x")}
 	require.Equal(t, []string{"b 1 0 0", "d 2 0 0", "x 0 0 0"}, names())
-}
-
-// Replacements whose sources are gone are chains of their own.
-func TestSourcesThatAreGone(t *testing.T) {
-	f := newFleet("a", "b")
-	f.has("a", 1, jobs.Pending, time.Hour)
-	f.cluster("b").Jobs = []jobs.Job{{Name: "r", UID: "r", Replaces: jobs.Source{UID: "gone", Attempt: 1}}}
-	f.demand(2)
-	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
-		{Stuck: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
-	}}}, f.plan().Create)
-	f.cluster("a").Jobs[0].Replaces = jobs.Source{UID: "gone too", Attempt: 3}
-	require.Equal(t, jobs.Source{UID: "gone too", Attempt: 4}, f.plan().Create[0].Replacements[0].Source)
-	f.cluster("a").Jobs[0].Replaces.UID = "gone"
-	require.Equal(t, []jobs.Placement{{Cluster: "a", Additional: 1}}, f.plan().Create, "the other Job of the chain runs")
 }
 
 // Without a maximum nothing is created over it.

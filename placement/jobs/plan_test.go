@@ -14,52 +14,6 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Weights 2:3 with 20 Jobs. A member does not answer from 60 s to 180 s: its Jobs count
-// for what they are, new ones go elsewhere, and when its hard taint has ended it has
-// its share of new ones again.
-func TestMemberIsLostAndReturns(t *testing.T) {
-	f := newFleet("a", "b")
-	f.member("a").Weight, f.member("b").Weight = 2, 3
-	f.Scaling.Bounds.Max = 20
-	f.demand(20)
-	finish := func(name string, n int) { c := f.cluster(name); c.Jobs = c.Jobs[n:] }
-	for _, step := range []struct {
-		t       int
-		fails   bool
-		before  func()
-		created map[string]int32
-		level   taint.Level
-		next    *int
-	}{
-		{t: 0, created: map[string]int32{"a": 8, "b": 12}},
-		{t: 30, before: func() { finish("a", 2); finish("b", 3) }, created: map[string]int32{"a": 2, "b": 3}},
-		{t: 60, before: func() { finish("b", 3) }, fails: true, created: map[string]int32{"a": 0, "b": 3}, level: taint.Soft, next: new(240)},
-		{t: 90, before: func() { finish("b", 3) }, fails: true, created: map[string]int32{"a": 0, "b": 3}, level: taint.Hard, next: new(390)},
-		{t: 120, fails: true, created: map[string]int32{"a": 0, "b": 0}, level: taint.Hard, next: new(420)},
-		{t: 180, before: func() { finish("a", 8) }, created: map[string]int32{"a": 0, "b": 8}, level: taint.Hard, next: new(420)},
-		{t: 419, before: func() { finish("b", 10) }, created: map[string]int32{"a": 0, "b": 10}, level: taint.Hard, next: new(420)},
-		{t: 420, before: func() { finish("b", 10) }, created: map[string]int32{"a": 8, "b": 2}},
-	} {
-		f.Now, f.cluster("a").Failures = at(step.t), jobs.Failures{}
-		if step.before != nil {
-			step.before()
-		}
-		f.cluster("a").Reach = reach(!step.fails)
-		f.cluster("a").Since = at(0)
-		if step.fails {
-			f.cluster("a").Failures = jobs.Failures{Call: true, Create: true}
-		}
-		plan := f.plan()
-		require.Equal(t, step.created, f.created(plan), "at %d\n%s", step.t, plan)
-		require.Equal(t, step.level, plan.Members[0].OwnerTaint.Level, "at %d\n%s", step.t, plan)
-		require.Equal(t, step.next, second(plan.NextCheck), "at %d\n%s", step.t, plan)
-		*f = *f.apply(plan)
-		for _, j := range f.each {
-			j.Phase = jobs.Running
-		}
-	}
-}
-
 // Jobs of size 4 get stuck on the primary. Sizes 4 and 5 then go to the other, size 3
 // does not; when the taint ends, so do new ones of every size.
 func TestSizesAgainstATaint(t *testing.T) {
@@ -135,40 +89,6 @@ func TestChain(t *testing.T) {
 			}
 		}
 	}
-	// A chain gets one Job at a time.
-	f.Members = append(f.Members, jobs.NewMember("d"), jobs.NewMember("e"))
-	f.demand(3)
-	f.Clusters = append(f.Clusters, jobs.NewCluster("d"), jobs.NewCluster("e"))
-	plan := f.plan()
-	replacements := 0
-	for _, p := range plan.Create {
-		replacements += len(p.Replacements)
-	}
-	require.Equal(t, 1, replacements, "%s", plan)
-	require.Equal(t, int64(3), plan.Scaling.Create, "%s", plan)
-	f.demand(1)
-
-	// What of the chain runs makes up for those that are stuck.
-	f.cluster("b").Jobs[0].Phase = jobs.Running
-	require.Empty(t, f.plan().Create)
-	for policy, want := range map[jobs.Duplication][]string{
-		jobs.KeepAll: nil, jobs.PreferFailover: {"a"}, jobs.PreferSource: {"c"}, jobs.ImmediateSourceCleanup: {"a", "b"},
-	} {
-		f.Failover.Duplication = policy
-		var got []string
-		for _, d := range f.plan().Duplicates {
-			got = append(got, d.Cluster)
-		}
-		require.Equal(t, want, got, policy)
-		f.Scaling.Strategy = strategy.Default{}
-		require.Empty(t, f.plan().Duplicates, "only pendingAware makes duplicates")
-		f.Scaling.Strategy = nil
-	}
-	// Of a cluster that does not answer it is not known what runs.
-	f.cluster("b").Reach, f.Failover.Duplication = jobs.Unreachable, jobs.PreferFailover
-	require.Empty(t, f.plan().Duplicates)
-	f.cluster("b").Reach, f.cluster("a").Reach = jobs.Reachable, jobs.Unreachable
-	require.True(t, f.plan().Duplicates[0].Deferred)
 }
 
 // All of the maximum is stuck. Over the maximum as much again may be created, once.
@@ -255,18 +175,10 @@ func TestUnplaced(t *testing.T) {
 	}
 }
 
-// Each reason for which a member gets no Job, and that the other gets all of them.
-func TestReasons(t *testing.T) {
+// A member without weight or room gets no Job, and the other gets all of them.
+func TestNoWeightOrRoom(t *testing.T) {
 	for want, spoil := range map[jobs.Reason]func(*fleet){
-		jobs.ReasonNotRegistered: func(f *fleet) { f.Clusters = f.Clusters[1:] },
-		jobs.ReasonUnconfirmed:   func(f *fleet) { f.Clusters[0].Reach = jobs.Unreachable },
-		jobs.ReasonUnreachable:   func(f *fleet) { f.Clusters[0].Reach, f.Clusters[0].Since = jobs.Unreachable, at(0) },
-		jobs.ReasonNoWeight:      func(f *fleet) { f.Members[0].Weight = 0 },
-		jobs.ReasonRejected:      func(f *fleet) { f.Clusters[0].Failures.Rejected = true },
-		jobs.ReasonHardTainted:   func(f *fleet) { f.Clusters[0].Taint = taint.Taint{Level: taint.Hard, Until: at(1)} },
-		jobs.ReasonRequestsFail: func(f *fleet) {
-			f.restore(stored{Clusters: map[string]storedCluster{"a": {Taint: taint.Taint{Level: taint.Hard, Until: at(1)}}}})
-		},
+		jobs.ReasonNoWeight: func(f *fleet) { f.Members[0].Weight = 0 },
 		jobs.ReasonFull: func(f *fleet) {
 			f.has("a", 1, jobs.Running, 0)
 			f.has("a", 1, jobs.Running, 0)

@@ -11,7 +11,7 @@ package jobs_test
 //	nothing changes before NextCheck                                TestOrder
 //	a stuck Job counts once, across restarts too                    TestRestartKeepsWhatIsCounted
 //	a member that is never reached delays the others for a while    TestNeverReached
-//	a single Job probes a cluster, with backoff                     TestProbe, TestStartsLate
+//	a single Job probes a cluster, with backoff                     TestProbe
 //	lost Jobs free their slots, and return                          TestLost
 //	nothing is replaced or lost while the hub may be cut off        TestCutOff
 //	an owner's failures are in no value of another owner            TestScope

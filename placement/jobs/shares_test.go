@@ -191,20 +191,6 @@ func join[T any](format string, values []T) string {
 	return strings.Join(all, ":")
 }
 
-// Fifteen owners with a Job each, 2:1: their seeds begin at different positions of the cycle.
-func TestOwnersWithAJobEach(t *testing.T) {
-	created := map[string]int32{}
-	for i := range 15 {
-		f := newFleet("b", "c")
-		f.member("b").Weight, f.Seed = 2, fmt.Sprintf("team/etl-%d", i)
-		f.demand(1)
-		for name, n := range f.created(f.plan()) {
-			created[name] += n
-		}
-	}
-	require.Equal(t, map[string]int32{"b": 11, "c": 4}, created)
-}
-
 // A create of a great many Jobs costs no more than one of some thousands, and follows the weights.
 func TestManyJobsAtOnce(t *testing.T) {
 	f := newFleet("a", "b")
