@@ -269,7 +269,7 @@ func TestOutdated(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			s := newServer()
 			lease = newLease(true)
-			w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
+			w := newWriter(t, s, newTarget(), Options{Terms: lease.Terms})
 			plan := w.Plan(ownerUID, items(20), noon)
 			require.NoError(t, w.Track(newTarget()), "an equal target is no edit")
 			if name == "own plan" {
@@ -345,7 +345,7 @@ func TestPruneOfAChangedJob(t *testing.T) {
 	s.change(t, &s.all(t)[0], func(j *batchv1.Job) { j.Annotations["note"] = "read" })
 	result, err := w.poll(0)
 	require.NoError(t, err)
-	require.Equal(t, Result{Pruned: 1}, result)
+	require.Equal(t, Result{HistoryLimit: 1}, result)
 }
 
 // A prune that conflicts had no effect, also if it is not known why: it is sent again in the

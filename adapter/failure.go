@@ -35,12 +35,12 @@ func NewFailureBackoff(interval time.Duration) FailureBackoff {
 // A FailureCheckpoint is what a FailureBackoff remembers of an owner. Store it, such as in the
 // owner's status. The zero value knows of no Job.
 type FailureCheckpoint struct {
-	Failures int32           `json:"failures,omitempty"` // polls with failed Jobs since a Job succeeded
-	Counted  time.Time       `json:"counted,omitzero"`   // when the last Job finished that counts
-	Until    time.Time       `json:"until,omitzero"`     // no Job is created before
-	Longest  metav1.Duration `json:"longest,omitzero"`   // that a failed Job lasted, since a Job succeeded
-	Length   float64         `json:"length,omitempty"`   // sum of the metrics when a Job was last created
-	Revision string          `json:"revision,omitempty"` // of the spec
+	Failures    int32           `json:"failures,omitempty"`    // polls with failed Jobs since a Job succeeded
+	Counted     time.Time       `json:"counted,omitzero"`      // when the last Job finished that counts
+	Until       time.Time       `json:"until,omitzero"`        // no Job is created before
+	Longest     metav1.Duration `json:"longest,omitzero"`      // that a failed Job lasted, since a Job succeeded
+	QueueLength float64         `json:"queueLength,omitempty"` // sum of the metrics when a Job was last created
+	Revision    string          `json:"revision,omitempty"`    // of the spec
 }
 
 // FailingJobs is the reason of Plan.Holds while a FailureBackoff is in force.
@@ -66,7 +66,7 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 		c = FailureCheckpoint{Revision: revision, Counted: c.Counted}
 	}
 	c = b.count(c, o)
-	if readable && length < c.Length {
+	if readable && length < c.QueueLength {
 		c.Failures, c.Longest, c.Until = 0, metav1.Duration{}, time.Time{}
 	}
 	unfinished := o.InFlight
@@ -82,23 +82,23 @@ func (b FailureBackoff) Decide(create int64, c FailureCheckpoint, o FailureObser
 	}
 	if c.Failures == 0 {
 		if create > 0 && readable {
-			c.Length = length
+			c.QueueLength = length
 		}
 		return create, nil, c
 	}
-	hold := &slots.Hold{Reason: FailingJobs, Count: int(c.Failures), Full: unfinished > 0 || o.Now.Before(c.Until)}
+	hold := &slots.Hold{Reason: FailingJobs, Count: int(c.Failures), StopsCreates: unfinished > 0 || o.Now.Before(c.Until)}
 	switch {
 	case unfinished > 0:
 		hold.Text = "Jobs fail and none has succeeded since; the next is created when the present ones have ended"
-	case hold.Full:
+	case hold.StopsCreates:
 		hold.Text = "Jobs fail and none has succeeded since; the next is created at " + c.Until.UTC().Format(time.RFC3339)
 	default:
 		hold.Text, create = "Jobs fail and none has succeeded since; a single one is created", min(create, 1)
 		if create > 0 && readable {
-			c.Length = length
+			c.QueueLength = length
 		}
 	}
-	if hold.Full {
+	if hold.StopsCreates {
 		create = 0
 	}
 	return create, hold, c

@@ -129,7 +129,7 @@ func TestFailureBesideAPendingJob(t *testing.T) {
 		observation.Jobs = []Job{failed, {Phase: Pending, PendingSince: now.Add(-pending)}}
 		create, hold, _ := b.Decide(50, checkpoint, observation)
 		require.Equal(t, want, create, pending)
-		require.Equal(t, want == 0, hold.Full)
+		require.Equal(t, want == 0, hold.StopsCreates)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestTypes(t *testing.T) {
 		"manifest.Config": made, "manifest.Kind": "has functions", "manifest.Found": act, "manifest.Object": kubernetes, "manifest.ScaledJob": kubernetes, "manifest.Spec": kubernetes,
 		"member.Report": act, "member.Cleanup": act, "member.Cluster": runs, "member.Clusters": runs, "member.Observation": runs, "member.Clients": wiring, "member.Options": wiring,
 		"member.ContainerOverride": kubernetes, "member.PodOverrides": kubernetes, "member.Resources": kubernetes, "member.ReplicasPoll": act, "member.ScaleReport": act, "member.Workload": "has a client's mapping", "member.Override": kubernetes,
-		"requests.Owner": runs, "requests.Queue": runs, "requests.Slot": runs, "requests.Stats": act, "requests.Holder": runs, "requests.Term": runs,
+		"requests.Owner": runs, "requests.Queue": runs, "requests.Slot": runs, "requests.Stats": act, "requests.Terms": runs, "requests.Term": runs,
 		"scaledjob.Config": made, "scaledjob.Event": act, "scaledjob.Facts": act, "scaledjob.PollResult": act,
 		"scheduledjob.Config": made, "scheduledjob.Schedule": "as Kubernetes has it: its type of a time", "scheduledjob.Inputs": made, "scheduledjob.Observation": runs, "scheduledjob.ScheduledJob": kubernetes, "scheduledjob.Spec": kubernetes,
 		"scheduledjob.Status": "JSON, with a test in package scheduledjob", "scheduledjob.Order": act, "scheduledjob.Tracker": runs,

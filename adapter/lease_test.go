@@ -9,7 +9,7 @@ import (
 
 // A testLease is a lease that a test takes, marks and loses.
 type testLease struct {
-	*requests.Holder
+	*requests.Terms
 	lost  atomic.Bool
 	fails error
 	marks int
@@ -17,7 +17,7 @@ type testLease struct {
 
 // newLease returns a lease that is held or not.
 func newLease(held bool) *testLease {
-	l := &testLease{Holder: &requests.Holder{}}
+	l := &testLease{Terms: &requests.Terms{}}
 	if held {
 		l.take(false)
 	}

@@ -75,7 +75,7 @@ func (r Reason) Text() string { return cmp.Or(texts[r], string(r)) }
 func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Plan {
 	t := o.target
 	plan, state := Plan{Owner: o.uid, target: t}, scaling.Observation{Metrics: metrics}
-	plan.Warnings = field.All(t.Policy.Warnings(metrics...))
+	plan.Warnings = t.warnings(metrics)
 	if !listed {
 		plan.Decision = scaling.Decide(t.Policy, state)
 		return plan
@@ -114,7 +114,7 @@ func (p *Plan) check(next, now time.Time) {
 func (p *Plan) hold(holds []slots.Hold) {
 	p.Holds = holds
 	for _, h := range holds {
-		if h.Full && p.Create > 0 {
+		if h.StopsCreates && p.Create > 0 {
 			p.Create, p.Decision.Create, p.Decision.Reason = 0, 0, scaling.ReasonWaiting
 		}
 	}

@@ -19,7 +19,7 @@ type Result struct {
 	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
 	// Jobs that are deleted now, by the reason: HistoryLimit is pruned, and Other has all reasons
 	// of a program's own.
-	Outdated, Pruned, Stuck, Other int
+	Outdated, HistoryLimit, Stuck, Other int
 }
 
 // A CreateError reports that a create failed, so that fewer Jobs were created than planned.
@@ -36,15 +36,15 @@ func (e *CreateError) Error() string {
 // Unwrap returns the first reason.
 func (e *CreateError) Unwrap() error { return e.Err }
 
-// Words returns the text of an error for a condition, an event or a log. What a server may have said is one printable
+// ErrorText returns the text of an error for a condition, an event or a log. What a server may have said is one printable
 // line of at most 256 characters, without credentials, that begins with the HTTP status: "403 Forbidden: exceeded
 // quota". Errors of this library have their own text: a [CreateError], a request and a [field.Error]. Joined errors have
 // a line each.
-func Words(err error) string {
+func ErrorText(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string
 		for _, part := range joined.Unwrap() {
-			lines = append(lines, Words(part))
+			lines = append(lines, ErrorText(part))
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -78,9 +78,9 @@ func WithoutOutdated(err error) error {
 
 const createJob = "create a Job"
 
-// Failures splits the errors that Apply joined, without [ErrOutdated]: those of creates, and those of
+// SplitErrors splits the errors that Apply joined, without [ErrOutdated]: those of creates, and those of
 // other requests.
-func Failures(err error) (creates, others error) {
+func SplitErrors(err error) (creates, others error) {
 	parts := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		parts = joined.Unwrap()
@@ -168,7 +168,7 @@ func (a *account) countDelete(d *Deletion, r request.Reply) {
 	case d.Reason == Outdated:
 		a.result.Outdated++
 	case d.Reason == HistoryLimit:
-		a.result.Pruned++
+		a.result.HistoryLimit++
 	case d.Reason == Stuck:
 		a.result.Stuck++
 	default:

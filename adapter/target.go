@@ -19,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // An Owner identifies the object whose Jobs are scaled. Every field is needed.
@@ -107,6 +108,20 @@ func (t *Target) Validate() error {
 	problems.Check(t.Rollout.Strategy == rollout.Gradual || t.Revision.Generation > 0, "Revision.Generation", t.Revision.Generation,
 		"the owner's generation, without which no outdated Job is found, or Rollout.Strategy Gradual")
 	return problems.Err()
+}
+
+// warnings returns the settings that have no effect or are probably a mistake.
+func (t *Target) warnings(metrics []scaling.Metric) []*field.Error {
+	var problems field.Errors
+	problems.Join("", t.Policy.Warnings(metrics...))
+	_, isPendingAware := t.Policy.Strategy.(strategy.PendingAware)
+	problems.Check(!isPendingAware || t.StuckAfter > 0, "StuckAfter", t.StuckAfter, "a grace period: at 0 no Job is stuck, and pendingAware decides as default")
+	outdated := t.Rollout
+	if t.DeleteStuckAfter > 0 {
+		outdated.Propagation = rollout.Background // stuck Jobs are deleted by it
+	}
+	problems.Join("Rollout", outdated.Warnings())
+	return field.All(problems.Err())
 }
 
 // NewJob returns the Job with that number, from 1. The Job shares no memory with t.

@@ -36,7 +36,7 @@ func standby(t *testing.T, o Options) (*server, *writer) {
 // prunes nothing within L.
 func TestStandbyLeads(t *testing.T) {
 	lease := newLease(false)
-	s, w := standby(t, Options{Terms: lease.Holder})
+	s, w := standby(t, Options{Terms: lease.Terms})
 	w.clock = noon.Add(time.Hour)
 	plan := w.Plan(ownerUID, items(5), w.clock)
 	require.Zero(t, plan.Create)
@@ -66,7 +66,7 @@ func TestStandbyLeads(t *testing.T) {
 		result, err := w.poll(5)
 		require.NoError(t, err)
 		require.Zero(t, result.Created)
-		require.Equal(t, at == late, result.Pruned == 1, at)
+		require.Equal(t, at == late, result.HistoryLimit == 1, at)
 	}
 	require.Equal(t, int64(1), s.unfinished(t))
 }
@@ -82,7 +82,7 @@ func TestTermEnds(t *testing.T) {
 // testTermEnds ends a term. The tracker is asked in between, or not.
 func testTermEnds(t *testing.T, noticed bool) {
 	lease, s := newLease(true), newServer()
-	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
+	w := newWriter(t, s, newTarget(), Options{Terms: lease.Terms})
 	restart := func() {
 		lease.lost.Store(true)
 		if noticed {
@@ -117,7 +117,7 @@ func TestStandbyLists(t *testing.T) {
 	lease := newLease(false)
 	changed := make(chan Owner, 10)
 	s := newServer()
-	w, err := NewTracker(s, Options{Terms: lease.Holder, Changed: func(o Owner) { changed <- o }})
+	w, err := NewTracker(s, Options{Terms: lease.Terms, Changed: func(o Owner) { changed <- o }})
 	require.NoError(t, err)
 	require.NoError(t, w.Track(newTarget()))
 	go w.Run(t.Context())
@@ -137,7 +137,7 @@ func TestStandbyLists(t *testing.T) {
 // the mark.
 func TestSkippedNumber(t *testing.T) {
 	lease, s := newLease(true), newServer()
-	w := newWriter(t, s, newTarget(), Options{Terms: lease.Holder})
+	w := newWriter(t, s, newTarget(), Options{Terms: lease.Terms})
 	refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(1)
 	s.before = func(verb, name string) error {
 		if verb == "create" && name == refused {
@@ -183,9 +183,9 @@ func TestSkippedNumber(t *testing.T) {
 // Without a lease a refused number blocks nobody either, unless the program runs once: it then creates at once.
 func TestWithoutLease(t *testing.T) {
 	for name, test := range map[string]struct {
-		terms          *requests.Holder
+		terms          *requests.Terms
 		first, created int64
-	}{"runs once": {requests.Alone(), 2, 2}, "starts again": {requests.Unelected(), 0, 3}} {
+	}{"runs once": {requests.OneShot(), 2, 2}, "starts again": {requests.WithoutLease(), 0, 3}} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			w := newWriter(t, s, newTarget(), Options{Terms: test.terms})
@@ -213,7 +213,7 @@ func TestWithoutLease(t *testing.T) {
 func TestObserveJoinsNoTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newLease(true)
-		_, err := Observe(newTarget(), Options{Terms: h.Holder}, nil, nil)
+		_, err := Observe(newTarget(), Options{Terms: h.Terms}, nil, nil)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		require.NoError(t, h.Term().Mark(t.Context()))
@@ -225,7 +225,7 @@ func TestObserveJoinsNoTerm(t *testing.T) {
 // this term, and an owner waits for each namespace that is not refused.
 func TestMovedOwner(t *testing.T) {
 	lease, s, target := newLease(true), newServer(), newTarget()
-	w := newWriter(t, s, target, Options{Terms: lease.Holder, hub: inHub("home")})
+	w := newWriter(t, s, target, Options{Terms: lease.Terms, hub: inHub("home")})
 	sink := w.sink(w.knownJobs)
 	shop, mail := &feed.Feed{Sink: sink, Namespace: "shop", Read: noon}, &feed.Feed{Sink: sink, Namespace: "mail", Read: noon}
 	w.jobFeeds = feed.Group{shop, mail} // which a process before has watched

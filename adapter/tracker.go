@@ -52,8 +52,8 @@ type Options struct {
 	// Terms decide whether this process may act, such as those of its lease; NewTracker needs
 	// them. Plan and Apply ask, Apply before each batch and request. When a term begins, the
 	// Jobs are read anew before one is created or a finished one is deleted, and plans of
-	// before stop. For List and Observe, nil is [requests.Alone].
-	Terms *requests.Holder
+	// before stop. For List and Observe, nil is [requests.OneShot].
+	Terms *requests.Terms
 	// Changed, if set, is called after the number of a tracked owner's unfinished or
 	// terminating Jobs has changed in the cache, and when creating may go on after a prune, also
 	// one that was not answered, or begin in a term. It may be called from several goroutines at
@@ -92,7 +92,7 @@ type Tracker struct {
 // every problem of the options.
 func NewTracker(client Client, o Options) (*Tracker, error) {
 	var problems field.Errors
-	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or requests.Alone()")
+	problems.Check(o.Terms != nil, "Options.Terms", o.Terms, "the terms of a lease, or requests.OneShot()")
 	o.hub = hub.OptionsOf(client)
 	t, err := newTracker(o)
 	problems.Join("", err)
@@ -113,7 +113,7 @@ func newTracker(o Options) (*Tracker, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxAge = cmp.Or(o.MaxAge, 2*o.Timeout)
 	if o.Terms == nil {
-		o.Terms = requests.Alone()
+		o.Terms = requests.OneShot()
 	}
 	t := &Tracker{
 		options: o, selector: selector, now: time.Now, term: o.Terms.Term(),
@@ -325,7 +325,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 		plan = unknown(o.decide(metrics, false, now), "unfinished Jobs have the owner's name and another UID")
 	}
 	if leads != nil {
-		plan.hold(append(plan.Holds, slots.Hold{Reason: NotLeading, Text: leads.Error(), Count: 1, Full: true}))
+		plan.hold(append(plan.Holds, slots.Hold{Reason: NotLeading, Text: leads.Error(), Count: 1, StopsCreates: true}))
 	}
 	plan.created, plan.term = t.now(), t.term
 	return plan
@@ -333,7 +333,7 @@ func (t *Tracker) Plan(owner types.UID, metrics []scaling.Metric, now time.Time)
 
 // unknown returns a plan with the reason why the Jobs are not known.
 func unknown(p Plan, text string) Plan {
-	p.Holds = []slots.Hold{{Reason: JobsUnknown, Text: text, Count: 1, Full: true}}
+	p.Holds = []slots.Hold{{Reason: JobsUnknown, Text: text, Count: 1, StopsCreates: true}}
 	return p
 }
 

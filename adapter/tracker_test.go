@@ -124,7 +124,7 @@ func TestMistaken(t *testing.T) {
 func propForger(t *rapid.T) {
 	target := newTarget()
 	target.StuckAfter, target.History, target.Rollout = time.Minute, keepNone, rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
-	o := Options{Terms: requests.Alone(), Pods: true}
+	o := Options{Terms: requests.OneShot(), Pods: true}
 	a, b := newWriter(t, newServer(), target, o), newWriter(t, newServer(), target, o)
 	if rapid.Bool().Draw(t, "tracked after the Jobs are listed") {
 		for _, w := range []*writer{a, b} {
@@ -303,7 +303,7 @@ func TestListAsks(t *testing.T) {
 // An owner may be untracked, and another term begin, while a plan is carried out.
 func TestUntrackedInNewTerm(t *testing.T) {
 	lease := newLease(true)
-	w := newWriter(t, newServer(), newTarget(), Options{Terms: lease.Holder})
+	w := newWriter(t, newServer(), newTarget(), Options{Terms: lease.Terms})
 	a, sent, _ := w.choose(t, 1)
 	require.Len(t, sent, 1)
 	w.show(jobOf(newTarget(), 5, ready))
@@ -479,7 +479,7 @@ func TestList(t *testing.T) {
 	require.Len(t, plan.Delete, 1)
 	result, err := w.Apply(ctx, client, plan)
 	require.NoError(t, err)
-	require.Equal(t, Result{Created: 2, Pruned: 1}, result)
+	require.Equal(t, Result{Created: 2, HistoryLimit: 1}, result)
 
 	for _, resource := range []string{"jobs", "pods"} {
 		failing := newServer()

@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 			s.PrependReactor("list", kind, func(ktesting.Action) (bool, runtime.Object, error) {
 				return away.Load(), nil, errors.New("away")
 			})
-			w, err := NewTracker(s, Options{Terms: requests.Alone(), Namespace: "shop", Pods: withPods})
+			w, err := NewTracker(s, Options{Terms: requests.OneShot(), Namespace: "shop", Pods: withPods})
 			require.NoError(t, err)
 			require.NoError(t, w.Track(target))
 			go w.Run(t.Context())
@@ -107,7 +107,7 @@ func TestNewTracker(t *testing.T) {
 	for _, path := range []string{"Options.Selector", "Options.Timeout", "Options.MaxAge"} {
 		require.ErrorContains(t, err, path)
 	}
-	w, err = NewTracker(newServer(), Options{Terms: requests.Alone()})
+	w, err = NewTracker(newServer(), Options{Terms: requests.OneShot()})
 	require.NoError(t, err)
 	require.False(t, w.HasSynced(), "before Run")
 }
@@ -127,7 +127,7 @@ func TestKeys(t *testing.T) {
 
 // A list that comes again, as after a broken watch, changes nothing about what has synced.
 func TestListedAgain(t *testing.T) {
-	w, err := NewTracker(newServer(), Options{Terms: requests.Alone(), Pods: true})
+	w, err := NewTracker(newServer(), Options{Terms: requests.OneShot(), Pods: true})
 	require.NoError(t, err)
 	jobs, pods := w.jobFeed(), w.podFeed()
 	for range 2 {

@@ -13,8 +13,8 @@ import (
 // window and for each write of the longest period.
 type Checkpoint struct {
 	Recommendations []Recommendation `json:"recommendations,omitempty"` // in the order of their times
-	Ups             []Event          `json:"ups,omitempty"`             // replicas added, with a behavior only
-	Downs           []Event          `json:"downs,omitempty"`           // replicas removed, with a behavior only
+	Ups             []ScaleEvent     `json:"ups,omitempty"`             // replicas added, with a behavior only
+	Downs           []ScaleEvent     `json:"downs,omitempty"`           // replicas removed, with a behavior only
 	// ScaledToZero is the condition of that name: whether the last change that this autoscaler wrote
 	// led from a count above 0 to 0, with a Min of 0 and an External or Object metric.
 	ScaledToZero bool `json:"scaledToZero,omitempty"`
@@ -26,8 +26,8 @@ type Recommendation struct {
 	At       time.Time `json:"at"`
 }
 
-// An Event is a change of the replica count.
-type Event struct {
+// A ScaleEvent is a change of the replica count.
+type ScaleEvent struct {
 	Change int32     `json:"change"` // replicas added or removed: more than 0
 	At     time.Time `json:"at"`
 	// Outdated reports that the next event replaces this event.
@@ -49,7 +49,7 @@ func (c Checkpoint) record(p *Policy, d *Decision) Checkpoint {
 
 // replace writes over the last recommendation that is older than every window.
 func (c *Checkpoint) replace(p *Policy, d *Decision) {
-	newest, oldest := Recommendation{d.Metrics, d.At}, d.At.Add(-p.longestWindow())
+	newest, oldest := Recommendation{d.Proposed, d.At}, d.At.Add(-p.longestWindow())
 	for i, r := range slices.Backward(c.Recommendations) {
 		if r.At.Before(oldest) {
 			c.Recommendations[i] = newest
@@ -76,7 +76,7 @@ func (d Decision) Written() Checkpoint {
 		change, events = -change, &c.Downs
 	}
 	if d.EventPeriod > 0 && change != 0 {
-		*events = overwrite(slices.Clone(*events), Event{Change: int32(min(change, math.MaxInt32)), At: d.At}, d.EventPeriod)
+		*events = overwrite(slices.Clone(*events), ScaleEvent{Change: int32(min(change, math.MaxInt32)), At: d.At}, d.EventPeriod)
 	}
 	return c
 }
@@ -92,7 +92,7 @@ func (p *Policy) eventPeriod(d *Decision) time.Duration {
 	return p.Behavior.Up.longestPeriod()
 }
 
-func (r Rules) longestPeriod() (longest time.Duration) {
+func (r ScalingRules) longestPeriod() (longest time.Duration) {
 	for _, l := range r.Policies {
 		longest = max(longest, l.Period)
 	}
@@ -100,7 +100,7 @@ func (r Rules) longestPeriod() (longest time.Duration) {
 }
 
 // overwrite replaces the last event that is, or once was, older than the period.
-func overwrite(events []Event, event Event, period time.Duration) []Event {
+func overwrite(events []ScaleEvent, event ScaleEvent, period time.Duration) []ScaleEvent {
 	old := -1
 	for i := range events {
 		if events[i].At.Before(event.At.Add(-period)) {
@@ -118,7 +118,7 @@ func overwrite(events []Event, event Event, period time.Duration) []Event {
 }
 
 // change returns the sum of the changes within a period that ends now.
-func (p *Policy) change(events []Event, now time.Time, period time.Duration) (sum int32) {
+func (p *Policy) change(events []ScaleEvent, now time.Time, period time.Duration) (sum int32) {
 	oldest := now.Add(-period)
 	for _, e := range events {
 		if e.At.After(oldest) {

@@ -28,15 +28,15 @@ type Decision struct {
 	Reason   Reason    `json:"reason"` // what determined Replicas
 
 	Proposals   []Proposal `json:"proposals,omitempty"` // for each metric; nil if metrics were not needed
-	Metrics     int32      `json:"metrics"`             // the largest readable proposal, at least 0
+	Proposed    int32      `json:"proposed"`            // the largest readable proposal, at least 0
 	Recommended bool       `json:"recommended"`         // whether Metrics is a recommendation to remember
 	Stabilized  int32      `json:"stabilized"`          // after the windows
 	Allowed     int32      `json:"allowed"`             // after the limits of the rate; equal to Stabilized if none acted
 
 	// The conditions of a HorizontalPodAutoscaler. An empty reason leaves a condition as it is.
-	AbleToScale   Condition `json:"ableToScale"`
-	ScalingActive Condition `json:"scalingActive"`
-	Limited       Condition `json:"scalingLimited"`
+	AbleToScale    Condition `json:"ableToScale"`
+	ScalingActive  Condition `json:"scalingActive"`
+	ScalingLimited Condition `json:"scalingLimited"`
 
 	// NextCheck is the next instant at which a record leaves a window or a period that
 	// held this decision back. It is zero if none did; a change that was limited may go on
@@ -120,7 +120,7 @@ func (d Decision) String() string {
 			fmt.Fprintf(&b, " (a ratio of %.3g is within the tolerance)", p.Tolerated)
 		}
 	}
-	if d.Recommended && d.Stabilized != d.Metrics {
+	if d.Recommended && d.Stabilized != d.Proposed {
 		fmt.Fprintf(&b, "; stabilized to %d", d.Stabilized)
 	}
 	if d.Recommended && d.Allowed != d.Stabilized {
@@ -186,7 +186,7 @@ func (d *Decision) failure(metrics []Metric) string {
 
 // leavesZero reports whether the metrics of a workload at 0 are read.
 func (p *Policy) leavesZero(c *Checkpoint, fromZero bool) bool {
-	if !p.ScaleToZero {
+	if !p.ScaleToZeroGate {
 		return p.Min <= 0
 	}
 	return c.ScaledToZero && (fromZero || p.Min > 0)
@@ -210,7 +210,7 @@ func (d *Decision) read(p *Policy, o *Observation) bool {
 	if !readable || (unreadable > 0 && largest < d.Current) {
 		return false
 	}
-	d.Metrics, d.Recommended = max(0, largest), true
+	d.Proposed, d.Recommended = max(0, largest), true
 	return true
 }
 
@@ -229,10 +229,10 @@ func (d *Decision) stabilize(p *Policy, c *Checkpoint) {
 	}
 	// Most recommendations are not extreme: times are compared last.
 	fromUp, fromDown := d.At.Add(-up), d.At.Add(-down)
-	lowest, highest := Recommendation{Replicas: d.Metrics}, Recommendation{Replicas: d.Metrics}
+	lowest, highest := Recommendation{Replicas: d.Proposed}, Recommendation{Replicas: d.Proposed}
 	for i := range recorded {
 		switch r := &recorded[i]; {
-		case r.Replicas == d.Metrics:
+		case r.Replicas == d.Proposed:
 		case r.Replicas <= lowest.Replicas && r.At.After(fromUp):
 			lowest = *r
 		case r.Replicas >= highest.Replicas && r.At.After(fromDown):
@@ -243,8 +243,8 @@ func (d *Decision) stabilize(p *Policy, c *Checkpoint) {
 		d.Stabilized = min(max(d.Current, lowest.Replicas), highest.Replicas)
 	}
 	switch {
-	case d.Stabilized == d.Metrics:
-	case p.Behavior != nil && d.Metrics >= d.Current:
+	case d.Stabilized == d.Proposed:
+	case p.Behavior != nil && d.Proposed >= d.Current:
 		d.AbleToScale.Reason = "ScaleUpStabilized"
 		d.check(lowest.At, up)
 	default:
@@ -270,17 +270,17 @@ func (d *Decision) limit(p *Policy, c *Checkpoint, lowest, highest int32) {
 	if d.Current == 0 && d.Replicas < lowest {
 		d.Replicas = lowest
 	}
-	d.Limited.True = d.Limited.Reason != "DesiredWithinRange"
+	d.ScalingLimited.True = d.ScalingLimited.Reason != "DesiredWithinRange"
 	switch {
-	case d.Limited.Reason == "TooManyReplicas":
+	case d.ScalingLimited.Reason == "TooManyReplicas":
 		d.Reason = ReasonMax
-	case d.Limited.Reason == "TooFewReplicas":
+	case d.ScalingLimited.Reason == "TooFewReplicas":
 		d.Reason = ReasonMin
-	case d.Limited.True:
+	case d.ScalingLimited.True:
 		d.Reason = ReasonLimited
 	case d.Replicas > d.Stabilized:
 		d.Reason = ReasonMin
-	case d.Stabilized != d.Metrics:
+	case d.Stabilized != d.Proposed:
 		d.Reason = ReasonStabilized
 	default:
 		d.Reason = ReasonMetrics
@@ -289,52 +289,52 @@ func (d *Decision) limit(p *Policy, c *Checkpoint, lowest, highest int32) {
 
 // limitToTwice is the rule without a behavior.
 func (d *Decision) limitToTwice(p *Policy, lowest, highest int32) {
-	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
+	d.Replicas, d.Allowed, d.ScalingLimited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	twice := p.clamp(max(2*float64(d.Current), 4))
 	switch {
 	case d.Stabilized < lowest:
-		d.Replicas, d.Limited.Reason = lowest, "TooFewReplicas"
+		d.Replicas, d.ScalingLimited.Reason = lowest, "TooFewReplicas"
 	case d.Stabilized > highest && highest <= twice:
-		d.Replicas, d.Limited.Reason = highest, "TooManyReplicas"
+		d.Replicas, d.ScalingLimited.Reason = highest, "TooManyReplicas"
 	case d.Stabilized > twice:
-		d.Replicas, d.Allowed, d.Limited.Reason = twice, twice, "ScaleUpLimit"
+		d.Replicas, d.Allowed, d.ScalingLimited.Reason = twice, twice, "ScaleUpLimit"
 	}
 }
 
 // limitRate applies the policies of the behavior.
 func (d *Decision) limitRate(p *Policy, c *Checkpoint, lowest, highest int32) {
-	d.Replicas, d.Allowed, d.Limited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
+	d.Replicas, d.Allowed, d.ScalingLimited.Reason = d.Stabilized, d.Stabilized, "DesiredWithinRange"
 	switch {
 	case d.Stabilized > d.Current:
 		allowed := max(d.Current, p.allowed(d, c, up))
 		d.Allowed = min(d.Stabilized, allowed)
 		if d.Stabilized > min(allowed, highest) {
-			d.Replicas, d.Limited.Reason = allowed, "ScaleUpLimit"
+			d.Replicas, d.ScalingLimited.Reason = allowed, "ScaleUpLimit"
 			if highest <= allowed {
-				d.Replicas, d.Limited.Reason = highest, "TooManyReplicas"
+				d.Replicas, d.ScalingLimited.Reason = highest, "TooManyReplicas"
 			}
 		}
 	case d.Stabilized < d.Current:
 		allowed := min(d.Current, p.allowed(d, c, down))
 		d.Allowed = max(d.Stabilized, allowed)
 		if d.Stabilized < max(allowed, lowest) {
-			d.Replicas, d.Limited.Reason = allowed, "ScaleDownLimit"
+			d.Replicas, d.ScalingLimited.Reason = allowed, "ScaleDownLimit"
 			if lowest >= allowed {
-				d.Replicas, d.Limited.Reason = lowest, "TooFewReplicas"
+				d.Replicas, d.ScalingLimited.Reason = lowest, "TooFewReplicas"
 			}
 		}
 	}
-	if d.Limited.Reason == "ScaleUpLimit" {
+	if d.ScalingLimited.Reason == "ScaleUpLimit" {
 		d.checkPeriods(p.Behavior.Up, c)
 	}
-	if d.Limited.Reason == "ScaleDownLimit" {
+	if d.ScalingLimited.Reason == "ScaleDownLimit" {
 		d.checkPeriods(p.Behavior.Down, c)
 	}
 }
 
-func (d *Decision) checkPeriods(r Rules, c *Checkpoint) {
+func (d *Decision) checkPeriods(r ScalingRules, c *Checkpoint) {
 	for _, l := range r.Policies {
-		for _, events := range [][]Event{c.Ups, c.Downs} {
+		for _, events := range [][]ScaleEvent{c.Ups, c.Downs} {
 			for _, e := range events {
 				d.check(e.At, l.Period)
 			}
@@ -356,11 +356,11 @@ func (p *Policy) allowed(d *Decision, c *Checkpoint, dir direction) int32 {
 	if dir == down {
 		rules = p.Behavior.Down
 	}
-	if rules.Select == Disabled {
+	if rules.SelectPolicy == Disabled {
 		return d.Current
 	}
 	// The limit that allows the largest change has the largest result upwards.
-	largest := (rules.Select != Min) == (dir == up)
+	largest := (rules.SelectPolicy != MinChange) == (dir == up)
 	result := int32(math.MinInt32)
 	if !largest {
 		result = math.MaxInt32
@@ -376,8 +376,8 @@ func (p *Policy) allowed(d *Decision, c *Checkpoint, dir direction) int32 {
 }
 
 // limited returns the count that a limit allows, from the count at the start of its period.
-func (p *Policy) limited(l Limit, start int32, dir direction) int32 {
-	if l.Type != Percent {
+func (p *Policy) limited(l ScalingPolicy, start int32, dir direction) int32 {
+	if l.Type != PercentPolicy {
 		return p.narrow(int64(start) + int64(dir)*int64(l.Value))
 	}
 	n := float64(start) * (1 + float64(dir)*float64(l.Value)/100)

@@ -15,11 +15,11 @@ func ExampleDecide() {
 		Replicas:       3,
 		StatusReplicas: 3,
 		Metrics: []horizontal.Metric{
-			{Name: "queue", Target: horizontal.AverageValue, Amount: 5_000, Values: []int64{42_000}}, // 42 items, 5 per replica
+			{Name: "queue", TargetType: horizontal.AverageValue, Target: 5_000, Values: []int64{42_000}}, // 42 items, 5 per replica
 		},
 	}, horizontal.Checkpoint{})
 	fmt.Println(decision)
-	fmt.Println(decision.Limited.Reason)
+	fmt.Println(decision.ScalingLimited.Reason)
 	// Output:
 	// replicas 3 -> 6: a limit of the rate; "queue" asks for 9; limited to 6
 	// ScaleUpLimit
@@ -30,17 +30,17 @@ func ExampleDecide() {
 func ExampleDecision_Written() {
 	policy := horizontal.DefaultPolicy(20)
 	policy.Behavior = &horizontal.Behavior{
-		Up: horizontal.Rules{Policies: []horizontal.Limit{
-			{Type: horizontal.Pods, Value: 2, Period: time.Minute}}},
-		Down: horizontal.Rules{Policies: []horizontal.Limit{
-			{Type: horizontal.Percent, Value: 25, Period: time.Minute}}},
+		Up: horizontal.ScalingRules{Policies: []horizontal.ScalingPolicy{
+			{Type: horizontal.PodsPolicy, Value: 2, Period: time.Minute}}},
+		Down: horizontal.ScalingRules{Policies: []horizontal.ScalingPolicy{
+			{Type: horizontal.PercentPolicy, Value: 25, Period: time.Minute}}},
 	}
 	var checkpoint horizontal.Checkpoint
 	now, replicas := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), int32(2)
 	for _, queue := range []int64{20, 20, 20, 5, 5, 5, 5, 5, 5, 5} {
 		decision := horizontal.Decide(policy, horizontal.Observation{
 			Now: now, Replicas: replicas, StatusReplicas: replicas,
-			Metrics: []horizontal.Metric{{Target: horizontal.AverageValue, Amount: 3_000, Values: []int64{queue * 1000}}},
+			Metrics: []horizontal.Metric{{TargetType: horizontal.AverageValue, Target: 3_000, Values: []int64{queue * 1000}}},
 		}, checkpoint)
 		checkpoint = decision.Checkpoint
 		if decision.Replicas != replicas { // after the write succeeded

@@ -15,7 +15,7 @@
 //
 //  1. Gates. A count above the maximum, or above 0 and below the minimum, is corrected at once,
 //     without metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
-//     scaled it to 0 ([Policy].ScaleToZero).
+//     scaled it to 0 ([Policy].ScaleToZeroGate).
 //
 //  2. Proposals. Each metric proposes a number of replicas ([Metric]). A ratio of usage
 //     to target within the tolerance, bounds included, proposes the current count.
@@ -51,7 +51,7 @@
 //		if err != nil {
 //			continue // without the count nothing is decided
 //		}
-//		metric := horizontal.Metric{Name: "queue", Target: horizontal.AverageValue, Amount: 5_000}
+//		metric := horizontal.Metric{Name: "queue", TargetType: horizontal.AverageValue, Target: 5_000}
 //		if items, err := readQueue(); err != nil {
 //			metric.Unreadable = err.Error() // an unreadable metric is still passed
 //		} else {
@@ -100,7 +100,7 @@ type Policy struct {
 	Behavior *Behavior `json:"behavior,omitempty"`
 
 	// Tolerance is the difference of a metric's ratio from 1 that changes nothing, in both
-	// directions, unless Rules have another. 0 tolerates no difference; 0.1 is the default
+	// directions, unless ScalingRules have another. 0 tolerates no difference; 0.1 is the default
 	// of Kubernetes.
 	Tolerance float64 `json:"tolerance"`
 
@@ -112,10 +112,10 @@ type Policy struct {
 	CPUInitialization time.Duration `json:"cpuInitialization"`
 	ReadinessDelay    time.Duration `json:"readinessDelay"`
 
-	// ScaleToZero is the gate HPAScaleToZero, on since Kubernetes 1.37: at 0, metrics are read
+	// ScaleToZeroGate is the gate HPAScaleToZero, on since Kubernetes 1.37: at 0, metrics are read
 	// only if the condition ScaledToZero of the checkpoint is true, so that a workload that somebody
 	// else scaled to 0 stays there. Without the gate they are read only if Min is 0, as before 1.36.
-	ScaleToZero bool `json:"scaleToZero"`
+	ScaleToZeroGate bool `json:"scaleToZeroGate"`
 
 	// Bounded departs from Kubernetes, to be safe for every number: a negative value is unreadable,
 	// and a sum, product or count beyond its type is the largest number and does not wrap.
@@ -131,49 +131,49 @@ func (p *Policy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(da
 // DefaultPolicy returns the policy of a HorizontalPodAutoscaler without optional fields,
 // as a controller of Kubernetes 1.37 with its default flags decides: at least 1 replica,
 // tolerance 0.1, a window of 5 minutes, and no behavior.
-func DefaultPolicy(limit int32) Policy {
+func DefaultPolicy(maxReplicas int32) Policy {
 	return Policy{
-		Min: 1, Max: limit, Tolerance: 0.1, DownWindow: 5 * time.Minute,
-		CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ScaleToZero: true,
+		Min: 1, Max: maxReplicas, Tolerance: 0.1, DownWindow: 5 * time.Minute,
+		CPUInitialization: 5 * time.Minute, ReadinessDelay: 30 * time.Second, ScaleToZeroGate: true,
 	}
 }
 
 // A Behavior limits the speed of changes. The zero value is the default of autoscaling/v2, which
 // also fills each field that is absent.
 type Behavior struct {
-	Up   Rules `json:"scaleUp"`
-	Down Rules `json:"scaleDown"`
+	Up   ScalingRules `json:"scaleUp"`
+	Down ScalingRules `json:"scaleDown"`
 }
 
-// Rules limit changes in one direction. The zero value is the default: up without a window, by 4
+// ScalingRules limit changes in one direction. The zero value is the default: up without a window, by 4
 // replicas or 100 percent in 15 seconds; down with Policy.DownWindow, by 100 percent in 15 seconds.
-type Rules struct {
+type ScalingRules struct {
 	// Window is the time during which recommendations are compared. 0 uses the newest; nil is
 	// the default.
 	Window *time.Duration `json:"window,omitempty"`
-	// Select names the policy that counts: [Max] (also ""), [Min] or [Disabled].
-	Select string `json:"selectPolicy,omitempty"`
+	// SelectPolicy names the policy that counts: [MaxChange] (also ""), [MinChange] or [Disabled].
+	SelectPolicy string `json:"selectPolicy,omitempty"`
 	// Policies are the limits. None are the default ones.
-	Policies []Limit `json:"policies,omitempty"`
+	Policies []ScalingPolicy `json:"policies,omitempty"`
 	// Tolerance replaces Policy.Tolerance in this direction. Nil keeps it.
 	Tolerance *float64 `json:"tolerance,omitempty"`
 }
 
 // MarshalJSON returns the fields, with a window such as "5m0s".
-func (r Rules) MarshalJSON() ([]byte, error) { return jsonform.Marshal(r) }
+func (r ScalingRules) MarshalJSON() ([]byte, error) { return jsonform.Marshal(r) }
 
 // UnmarshalJSON reads the result of MarshalJSON.
-func (r *Rules) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, r) }
+func (r *ScalingRules) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, r) }
 
 // fill returns the behavior with its defaults.
 func (b Behavior) fill(downWindow time.Duration) *Behavior {
-	double := Limit{Percent, 100, 15 * time.Second}
-	b.Up = b.Up.fill(0, Limit{Pods, 4, 15 * time.Second}, double)
+	double := ScalingPolicy{PercentPolicy, 100, 15 * time.Second}
+	b.Up = b.Up.fill(0, ScalingPolicy{PodsPolicy, 4, 15 * time.Second}, double)
 	b.Down = b.Down.fill(downWindow, double)
 	return &b
 }
 
-func (r Rules) fill(window time.Duration, limits ...Limit) Rules {
+func (r ScalingRules) fill(window time.Duration, limits ...ScalingPolicy) ScalingRules {
 	if r.Window == nil {
 		r.Window = &window
 	}
@@ -183,30 +183,30 @@ func (r Rules) fill(window time.Duration, limits ...Limit) Rules {
 	return r
 }
 
-// Values of Rules.Select.
+// Values of ScalingRules.SelectPolicy.
 const (
-	Max      = "Max"      // the policy that allows the largest change
-	Min      = "Min"      // the policy that allows the smallest change
-	Disabled = "Disabled" // no change
+	MaxChange = "Max"      // the policy that allows the largest change
+	MinChange = "Min"      // the policy that allows the smallest change
+	Disabled  = "Disabled" // no change
 )
 
-// A Limit allows a change of Value within each Period. The zero value allows none.
-type Limit struct {
+// A ScalingPolicy allows a change of Value within each Period. The zero value allows none.
+type ScalingPolicy struct {
 	Type   string        `json:"type"`   // Pods or Percent
 	Value  int32         `json:"value"`  // replicas, or percent of the count at the start of the period
 	Period time.Duration `json:"period"` // more than 0; at most 30 minutes in Kubernetes
 }
 
 // MarshalJSON returns the fields, with a period such as "15s".
-func (l Limit) MarshalJSON() ([]byte, error) { return jsonform.Marshal(l) }
+func (l ScalingPolicy) MarshalJSON() ([]byte, error) { return jsonform.Marshal(l) }
 
 // UnmarshalJSON reads the result of MarshalJSON.
-func (l *Limit) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, l) }
+func (l *ScalingPolicy) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, l) }
 
-// Values of Limit.Type.
+// Values of ScalingPolicy.Type.
 const (
-	Pods    = "Pods"    // Value is a number of replicas
-	Percent = "Percent" // Value is a percentage: up rounds up, down keeps at least the rest
+	PodsPolicy    = "Pods"    // Value is a number of replicas
+	PercentPolicy = "Percent" // Value is a percentage: up rounds up, down keeps at least the rest
 )
 
 // Validate returns every problem of the policy, joined. Each is a [*field.Error]. Decide also
@@ -239,15 +239,15 @@ func atLeast0(e *field.Errors, path string, d time.Duration) {
 	e.Check(d >= 0, path, d, "0 or more")
 }
 
-func (r Rules) validate(e *field.Errors, path string) {
+func (r ScalingRules) validate(e *field.Errors, path string) {
 	if r.Window != nil {
 		e.Check(*r.Window >= 0 && *r.Window <= time.Hour, path+".Window", *r.Window, "0 to 1h")
 	}
-	e.Check(r.Select == "" || r.Select == Max || r.Select == Min || r.Select == Disabled,
-		path+".Select", r.Select, "Max, Min or Disabled")
+	e.Check(r.SelectPolicy == "" || r.SelectPolicy == MaxChange || r.SelectPolicy == MinChange || r.SelectPolicy == Disabled,
+		path+".SelectPolicy", r.SelectPolicy, "Max, Min or Disabled")
 	for i, l := range r.Policies {
 		location := fmt.Sprintf("%s.Policies[%d]", path, i)
-		e.Check(l.Type == Pods || l.Type == Percent, location+".Type", l.Type, "Pods or Percent")
+		e.Check(l.Type == PodsPolicy || l.Type == PercentPolicy, location+".Type", l.Type, "Pods or Percent")
 		e.AtLeast(location+".Value", int64(l.Value), 1)
 		e.Check(l.Period > 0 && l.Period <= 30*time.Minute, location+".Period", l.Period, "more than 0 and at most 30m")
 	}

@@ -12,19 +12,19 @@ import (
 // A Metric is the configuration and the reading of a metric. Source and Target select
 // its arithmetic:
 //
-//	External, Object     Value         ratio of the value to Amount, times the ready pods
-//	                     AverageValue  value / Amount, rounded up; the tolerance compares
+//	External, Object     Value         ratio of the value to Target, times the ready pods
+//	                     AverageValue  value / Target, rounded up; the tolerance compares
 //	                                   with the replicas of the status
-//	Pods, Resource,      AverageValue  mean of the samples against Amount, times the pods
-//	ContainerResource    Utilization   percentage of the requests against Amount, times
+//	Pods, Resource,      AverageValue  mean of the samples against Target, times the pods
+//	ContainerResource    Utilization   percentage of the requests against Target, times
 //	                                   the pods; resources only
 //
 // At 0 replicas, Value proposes the ratio itself, rounded up. The zero value is unreadable.
 type Metric struct {
-	Name   string `json:"name"`   // for explanations
-	Source string `json:"source"` // External (also ""), Object, Pods, Resource or ContainerResource
-	Target string `json:"target"` // Value, AverageValue or Utilization
-	Amount int64  `json:"amount"` // the target: more than 0, milli-units; percent with Utilization
+	Name       string `json:"name"`       // for explanations
+	Source     string `json:"source"`     // External (also ""), Object, Pods, Resource or ContainerResource
+	TargetType string `json:"targetType"` // Value, AverageValue or Utilization
+	Target     int64  `json:"target"`     // the target: more than 0, milli-units; percent with Utilization
 
 	// Values are the readings of External and Object in milli-units. External adds them,
 	// Object has one. None is unreadable.
@@ -39,7 +39,7 @@ type Metric struct {
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-// Values of Metric.Target.
+// Values of Metric.TargetType.
 const (
 	Value        = "Value"
 	AverageValue = "AverageValue"
@@ -84,20 +84,26 @@ type Pod struct {
 	Started      time.Time `json:"started"` // status.startTime; zero if there is none
 }
 
-// Validate returns every problem of the configured fields, joined: Source, Target and Amount. Each
-// is a [*field.Error].
+// Validate returns every problem of the configured fields, joined, and readings that its Source
+// does not use. Each is a [*field.Error].
 func (m Metric) Validate() error {
 	var e field.Errors
 	e.Check(m.known(), "Source", m.Source, "External, Object, Pods, Resource or ContainerResource")
-	targets, ok := "Value or AverageValue", m.Target == Value || m.Target == AverageValue
+	targets, ok := "Value or AverageValue", m.TargetType == Value || m.TargetType == AverageValue
 	switch {
-	case m.Source == Pods:
-		targets, ok = AverageValue, m.Target == AverageValue
+	case m.Source == "Pods":
+		targets, ok = AverageValue, m.TargetType == AverageValue
 	case m.known() && !m.total():
-		targets, ok = "AverageValue or Utilization", m.Target == AverageValue || m.Target == Utilization
+		targets, ok = "AverageValue or Utilization", m.TargetType == AverageValue || m.TargetType == Utilization
 	}
-	e.Check(ok, "Target", m.Target, targets)
-	e.AtLeast("Amount", m.Amount, 1)
+	e.Check(ok, "TargetType", m.TargetType, targets)
+	e.AtLeast("Target", m.Target, 1)
+	if m.total() {
+		e.Check(len(m.Samples) == 0, "Samples", len(m.Samples), "Values: External and Object have no samples of pods")
+		e.Check(!m.CPU, "CPU", m.CPU, "false: only a Resource or ContainerResource is a processor")
+	} else {
+		e.Check(len(m.Values) == 0, "Values", len(m.Values), "Samples: a metric of pods has one for each pod")
+	}
 	return e.Err()
 }
 
@@ -125,7 +131,7 @@ func (r *reader) propose(m *Metric) (replicas int32, reason string) {
 	switch {
 	case m.Unreadable != "":
 		return 0, m.Unreadable
-	case m.Amount <= 0:
+	case m.Target <= 0:
 		return 0, "the target is not positive"
 	}
 	switch {
@@ -144,7 +150,7 @@ func (m *Metric) total() bool {
 
 // known reports whether Kubernetes has the source.
 func (m *Metric) known() bool {
-	return m.total() || m.Source == Pods || m.Source == "Resource" || m.Source == "ContainerResource"
+	return m.total() || m.Source == "Pods" || m.Source == "Resource" || m.Source == "ContainerResource"
 }
 
 // proposeTotal is for metrics with a single value for the workload.
@@ -156,8 +162,8 @@ func (r *reader) proposeTotal(m *Metric) (int32, string) {
 	if !ok {
 		return 0, "the value is negative"
 	}
-	amount := float64(m.Amount)
-	switch m.Target {
+	amount := float64(m.Target)
+	switch m.TargetType {
 	case AverageValue:
 		if r.within(float64(usage) / (amount * float64(r.o.StatusReplicas))) {
 			return r.o.StatusReplicas, ""
@@ -185,7 +191,7 @@ func (r *reader) sum(m *Metric) (usage int64, ok bool) {
 	}
 	for _, v := range m.Values {
 		switch {
-		case !r.p.Bounded && m.Target == AverageValue:
+		case !r.p.Bounded && m.TargetType == AverageValue:
 			if usage += v; usage < 0 {
 				return math.MaxInt64, true
 			}
@@ -245,8 +251,8 @@ type pool struct {
 
 // proposeMean is for metrics that have a sample for each pod.
 func (r *reader) proposeMean(m *Metric) (int32, string) {
-	utilization := m.Target == Utilization && m.Source != Pods
-	if !utilization && m.Target != AverageValue {
+	utilization := m.TargetType == Utilization && m.Source != "Pods"
+	if !utilization && m.TargetType != AverageValue {
 		return 0, "unknown target"
 	}
 	if !r.listed() {
@@ -328,9 +334,9 @@ func (r *reader) fill(p *pool, m *Metric, utilization bool, ratio float64, up bo
 		class := r.class(m, &r.o.Pods[i], sample(m, i))
 		switch {
 		case class == classMissing && ratio < 1 && utilization:
-			filled.Value = r.times(filled.Request, max(100, m.Amount)) / 100
+			filled.Value = r.times(filled.Request, max(100, m.Target)) / 100
 		case class == classMissing && ratio < 1:
-			filled.Value = m.Amount
+			filled.Value = m.Target
 		case class == classMissing && ratio > 1, class == classUnready && up:
 			filled.Value = 0
 		default:
@@ -343,16 +349,16 @@ func (r *reader) fill(p *pool, m *Metric, utilization bool, ratio float64, up bo
 // ratio returns the usage against the target. ok is false if no request is known.
 func (r *reader) ratio(m *Metric, p pool, utilization bool) (ratio float64, ok bool) {
 	if !utilization {
-		return float64(p.total/int64(p.samples)) / float64(m.Amount), true
+		return float64(p.total/int64(p.samples)) / float64(m.Target), true
 	}
 	if p.requests == 0 {
 		return 0, false
 	}
 	percent := r.times(p.total, 100) / p.requests
 	if !r.p.Bounded {
-		return float64(int32(percent)) / float64(int32(m.Amount)), true
+		return float64(int32(percent)) / float64(int32(m.Target)), true
 	}
-	return float64(percent) / float64(m.Amount), true
+	return float64(percent) / float64(m.Target), true
 }
 
 // requestMissing reports whether a pod has no request.
@@ -388,7 +394,7 @@ func (r *reader) class(m *Metric, pod *Pod, s *Sample) class {
 		return classUnready
 	case !s.Known:
 		return classMissing
-	case m.CPU && m.Source != Pods && r.starting(pod, s):
+	case m.CPU && m.Source != "Pods" && r.starting(pod, s):
 		return classUnready
 	}
 	return classUsed

@@ -31,7 +31,7 @@ func (y *history) next(p h.Policy, now time.Time, current int64, metrics []h.Met
 	}
 	least, most := int64(p.Min), int64(p.Max)
 	switch {
-	case current == 0 && (p.ScaleToZero && !y.scaledToZero || !p.ScaleToZero && least > 0):
+	case current == 0 && (p.ScaleToZeroGate && !y.scaledToZero || !p.ScaleToZeroGate && least > 0):
 		return 0
 	case current > most:
 		return most
@@ -59,12 +59,12 @@ func (y *history) next(p h.Policy, now time.Time, current int64, metrics []h.Met
 }
 
 func (y *history) proposal(p h.Policy, m h.Metric, current int64) int64 {
-	wanted := big.NewRat(m.Values[0], m.Amount)
+	wanted := big.NewRat(m.Values[0], m.Target)
 	if current > 0 {
 		// Exact, and rounded once; but in a proposal of Value float64 is part of the rule:
 		// 1.1 times 50 asks for 56.
 		ratio, _ := new(big.Rat).Quo(wanted, big.NewRat(current, 1)).Float64()
-		if m.Target == h.Value {
+		if m.TargetType == h.Value {
 			ratio, _ = wanted.Float64()
 			wanted.SetFloat64(ratio * float64(current))
 		}
@@ -110,7 +110,7 @@ func (y *history) bounded(p h.Policy, now time.Time, current, wanted int64) int6
 	if wanted < current {
 		sign, rules = -1, p.Behavior.Down
 	}
-	if wanted == current || rules.Select == h.Disabled {
+	if wanted == current || rules.SelectPolicy == h.Disabled {
 		return current
 	}
 	var steps []int64 // how far each policy lets the count go
@@ -123,7 +123,7 @@ func (y *history) bounded(p h.Policy, now time.Time, current, wanted int64) int6
 		}
 		// float64 is part of the rule: 1 + 15/100 is not exactly 1.15.
 		limit := base + sign*int64(l.Value)
-		if l.Type == h.Percent {
+		if l.Type == h.PercentPolicy {
 			scaled := float64(base) * (1 + float64(sign)*float64(l.Value)/100)
 			limit = int64(scaled)
 			if sign > 0 && scaled > float64(limit) {
@@ -133,7 +133,7 @@ func (y *history) bounded(p h.Policy, now time.Time, current, wanted int64) int6
 		steps = append(steps, sign*(limit-current))
 	}
 	step := slices.Max(steps)
-	if rules.Select == h.Min {
+	if rules.SelectPolicy == h.MinChange {
 		step = slices.Min(steps)
 	}
 	return current + sign*min(sign*(wanted-current), max(0, step))
@@ -147,7 +147,7 @@ func (y *history) wrote(p h.Policy, now time.Time, from, to int64) {
 	// Kubernetes forgets a change that its own direction does not count any more, though the
 	// other direction may: the last of them, when the next one in that direction is written.
 	longest := time.Duration(0)
-	for _, l := range map[bool]h.Rules{true: p.Behavior.Up, false: p.Behavior.Down}[to > from].Policies {
+	for _, l := range map[bool]h.ScalingRules{true: p.Behavior.Up, false: p.Behavior.Down}[to > from].Policies {
 		longest = max(longest, l.Period)
 	}
 	for i, e := range slices.Backward(y.changed) {

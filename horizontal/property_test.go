@@ -17,14 +17,14 @@ import (
 
 var windows = rapid.SampledFrom([]time.Duration{0, 15 * time.Second, time.Minute, 5 * time.Minute, time.Hour})
 
-func drawRules(t *rapid.T, name string) h.Rules {
+func drawRules(t *rapid.T, name string) h.ScalingRules {
 	window := windows.Draw(t, name+" window")
-	r := h.Rules{
-		Window: &window,
-		Select: rapid.SampledFrom([]string{"", h.Max, h.Min, h.Max, h.Min, h.Disabled}).Draw(t, name+" select"),
-		Policies: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.Limit {
-			return h.Limit{
-				Type:   rapid.SampledFrom([]string{h.Pods, h.Percent}).Draw(t, "type"),
+	r := h.ScalingRules{
+		Window:       &window,
+		SelectPolicy: rapid.SampledFrom([]string{"", h.MaxChange, h.MinChange, h.MaxChange, h.MinChange, h.Disabled}).Draw(t, name+" select"),
+		Policies: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.ScalingPolicy {
+			return h.ScalingPolicy{
+				Type:   rapid.SampledFrom([]string{h.PodsPolicy, h.PercentPolicy}).Draw(t, "type"),
 				Value:  int32(rapid.IntRange(1, 200).Draw(t, "value")),
 				Period: rapid.SampledFrom([]time.Duration{time.Second, 15 * time.Second, time.Minute, 30 * time.Minute}).Draw(t, "period"),
 			}
@@ -42,7 +42,7 @@ func drawPolicy(t *rapid.T) h.Policy {
 	p.Min = int32(rapid.IntRange(0, int(p.Max)).Draw(t, "min"))
 	p.Tolerance = rapid.SampledFrom([]float64{0, 0.1, 0.3}).Draw(t, "tolerance")
 	p.DownWindow = windows.Draw(t, "window")
-	p.ScaleToZero, p.Bounded = rapid.Bool().Draw(t, "gate"), rapid.Bool().Draw(t, "bounded")
+	p.ScaleToZeroGate, p.Bounded = rapid.Bool().Draw(t, "gate"), rapid.Bool().Draw(t, "bounded")
 	if rapid.Bool().Draw(t, "behaves") {
 		p.Behavior = &h.Behavior{Up: drawRules(t, "up"), Down: drawRules(t, "down")}
 	}
@@ -52,13 +52,13 @@ func drawPolicy(t *rapid.T) h.Policy {
 func drawMetrics(t *rapid.T) []h.Metric {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) h.Metric {
 		m := h.Metric{
-			Name:   rapid.StringMatching("[a-c]").Draw(t, "name"),
-			Target: rapid.SampledFrom([]string{h.AverageValue, h.AverageValue, h.Value}).Draw(t, "target"),
-			Amount: rapid.SampledFrom([]int64{1000, 3000, 300}).Draw(t, "amount"),
+			Name:       rapid.StringMatching("[a-c]").Draw(t, "name"),
+			TargetType: rapid.SampledFrom([]string{h.AverageValue, h.AverageValue, h.Value}).Draw(t, "target"),
+			Target:     rapid.SampledFrom([]int64{1000, 3000, 300}).Draw(t, "amount"),
 		}
-		m.Values = []int64{m.Amount * rapid.Int64Range(0, 70).Draw(t, "value")}
-		if m.Target == h.Value {
-			m.Values[0] = m.Amount * rapid.Int64Range(0, 40).Draw(t, "tenths") / 10
+		m.Values = []int64{m.Target * rapid.Int64Range(0, 70).Draw(t, "value")}
+		if m.TargetType == h.Value {
+			m.Values[0] = m.Target * rapid.Int64Range(0, 40).Draw(t, "tenths") / 10
 		}
 		if rapid.IntRange(0, 9).Draw(t, "broken") == 0 {
 			m.Unreadable = "timeout"
@@ -149,7 +149,7 @@ func propMonotone(t *rapid.T, c *premise.Counts) {
 	}
 	less := s.look(metrics)
 	i := rapid.IntRange(0, len(metrics)-1).Draw(t, "which")
-	metrics[i].Values = []int64{metrics[i].Values[0] + metrics[i].Amount*rapid.Int64Range(0, 60).Draw(t, "more")}
+	metrics[i].Values = []int64{metrics[i].Values[0] + metrics[i].Target*rapid.Int64Range(0, 60).Draw(t, "more")}
 	more := s.look(metrics)
 	if more.Replicas < less.Replicas {
 		t.Fatalf("%s\nwith more: %s", less, more)
@@ -190,12 +190,12 @@ func TestSettles(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		p := policy(1000)
-		p.Bounded, p.Behavior = bounded, &h.Behavior{Up: rules(0, by(h.Pods, 1000, time.Minute))}
+		p.Bounded, p.Behavior = bounded, &h.Behavior{Up: rules(0, by(h.PodsPolicy, 1000, time.Minute))}
 		full := func() *scaler {
 			s := scale(p, 10)
 			for i := range 100 {
 				s.checkpoint.Recommendations = append(s.checkpoint.Recommendations, h.Recommendation{Replicas: int32(500 - i), At: start.Add(-time.Hour)})
-				s.checkpoint.Ups = append(s.checkpoint.Ups, h.Event{Change: 1, At: start})
+				s.checkpoint.Ups = append(s.checkpoint.Ups, h.ScaleEvent{Change: 1, At: start})
 			}
 			return s
 		}
@@ -219,10 +219,10 @@ func TestHalfABehavior(t *testing.T) {
 		up, down int32 // from 10
 	}{
 		{h.Behavior{}, 20, 10},
-		{h.Behavior{Up: rules(0, by(h.Pods, 1, time.Minute))}, 11, 10},
-		{h.Behavior{Down: rules(0, by(h.Pods, 1, time.Minute))}, 20, 9},
-		{h.Behavior{Down: h.Rules{Policies: []h.Limit{by(h.Pods, 1, time.Minute)}}}, 20, 10},
-		{h.Behavior{Up: h.Rules{Select: h.Disabled}}, 10, 10},
+		{h.Behavior{Up: rules(0, by(h.PodsPolicy, 1, time.Minute))}, 11, 10},
+		{h.Behavior{Down: rules(0, by(h.PodsPolicy, 1, time.Minute))}, 20, 9},
+		{h.Behavior{Down: h.ScalingRules{Policies: []h.ScalingPolicy{by(h.PodsPolicy, 1, time.Minute)}}}, 20, 10},
+		{h.Behavior{Up: h.ScalingRules{SelectPolicy: h.Disabled}}, 10, 10},
 	} {
 		p := policy(100)
 		p.Behavior = &test.behavior
@@ -254,9 +254,9 @@ func TestValidate(t *testing.T) {
 	p := h.DefaultPolicy(10)
 	p.Behavior = &h.Behavior{}
 	assert.NoError(t, p.Validate())
-	assert.NoError(t, h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50}.Validate())
+	assert.NoError(t, h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50}.Validate())
 	bad := h.Policy{Min: 5, Max: 3, Tolerance: math.NaN(), DownWindow: -1, CPUInitialization: -1, ReadinessDelay: -1, Behavior: &h.Behavior{
-		Up: h.Rules{Window: new(2 * time.Hour), Select: "max", Policies: []h.Limit{{Type: "pods", Period: time.Hour}}},
+		Up: h.ScalingRules{Window: new(2 * time.Hour), SelectPolicy: "max", Policies: []h.ScalingPolicy{{Type: "pods", Period: time.Hour}}},
 	}}
 	assert.EqualError(t, bad.Validate(), `Min: found 5; use at most Max, 3
 Tolerance: found NaN; use a finite number of 0 or more
@@ -264,15 +264,18 @@ DownWindow: found -1ns; use 0 or more
 CPUInitialization: found -1ns; use 0 or more
 ReadinessDelay: found -1ns; use 0 or more
 Behavior.Up.Window: found 2h0m0s; use 0 to 1h
-Behavior.Up.Select: found "max"; use Max, Min or Disabled
+Behavior.Up.SelectPolicy: found "max"; use Max, Min or Disabled
 Behavior.Up.Policies[0].Type: found "pods"; use Pods or Percent
 Behavior.Up.Policies[0].Value: found 0; use 1 or more
 Behavior.Up.Policies[0].Period: found 1h0m0s; use more than 0 and at most 30m`)
 	assert.EqualError(t, h.Metric{Source: "Node"}.Validate(), `Source: found "Node"; use External, Object, Pods, Resource or ContainerResource
-Target: found nothing; use Value or AverageValue
-Amount: found 0; use 1 or more`)
-	assert.EqualError(t, h.Metric{Source: h.Pods, Target: h.Value, Amount: 1}.Validate(), `Target: found "Value"; use AverageValue`)
-	assert.EqualError(t, h.Metric{Source: "Resource", Target: h.Value, Amount: 1}.Validate(), `Target: found "Value"; use AverageValue or Utilization`)
+TargetType: found nothing; use Value or AverageValue
+Target: found 0; use 1 or more`)
+	assert.EqualError(t, h.Metric{Source: "Pods", TargetType: h.Value, Target: 1}.Validate(), `TargetType: found "Value"; use AverageValue`)
+	assert.EqualError(t, h.Metric{Source: "Resource", TargetType: h.Value, Target: 1}.Validate(), `TargetType: found "Value"; use AverageValue or Utilization`)
+	assert.EqualError(t, h.Metric{TargetType: h.Value, Target: 1, CPU: true, Samples: []h.Sample{{Known: true}}}.Validate(), `Samples: found 1; use Values: External and Object have no samples of pods
+CPU: found true; use false: only a Resource or ContainerResource is a processor`)
+	assert.EqualError(t, h.Metric{Source: "Resource", TargetType: h.AverageValue, Target: 1, Values: []int64{1}}.Validate(), `Values: found 1; use Samples: a metric of pods has one for each pod`)
 	assert.EqualError(t, h.Policy{}.Validate(), "Max: found 0; use 1 or more")
 }
 

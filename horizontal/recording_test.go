@@ -27,7 +27,7 @@ func TestRecording(t *testing.T) {
 			if d.Replicas != d.Current {
 				checkpoint = d.Written()
 			}
-			for name, reason := range map[string]string{"AbleToScale": d.AbleToScale.Reason, "ScalingActive": d.ScalingActive.Reason, "ScalingLimited": d.Limited.Reason} {
+			for name, reason := range map[string]string{"AbleToScale": d.AbleToScale.Reason, "ScalingActive": d.ScalingActive.Reason, "ScalingLimited": d.ScalingLimited.Reason} {
 				if reason != "" {
 					reasons[name] = reason
 				}

@@ -43,10 +43,10 @@ func (s *scaler) after(wait time.Duration, metrics ...h.Metric) h.Decision {
 
 // wants is a metric that asks for n replicas.
 func wants(n int64) h.Metric {
-	return h.Metric{Name: "queue", Target: h.AverageValue, Amount: 1000, Values: []int64{n * 1000}}
+	return h.Metric{Name: "queue", TargetType: h.AverageValue, Target: 1000, Values: []int64{n * 1000}}
 }
 
-var unreadable = h.Metric{Name: "broken", Target: h.AverageValue, Amount: 1000, Unreadable: "timeout"}
+var unreadable = h.Metric{Name: "broken", TargetType: h.AverageValue, Target: 1000, Unreadable: "timeout"}
 
 // policy has no minimum, no tolerance, and no behavior.
 func policy(most int32) h.Policy {
@@ -55,21 +55,21 @@ func policy(most int32) h.Policy {
 	return p
 }
 
-func behavior(up, down h.Rules) h.Policy {
+func behavior(up, down h.ScalingRules) h.Policy {
 	p := policy(1000)
 	p.Behavior = &h.Behavior{Up: up, Down: down}
 	return p
 }
 
-func rules(window time.Duration, limits ...h.Limit) h.Rules {
-	return h.Rules{Window: &window, Policies: limits}
+func rules(window time.Duration, limits ...h.ScalingPolicy) h.ScalingRules {
+	return h.ScalingRules{Window: &window, Policies: limits}
 }
 
-func by(kind string, value int32, period time.Duration) h.Limit {
-	return h.Limit{Type: kind, Value: value, Period: period}
+func by(kind string, value int32, period time.Duration) h.ScalingPolicy {
+	return h.ScalingPolicy{Type: kind, Value: value, Period: period}
 }
 
-var free = by(h.Percent, 1000, time.Second)
+var free = by(h.PercentPolicy, 1000, time.Second)
 
 // Each trap of the HorizontalPodAutoscaler that a second implementation is likely to miss.
 func TestTraps(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTraps(t *testing.T) {
 		s = scale(behavior(rules(0, free), rules(time.Minute, free)), 10)
 		s.after(0, wants(2))
 		assert.EqualValues(t, 2, s.after(time.Minute, wants(2)).Replicas, "with one, it does not")
-		s = scale(behavior(rules(0, by(h.Pods, 1, time.Minute)), rules(0, free)), 10)
+		s = scale(behavior(rules(0, by(h.PodsPolicy, 1, time.Minute)), rules(0, free)), 10)
 		s.after(0, wants(20))
 		assert.EqualValues(t, 11, s.after(time.Minute-1, wants(20)).Replicas)
 		assert.EqualValues(t, 12, s.after(1, wants(20)).Replicas, "nor does an event of the age of its period")
@@ -107,7 +107,7 @@ func TestTraps(t *testing.T) {
 		for usage, want := range map[int64]int32{9000: 10, 8999: 9, 11000: 10, 11001: 12} {
 			s = scale(p, 10)
 			s.checkpoint.Recommendations = []h.Recommendation{{Replicas: 1, At: start.Add(-time.Hour)}}
-			d := s.after(0, h.Metric{Target: h.AverageValue, Amount: 1000, Values: []int64{usage}})
+			d := s.after(0, h.Metric{TargetType: h.AverageValue, Target: 1000, Values: []int64{usage}})
 			assert.Equal(t, want, d.Replicas, "usage %d", usage)
 		}
 	})
@@ -115,11 +115,11 @@ func TestTraps(t *testing.T) {
 		o := h.Observation{Now: start, Replicas: 5, StatusReplicas: 10, Metrics: []h.Metric{wants(10)}}
 		assert.EqualValues(t, 10, h.Decide(policy(100), o, h.Checkpoint{}).Replicas)
 		o.Pods = []h.Pod{{Ready: "True"}, {Ready: "True"}, {Ready: "False"}, {Ready: "True", Phase: "Pending"}}
-		o.Metrics = []h.Metric{{Target: h.Value, Amount: 1000, Values: []int64{3000}}}
-		assert.EqualValues(t, 6, h.Decide(policy(100), o, h.Checkpoint{}).Metrics, "Value multiplies by the ready pods")
+		o.Metrics = []h.Metric{{TargetType: h.Value, Target: 1000, Values: []int64{3000}}}
+		assert.EqualValues(t, 6, h.Decide(policy(100), o, h.Checkpoint{}).Proposed, "Value multiplies by the ready pods")
 	})
 	t.Run("5 the base of a limit is the count at the start of the period", func(t *testing.T) {
-		s := scale(behavior(rules(0, by(h.Percent, 15, time.Minute)), rules(0, by(h.Percent, 15, time.Minute))), 10)
+		s := scale(behavior(rules(0, by(h.PercentPolicy, 15, time.Minute)), rules(0, by(h.PercentPolicy, 15, time.Minute))), 10)
 		assert.EqualValues(t, 12, s.after(0, wants(50)).Replicas, "11.5 is rounded up")
 		assert.EqualValues(t, 12, s.after(time.Second, wants(50)).Replicas, "the base is still 10")
 		s.checkpoint, s.count = h.Checkpoint{}, 10
@@ -132,14 +132,14 @@ func TestTraps(t *testing.T) {
 		assert.Equal(t, h.ReasonLimited, d.Reason)
 	})
 	t.Run("6 above the maximum nothing else counts", func(t *testing.T) {
-		p := behavior(h.Rules{Select: h.Disabled}, h.Rules{Select: h.Disabled})
+		p := behavior(h.ScalingRules{SelectPolicy: h.Disabled}, h.ScalingRules{SelectPolicy: h.Disabled})
 		p.Min, p.Max = 5, 20
 		s := scale(p, 30)
 		d := s.after(0, unreadable)
 		assert.EqualValues(t, 20, d.Replicas)
 		assert.Equal(t, h.ReasonAboveMax, d.Reason)
 		assert.Nil(t, d.Proposals)
-		assert.Equal(t, []h.Event{{Change: 10, At: start}}, s.checkpoint.Downs)
+		assert.Equal(t, []h.ScaleEvent{{Change: 10, At: start}}, s.checkpoint.Downs)
 		s.count = 2
 		assert.EqualValues(t, 5, s.after(time.Second, unreadable).Replicas)
 		assert.Len(t, s.checkpoint.Ups, 1)
@@ -156,7 +156,7 @@ func TestTraps(t *testing.T) {
 		assert.EqualValues(t, 12, s.after(1, wants(12), unreadable).Replicas)
 		assert.Equal(t, h.ReasonUnreadable, s.after(1, unreadable).Reason)
 		assert.Equal(t, h.ReasonUnreadable, s.after(1).Reason, "no metric at all")
-		pods := h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 1}
+		pods := h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 1}
 		for _, test := range []struct {
 			metrics []h.Metric
 			want    string
@@ -177,7 +177,7 @@ func TestTraps(t *testing.T) {
 		s.checkpoint.ScaledToZero = true
 		assert.EqualValues(t, 3, s.after(0, wants(3)).Replicas)
 		assert.False(t, s.checkpoint.ScaledToZero)
-		s = scale(behavior(rules(0, by(h.Percent, 100, time.Minute)), rules(0, free)), 0)
+		s = scale(behavior(rules(0, by(h.PercentPolicy, 100, time.Minute)), rules(0, free)), 0)
 		s.checkpoint.ScaledToZero = true
 		assert.EqualValues(t, 0, s.after(0, wants(3)).Replicas, "a percentage of 0 is 0")
 		s = scale(s.policy, 2)
@@ -185,16 +185,16 @@ func TestTraps(t *testing.T) {
 		assert.True(t, s.checkpoint.ScaledToZero)
 		assert.EqualValues(t, 3, s.after(time.Second, wants(3)).Replicas, "2 were removed in the period: up to 4")
 		p := policy(100)
-		p.ScaleToZero = false
+		p.ScaleToZeroGate = false
 		assert.EqualValues(t, 3, scale(p, 0).after(0, wants(3)).Replicas, "before 1.37, with a minimum of 0")
 		p.Min = 1
 		assert.Equal(t, h.ReasonDisabled, scale(p, 0).after(0, wants(3)).Reason)
-		p.ScaleToZero, p.Min = true, 8
+		p.ScaleToZeroGate, p.Min = true, 8
 		s = scale(p, 0)
 		s.checkpoint.ScaledToZero = true
 		d := s.after(0, wants(30))
 		assert.EqualValues(t, 8, d.Replicas, "the limit of 4 is below the minimum")
-		assert.Equal(t, "ScaleUpLimit", d.Limited.Reason, "the metrics were read")
+		assert.Equal(t, "ScaleUpLimit", d.ScalingLimited.Reason, "the metrics were read")
 	})
 	t.Run("9 without a behavior the count doubles at every poll", func(t *testing.T) {
 		s := scale(policy(100), 1)
@@ -208,31 +208,31 @@ func TestTraps(t *testing.T) {
 		assert.EqualValues(t, 5, s.after(1, wants(90)).Replicas, "the default behavior has a period of 15 s")
 	})
 	t.Run("10 a negative External sum", func(t *testing.T) {
-		negative := h.Metric{Target: h.AverageValue, Amount: 1000, Values: []int64{-1}}
+		negative := h.Metric{TargetType: h.AverageValue, Target: 1000, Values: []int64{-1}}
 		p := policy(100)
 		d := scale(p, 60).after(0, negative)
-		assert.EqualValues(t, math.MaxInt32, d.Metrics)
+		assert.EqualValues(t, math.MaxInt32, d.Proposed)
 		assert.EqualValues(t, 100, d.Replicas)
 		p.Bounded = true
 		assert.Equal(t, h.ReasonUnreadable, scale(p, 10).after(0, negative).Reason)
 	})
 	t.Run("11 large numbers", func(t *testing.T) {
-		p := behavior(rules(0, by(h.Pods, math.MaxInt32, time.Minute)), rules(0, free))
+		p := behavior(rules(0, by(h.PodsPolicy, math.MaxInt32, time.Minute)), rules(0, free))
 		assert.EqualValues(t, 10, scale(p, 10).after(0, wants(50)).Replicas, "the sum wraps, and blocks")
 		p.Bounded = true
 		assert.EqualValues(t, 50, scale(p, 10).after(0, wants(50)).Replicas)
-		object := h.Metric{Source: "Object", Target: h.AverageValue, Amount: 1, Values: []int64{math.MaxInt64}}
+		object := h.Metric{Source: "Object", TargetType: h.AverageValue, Target: 1, Values: []int64{math.MaxInt64}}
 		p = policy(100)
-		assert.EqualValues(t, 0, scale(p, 10).after(0, object).Metrics, "the proposal wraps to a negative number")
+		assert.EqualValues(t, 0, scale(p, 10).after(0, object).Proposed, "the proposal wraps to a negative number")
 		p.Bounded = true
 		assert.EqualValues(t, 20, scale(p, 10).after(0, object).Replicas)
 	})
 	t.Run("12 conditions that metrics do not touch stay", func(t *testing.T) {
 		d := scale(policy(100), 101).after(0, wants(1))
-		assert.Empty(t, d.Limited.Reason)
+		assert.Empty(t, d.ScalingLimited.Reason)
 		assert.Empty(t, d.ScalingActive.Reason)
-		assert.Empty(t, scale(policy(100), 10).after(0, unreadable).Limited.Reason)
-		assert.Equal(t, h.Condition{Reason: "DesiredWithinRange"}, scale(policy(100), 10).after(0, wants(10)).Limited)
+		assert.Empty(t, scale(policy(100), 10).after(0, unreadable).ScalingLimited.Reason)
+		assert.Equal(t, h.Condition{Reason: "DesiredWithinRange"}, scale(policy(100), 10).after(0, wants(10)).ScalingLimited)
 	})
 	t.Run("13 an edit makes the window longer", func(t *testing.T) {
 		p := policy(100)
@@ -245,7 +245,7 @@ func TestTraps(t *testing.T) {
 		assert.EqualValues(t, 10, s.after(time.Second, wants(2)).Stabilized)
 	})
 	t.Run("14 an event is forgotten that the other direction counts", func(t *testing.T) {
-		s := scale(behavior(rules(0, by(h.Pods, 4, time.Second)), rules(0, by(h.Pods, 1, time.Hour))), 10)
+		s := scale(behavior(rules(0, by(h.PodsPolicy, 4, time.Second)), rules(0, by(h.PodsPolicy, 1, time.Hour))), 10)
 		assert.EqualValues(t, 14, s.after(0, wants(14)).Replicas)
 		assert.EqualValues(t, 9, s.after(time.Minute, wants(1)).Replicas, "10 at the start of the hour, less 1")
 		assert.EqualValues(t, 13, s.after(time.Minute, wants(16)).Replicas)
@@ -274,36 +274,36 @@ func TestPodMetrics(t *testing.T) {
 		metric h.Metric
 		want   int32 // below 0: unreadable
 	}{
-		"the mean of the samples":              {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(150, 250, 200, 200)}, 8},
-		"a missing sample counts 0 upwards":    {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(150, 250, 200, none)}, 6},
-		"and the target downwards":             {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(20, 20, 20, none)}, 2},
-		"a pending pod counts 0 upwards":       {pods(3, h.Pod{Phase: "Pending"}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(200, 200, 200)}, 6},
-		"and not at all downwards":             {pods(3, h.Pod{Phase: "Pending"}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(20, 20, 20)}, 1},
-		"a failed pod is ignored":              {pods(3, h.Pod{Phase: "Failed"}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(200, 200, 200, 9000)}, 6},
-		"a deleted pod is ignored":             {pods(3, h.Pod{Deleting: true}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(200, 200, 200, 9000)}, 6},
-		"no direction is reversed":             {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(110, none, none, none)}, 4},
-		"a missing sample within tolerance":    {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(144, 144, 144, none)}, 4},
-		"requests reverse no direction":        {pods(4), h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50, Samples: append(samples(100), h.Sample{Request: 1000, RequestKnown: true}, h.Sample{Request: 1000, RequestKnown: true}, h.Sample{Request: 1000, RequestKnown: true})}, 4},
-		"no sample":                            {pods(4), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100}, -1},
-		"no pod":                               {nil, h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100}, -1},
-		"a percentage of the requests":         {pods(4), h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50, Samples: samples(900, 1100, 1000, 1000)}, 8},
-		"the percentage is truncated":          {pods(4), h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50, Samples: samples(509, 509, 509, 509)}, 4},
-		"missing counts its request downwards": {pods(4), h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50, Samples: append(samples(100, 100, 100), h.Sample{Request: 1000, RequestKnown: true})}, 3},
-		"a container without a request":        {pods(2), h.Metric{Source: "Resource", Target: h.Utilization, Amount: 50, Samples: []h.Sample{{Known: true, Value: 1, At: start}, {Known: true, Value: 1, At: start}}}, -1},
-		"a young pod with a sample of its start": {pods(3, young), h.Metric{Source: "Resource", Target: h.AverageValue, CPU: true, Amount: 100,
+		"the mean of the samples":              {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(150, 250, 200, 200)}, 8},
+		"a missing sample counts 0 upwards":    {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(150, 250, 200, none)}, 6},
+		"and the target downwards":             {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(20, 20, 20, none)}, 2},
+		"a pending pod counts 0 upwards":       {pods(3, h.Pod{Phase: "Pending"}), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(200, 200, 200)}, 6},
+		"and not at all downwards":             {pods(3, h.Pod{Phase: "Pending"}), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(20, 20, 20)}, 1},
+		"a failed pod is ignored":              {pods(3, h.Pod{Phase: "Failed"}), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(200, 200, 200, 9000)}, 6},
+		"a deleted pod is ignored":             {pods(3, h.Pod{Deleting: true}), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(200, 200, 200, 9000)}, 6},
+		"no direction is reversed":             {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(110, none, none, none)}, 4},
+		"a missing sample within tolerance":    {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(144, 144, 144, none)}, 4},
+		"requests reverse no direction":        {pods(4), h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50, Samples: append(samples(100), h.Sample{Request: 1000, RequestKnown: true}, h.Sample{Request: 1000, RequestKnown: true}, h.Sample{Request: 1000, RequestKnown: true})}, 4},
+		"no sample":                            {pods(4), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100}, -1},
+		"no pod":                               {nil, h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100}, -1},
+		"a percentage of the requests":         {pods(4), h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50, Samples: samples(900, 1100, 1000, 1000)}, 8},
+		"the percentage is truncated":          {pods(4), h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50, Samples: samples(509, 509, 509, 509)}, 4},
+		"missing counts its request downwards": {pods(4), h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50, Samples: append(samples(100, 100, 100), h.Sample{Request: 1000, RequestKnown: true})}, 3},
+		"a container without a request":        {pods(2), h.Metric{Source: "Resource", TargetType: h.Utilization, Target: 50, Samples: []h.Sample{{Known: true, Value: 1, At: start}, {Known: true, Value: 1, At: start}}}, -1},
+		"a young pod with a sample of its start": {pods(3, young), h.Metric{Source: "Resource", TargetType: h.AverageValue, CPU: true, Target: 100,
 			Samples: append(samples(200, 200, 200), h.Sample{Known: true, Value: 9000, At: start, Window: 30 * time.Second})}, 6},
-		"the same of the memory": {pods(3, young), h.Metric{Source: "Resource", Target: h.AverageValue, Amount: 100,
+		"the same of the memory": {pods(3, young), h.Metric{Source: "Resource", TargetType: h.AverageValue, Target: 100,
 			Samples: append(samples(200, 200, 200), h.Sample{Known: true, Value: 9000, At: start, Window: 30 * time.Second})}, 96},
-		"an unlisted pod counts in the mean":       {pods(2, h.Pod{Phase: "Unlisted"}), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: samples(200, 200, 500)}, 6},
-		"a negative sample":                        {pods(1), h.Metric{Source: h.Pods, Target: h.AverageValue, Amount: 100, Samples: []h.Sample{{Known: true, Value: -100}}}, 0},
-		"Utilization is not for Pods":              {pods(1), h.Metric{Source: h.Pods, Target: h.Utilization, Amount: 100, Samples: samples(1)}, -1},
-		"an unknown source":                        {pods(1), h.Metric{Source: "Node", Target: h.Value, Amount: 100}, -1},
-		"a target of 0":                            {pods(1), h.Metric{Target: h.Value, Values: []int64{1}}, -1},
-		"no value":                                 {pods(1), h.Metric{Target: h.Value, Amount: 100}, -1},
-		"Value without a pod":                      {nil, h.Metric{Target: h.Value, Amount: 100, Values: []int64{900}}, -1},
-		"the values of an External metric add":     {pods(4), h.Metric{Target: h.AverageValue, Amount: 100, Values: []int64{300, 401}}, 8},
-		"an Object has one value":                  {pods(4), h.Metric{Source: "Object", Target: h.AverageValue, Amount: 100, Values: []int64{300, 401}}, 3},
-		"the sum of External values does not wrap": {pods(4), h.Metric{Target: h.AverageValue, Amount: 1, Values: []int64{math.MaxInt64, math.MaxInt64}}, math.MaxInt32},
+		"an unlisted pod counts in the mean":       {pods(2, h.Pod{Phase: "Unlisted"}), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: samples(200, 200, 500)}, 6},
+		"a negative sample":                        {pods(1), h.Metric{Source: "Pods", TargetType: h.AverageValue, Target: 100, Samples: []h.Sample{{Known: true, Value: -100}}}, 0},
+		"Utilization is not for Pods":              {pods(1), h.Metric{Source: "Pods", TargetType: h.Utilization, Target: 100, Samples: samples(1)}, -1},
+		"an unknown source":                        {pods(1), h.Metric{Source: "Node", TargetType: h.Value, Target: 100}, -1},
+		"a target of 0":                            {pods(1), h.Metric{TargetType: h.Value, Values: []int64{1}}, -1},
+		"no value":                                 {pods(1), h.Metric{TargetType: h.Value, Target: 100}, -1},
+		"Value without a pod":                      {nil, h.Metric{TargetType: h.Value, Target: 100, Values: []int64{900}}, -1},
+		"the values of an External metric add":     {pods(4), h.Metric{TargetType: h.AverageValue, Target: 100, Values: []int64{300, 401}}, 8},
+		"an Object has one value":                  {pods(4), h.Metric{Source: "Object", TargetType: h.AverageValue, Target: 100, Values: []int64{300, 401}}, 3},
+		"the sum of External values does not wrap": {pods(4), h.Metric{TargetType: h.AverageValue, Target: 1, Values: []int64{math.MaxInt64, math.MaxInt64}}, math.MaxInt32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := policy(math.MaxInt32)

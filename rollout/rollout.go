@@ -133,6 +133,16 @@ func (p Policy) Validate() error {
 	return problems.Err()
 }
 
+// Warnings returns the settings without effect beside Gradual, which deletes no Job: EveryEdit and
+// Propagation. Each is a [*field.Error].
+func (p Policy) Warnings() error {
+	var problems field.Errors
+	gradual := p.Strategy == Gradual
+	problems.Check(!gradual || !p.EveryEdit, "EveryEdit", p.EveryEdit, "false: under gradual no outdated Job is deleted")
+	problems.Check(!gradual || p.Propagation == Background, "Propagation", p.Propagation, "nothing: under gradual no outdated Job is deleted")
+	return problems.Err()
+}
+
 // A Decision says whether a Job is deleted. The zero value keeps it.
 type Decision struct {
 	Delete bool   `json:"delete"`

@@ -83,43 +83,43 @@ func (c Cooldown) MarshalJSON() ([]byte, error) { return jsonform.Marshal(c) }
 // UnmarshalJSON reads the result of MarshalJSON.
 func (c *Cooldown) UnmarshalJSON(data []byte) error { return jsonform.Unmarshal(data, c) }
 
-// A SurplusObservation is the surplus at a time.
-type SurplusObservation struct {
+// A CooldownObservation is the surplus at a time.
+type CooldownObservation struct {
 	Now     time.Time `json:"now"`
 	Surplus Count     `json:"surplus"` // of a [Decision]
 }
 
-// A SurplusCheckpoint is the surplus that there has been since a time. The zero value is none.
-type SurplusCheckpoint struct {
+// A CooldownCheckpoint is the surplus that there has been since a time. The zero value is none.
+type CooldownCheckpoint struct {
 	Jobs  int64     `json:"jobs"` // the smallest surplus since then
 	Since time.Time `json:"since,omitzero"`
 }
 
-// A Drain is a number of workers to drain. The zero value drains none.
-type Drain struct {
-	Jobs       int64             `json:"jobs"`
-	NextCheck  time.Time         `json:"nextCheck,omitzero"` // when the present surplus will have been steady
-	Checkpoint SurplusCheckpoint `json:"checkpoint"`         // for the next decision; it assumes that the workers are drained
+// A CooldownDecision is a number of workers to drain. The zero value drains none.
+type CooldownDecision struct {
+	Jobs       int64              `json:"jobs"`
+	NextCheck  time.Time          `json:"nextCheck,omitzero"` // when the present surplus will have been steady
+	Checkpoint CooldownCheckpoint `json:"checkpoint"`         // for the next decision; it assumes that the workers are drained
 }
 
 // Decide returns the smallest surplus of the period that ends now. A surplus of 0, or one that is
 // not known, begins the period anew, and so does a drain. If the clock went back, the period begins
 // at the earlier time.
-func (c Cooldown) Decide(o SurplusObservation, last SurplusCheckpoint) (d Drain) {
+func (c Cooldown) Decide(o CooldownObservation, last CooldownCheckpoint) (d CooldownDecision) {
 	if !o.Surplus.Known || o.Surplus.Jobs <= 0 {
 		return d
 	}
-	next := SurplusCheckpoint{o.Surplus.Jobs, o.Now}
+	next := CooldownCheckpoint{o.Surplus.Jobs, o.Now}
 	if last.Jobs > 0 && !last.Since.After(o.Now) {
-		next = SurplusCheckpoint{min(last.Jobs, o.Surplus.Jobs), last.Since}
+		next = CooldownCheckpoint{min(last.Jobs, o.Surplus.Jobs), last.Since}
 	}
 	end := next.Since.Add(max(0, c.Period))
 	if end.After(o.Now) {
-		return Drain{NextCheck: end, Checkpoint: next}
+		return CooldownDecision{NextCheck: end, Checkpoint: next}
 	}
 	d.Jobs = next.Jobs
 	if remaining := o.Surplus.Jobs - d.Jobs; remaining > 0 {
-		d.Checkpoint, d.NextCheck = SurplusCheckpoint{remaining, o.Now}, o.Now.Add(max(0, c.Period))
+		d.Checkpoint, d.NextCheck = CooldownCheckpoint{remaining, o.Now}, o.Now.Add(max(0, c.Period))
 	}
 	return d
 }

@@ -144,7 +144,7 @@ func TestDesired(t *testing.T) {
 
 // Half a minute of cooldown: what was never needed in it is drained.
 func TestCooldown(t *testing.T) {
-	start, c, last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), scaling.Cooldown{Period: 30 * time.Second}, scaling.SurplusCheckpoint{}
+	start, c, last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), scaling.Cooldown{Period: 30 * time.Second}, scaling.CooldownCheckpoint{}
 	for _, step := range []struct {
 		second         int
 		surplus, drain int64
@@ -154,7 +154,7 @@ func TestCooldown(t *testing.T) {
 		{70, 0, 0, 0}, {80, 6, 0, 110}, {75, 6, 0, 105}, {105, 6, 6, 0},
 	} {
 		now := start.Add(time.Duration(step.second) * time.Second)
-		d := c.Decide(scaling.SurplusObservation{Now: now, Surplus: scaling.Count{Jobs: step.surplus, Known: true}}, last)
+		d := c.Decide(scaling.CooldownObservation{Now: now, Surplus: scaling.Count{Jobs: step.surplus, Known: true}}, last)
 		require.Equal(t, step.drain, d.Jobs, "%+v", step)
 		require.Equal(t, step.next != 0, !d.NextCheck.IsZero(), "%+v", step)
 		if step.next != 0 {
@@ -162,8 +162,8 @@ func TestCooldown(t *testing.T) {
 		}
 		last = roundTrip(t, d).Checkpoint
 	}
-	require.Zero(t, c.Decide(scaling.SurplusObservation{Now: start, Surplus: scaling.Count{Jobs: 9}}, last), "not known")
-	require.Equal(t, int64(4), scaling.Cooldown{}.Decide(scaling.SurplusObservation{Surplus: scaling.Count{Jobs: 4, Known: true}}, scaling.SurplusCheckpoint{}).Jobs)
+	require.Zero(t, c.Decide(scaling.CooldownObservation{Now: start, Surplus: scaling.Count{Jobs: 9}}, last), "not known")
+	require.Equal(t, int64(4), scaling.Cooldown{}.Decide(scaling.CooldownObservation{Surplus: scaling.Count{Jobs: 4, Known: true}}, scaling.CooldownCheckpoint{}).Jobs)
 	data, err := json.Marshal(c)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"period":"30s"}`, string(data))

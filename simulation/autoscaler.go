@@ -64,7 +64,7 @@ type Observation struct {
 type Decision struct {
 	Create int64            // Jobs to create in the first cluster; below 0 counts as 0
 	Place  []jobs.Placement // Jobs to create by the name of a cluster; unknown names are ignored
-	Delete []jobs.Ref       // Jobs to delete, finished or not; those that no longer exist are ignored
+	Delete []jobs.JobRef    // Jobs to delete, finished or not; those that no longer exist are ignored
 	Rule   string           // why, for [Summary.Rules]
 	// Checkpoint is passed to the next o. Decide must not modify it later.
 	Checkpoint any
@@ -284,7 +284,7 @@ func (p Placement) Decide(o Observation) Decision {
 	decision := Decision{Place: d.Create, Checkpoint: d.Checkpoint, Rule: cmp.Or(string(d.Reason), d.Scaling.Reason.Text())}
 	for _, deletion := range slices.Concat(d.Outdated, d.Duplicates, d.Finished) {
 		if !deletion.Deferred {
-			decision.Delete = append(decision.Delete, deletion.Ref)
+			decision.Delete = append(decision.Delete, deletion.JobRef)
 		}
 	}
 	return decision

@@ -28,7 +28,7 @@ func (c constantly) Decide(p simulation.Observation) simulation.Decision {
 	before, _ := p.Checkpoint.(int64)
 	d := simulation.Decision{Create: min(c.each, c.limit-before), Checkpoint: before + c.each, Rule: "always"}
 	if d.Create <= 0 && len(p.Clusters[0].Jobs) > 0 {
-		d.Delete = []jobs.Ref{{Cluster: p.Clusters[0].Name, UID: p.Clusters[0].Jobs[0].UID}, {Cluster: "none", UID: "1"}, {UID: "7"}}
+		d.Delete = []jobs.JobRef{{Cluster: p.Clusters[0].Name, UID: p.Clusters[0].Jobs[0].UID}, {Cluster: "none", UID: "1"}, {UID: "7"}}
 	}
 	return d
 }

@@ -250,7 +250,7 @@ func (r *run) keepFinished(j *job, succeeded bool) {
 }
 
 // deleteRef deletes a Job, unless its cluster does not answer.
-func (r *run) deleteRef(ref jobs.Ref) {
+func (r *run) deleteRef(ref jobs.JobRef) {
 	cluster := r.clusterIndex(ref.Cluster)
 	if cluster < 0 || r.clusters[cluster].silent > 0 {
 		return

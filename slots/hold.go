@@ -25,10 +25,10 @@ const (
 
 // A Hold is a reason, with what it is about.
 type Hold struct {
-	Reason Reason
-	Text   string
-	Count  int  // of what it is about, such as creates
-	Full   bool // nothing at all is created
+	Reason       Reason
+	Text         string
+	Count        int  // of what it is about, such as creates
+	StopsCreates bool // nothing at all is created
 }
 
 var gateTexts = map[Reason]string{

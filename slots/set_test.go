@@ -374,15 +374,15 @@ func TestRepeat(t *testing.T) {
 func TestHolds(t *testing.T) {
 	f := newFixture(t)
 	f.set.Synced(time.Time{})
-	require.Equal(t, []slots.Hold{{Reason: slots.NotListed, Text: "the objects have not been read in this term", Count: 1, Full: true}}, f.set.Holds(f.now))
+	require.Equal(t, []slots.Hold{{Reason: slots.NotListed, Text: "the objects have not been read in this term", Count: 1, StopsCreates: true}}, f.set.Holds(f.now))
 	f = newFixture(t)
 	f.expect(slots.Demand{Create: 1, Max: 2}, slots.Create, slots.Refused, "")
-	require.Equal(t, []slots.Hold{{Reason: slots.NumberFailed, Text: "the create of the lowest free number failed", Count: 1, Full: true}}, f.set.Holds(f.now))
+	require.Equal(t, []slots.Hold{{Reason: slots.NumberFailed, Text: "the create of the lowest free number failed", Count: 1, StopsCreates: true}}, f.set.Holds(f.now))
 	f.wait(time.Second)
-	require.False(t, f.set.Holds(f.now)[0].Full, "it may be tried again")
+	require.False(t, f.set.Holds(f.now)[0].StopsCreates, "it may be tried again")
 	f.expect(slots.Demand{Create: 1, Max: 2}, slots.Create, slots.Unanswered, "")
 	holds := f.set.Holds(f.now)
-	require.Equal(t, slots.Hold{Reason: slots.BackingOff, Text: "the last creates failed", Count: 1, Full: true}, holds[0])
+	require.Equal(t, slots.Hold{Reason: slots.BackingOff, Text: "the last creates failed", Count: 1, StopsCreates: true}, holds[0])
 	require.Equal(t, slots.Hold{Reason: slots.CreatesUnanswered, Text: "1 create was not answered and takes capacity", Count: 1}, holds[1])
 
 	f = &fixture{t, slots.New(slots.Options{RequestLifetime: time.Minute, Start: noon.Add(-time.Minute), Marked: true}), noon}

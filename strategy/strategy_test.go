@@ -290,7 +290,7 @@ func TestProperties(t *testing.T) {
 			if strategy.TargetIsTotal(o.s(t)) {
 				counted = strategytest.InProgress
 			}
-			for _, p := range strategytest.Played(counted) {
+			for _, p := range strategytest.QueueProperties(counted) {
 				if slices.Contains(played[o.name], p.Name) {
 					except = append(except[:len(except):len(except)], p)
 				}

@@ -136,7 +136,7 @@ func polls() map[string]string {
 	ask := func(current int32, queue int64) int32 {
 		return horizontal.Decide(policy, horizontal.Observation{
 			Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), Replicas: current, StatusReplicas: current,
-			Metrics: []horizontal.Metric{{Target: horizontal.AverageValue, Amount: 1000, Values: []int64{queue * 1000}}},
+			Metrics: []horizontal.Metric{{TargetType: horizontal.AverageValue, Target: 1000, Values: []int64{queue * 1000}}},
 		}, horizontal.Checkpoint{}).Replicas
 	}
 	for size := range int64(40) {

@@ -21,7 +21,7 @@ import (
 )
 
 // add adds a controller of queues, which are ConfigMaps, to a manager.
-func add(manager ctrl.Manager, clients loop.Clients, terms *requests.Holder) error {
+func add(manager ctrl.Manager, clients loop.Clients, terms *requests.Terms) error {
 	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Terms: terms, Namespace: "default"})
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, controller
 	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
 	return t.Plan(queue.UID, metrics, time.Now()), func(_ context.Context, result adapter.Result, err error) time.Duration {
-		slog.Info("polled", "queue", queue.Name, "items", items, "created", result.Created, "deleted", result.Pruned, "err", err)
+		slog.Info("polled", "queue", queue.Name, "items", items, "created", result.Created, "deleted", result.HistoryLimit, "err", err)
 		return time.Second
 	}
 }
@@ -66,7 +66,7 @@ func Example() {
 	exitOn(err)
 	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
 	exitOn(err)
-	exitOn(add(manager, clients, lease.Holder))
+	exitOn(add(manager, clients, lease.Terms))
 	exitOn(manager.Start(ctrl.SetupSignalHandler()))
 }
 

@@ -103,7 +103,7 @@ func TestEnd(t *testing.T) {
 	clients, err := loop.Connect(config, 0, loop.NewLimit(1))
 	require.NoError(t, err)
 	clients.Watches = fake.NewClientset()
-	j, err := New(manager, clients, adapter.Options{Terms: requests.Alone()})
+	j, err := New(manager, clients, adapter.Options{Terms: requests.OneShot()})
 	require.NoError(t, err)
 	var told error
 	r := Reconciler(j, owners{}, func(owner *corev1.ConfigMap) (adapter.Target, error) {
@@ -148,7 +148,7 @@ func TestReconcilerEdited(t *testing.T) {
 			q := newQueue()
 			defer q.ShutDown()
 			ctx, stop := context.WithCancel(t.Context())
-			j, err := New(ends{}, loop.Clients{Requests: fake.NewClientset(), Watches: fake.NewClientset()}, adapter.Options{Terms: requests.Alone()})
+			j, err := New(ends{}, loop.Clients{Requests: fake.NewClientset(), Watches: fake.NewClientset()}, adapter.Options{Terms: requests.OneShot()})
 			require.NoError(t, err)
 			require.NoError(t, j.Start(ctx, q))
 			require.NoError(t, j.WaitForSync(ctx))
@@ -210,7 +210,7 @@ func TestReconciler(t *testing.T) {
 		clients, err := loop.Connect(&rest.Config{Host: "http://server", Transport: s}, 0, loop.NewLimit(slots))
 		require.NoError(t, err)
 		clients.Watches = fake.NewClientset()
-		j, err := New(ends{}, clients, adapter.Options{Terms: requests.Alone()})
+		j, err := New(ends{}, clients, adapter.Options{Terms: requests.OneShot()})
 		require.NoError(t, err)
 		require.NoError(t, j.Start(ctx, q))
 		require.NoError(t, j.WaitForSync(ctx))

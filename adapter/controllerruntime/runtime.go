@@ -4,7 +4,7 @@
 //	lease, err := loop.NewLease(config, "shop", "shop-operator", 0)
 //	controllerruntime.Elect(&options, lease)                     // of the manager
 //	clients, err := loop.Connect(config, 0, loop.NewLimit(64))
-//	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Terms: lease.Holder})
+//	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Terms: lease.Terms})
 //	err = ctrl.NewControllerManagedBy(manager).Named("shop").
 //		Watches(&v1.Shop{}, jobs.Edits()).
 //		WatchesRawSource(jobs).
@@ -24,7 +24,7 @@
 //
 // A term begins when the manager is elected, which is also when a source begins to watch. It
 // ends by the renewals of the lease: a process that was stopped for a minute sends nothing,
-// although the manager's Elected channel stays closed. Without Elect, use [requests.Alone].
+// although the manager's Elected channel stays closed. Without Elect, use [requests.OneShot].
 //
 // # A watch of its own
 //
@@ -71,7 +71,7 @@ func Elect(o *ctrl.Options, l loop.Lease) {
 type Jobs struct {
 	*adapter.Tracker
 	clients loop.Clients
-	terms   *requests.Holder
+	terms   *requests.Terms
 	ctx     context.Context // of the source
 	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
 	reads   *requests.Queue // of polls

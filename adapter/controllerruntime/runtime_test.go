@@ -54,7 +54,7 @@ var (
 // reconcile creates Jobs, and none after the term.
 func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, terms, q := fake.NewClientset(), &requests.Holder{}, newQueue()
+		api, terms, q := fake.NewClientset(), &requests.Terms{}, newQueue()
 		created := 0
 		defer q.ShutDown()
 		j, err := New(ends{}, loop.Clients{Requests: api, Watches: api}, adapter.Options{Terms: terms})
@@ -69,7 +69,7 @@ func TestSource(t *testing.T) {
 			return result.Created
 		}
 		require.Zero(t, poll(), "it is not elected")
-		lock := loop.Lease{Holder: terms, Client: api.CoordinationV1(), Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}.Lock()
+		lock := loop.Lease{Terms: terms, Client: api.CoordinationV1(), Namespace: "n", Name: "l", Identity: "i", Duration: 15 * time.Second}.Lock()
 		require.NoError(t, lock.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}))
 		for range 10 {
 			poll()
@@ -90,7 +90,7 @@ func TestSource(t *testing.T) {
 // An edit and a deletion stop plans, and bring a reconcile. A new status does neither.
 func TestEdits(t *testing.T) {
 	api := fake.NewClientset()
-	j, err := New(ends{}, loop.Clients{Requests: api, Watches: api}, adapter.Options{Terms: requests.Alone()})
+	j, err := New(ends{}, loop.Clients{Requests: api, Watches: api}, adapter.Options{Terms: requests.OneShot()})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		what          string

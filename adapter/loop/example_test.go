@@ -21,7 +21,7 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := fake.NewClientset() // loop.Connect makes the clients of a real cluster
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone()})
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.OneShot()})
 	if err != nil {
 		fmt.Println(err)
 		return

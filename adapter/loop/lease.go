@@ -23,7 +23,7 @@ var ErrLost = errors.New("the lease is lost")
 
 // A Lease lets a single process act at a time. Its holder has the terms.
 type Lease struct {
-	*requests.Holder
+	*requests.Terms
 	// Client should have connections of its own, so that nothing delays a renewal, and
 	// a timeout of a fifth of Duration.
 	Client    coordination.LeasesGetter
@@ -44,7 +44,7 @@ type Lease struct {
 // its own. A duration of 0 is 15 s.
 func NewLease(config *rest.Config, namespace, name string, duration time.Duration) (Lease, error) {
 	l := Lease{
-		Holder: &requests.Holder{}, Namespace: namespace, Name: name, Identity: newIdentity(),
+		Terms: &requests.Terms{}, Namespace: namespace, Name: name, Identity: newIdentity(),
 		Duration: cmp.Or(duration, 15*time.Second), Log: slog.Default(),
 	}
 	var err error
@@ -67,10 +67,10 @@ func (l Lease) RetryPeriod() time.Duration { return l.Duration * 2 / 15 }
 // term describes. When act has returned, Lead releases the lease, so that the
 // next process need not wait until it expires. Lead returns the error of act, else nil if
 // ctx has ended, else [ErrLost]. Without a Client there is no lease: Lead acts at once, and
-// the Holder should be [requests.Unelected].
+// Terms should be [requests.WithoutLease].
 func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error {
 	if l.Client == nil {
-		return act(requests.WithTerm(ctx, l.Holder))
+		return act(requests.WithTerm(ctx, l.Terms))
 	}
 	lock := l.lock()
 	elect, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -86,7 +86,7 @@ func (l Lease) Lead(ctx context.Context, act func(context.Context) error) error 
 				leading, cancel := context.WithCancel(leading)
 				defer cancel()
 				defer context.AfterFunc(ctx, cancel)()
-				acted <- act(requests.WithTerm(leading, lock.config.Holder))
+				acted <- act(requests.WithTerm(leading, lock.config.Terms))
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader:      func(identity string) { l.Log.Info("the lease is held", "by", identity) },
@@ -138,7 +138,7 @@ func newIdentity() string {
 }
 
 func (l Lease) lock() *lock {
-	l.Holder = cmp.Or(l.Holder, &requests.Holder{})
+	l.Terms = cmp.Or(l.Terms, &requests.Terms{})
 	l.Identity = cmp.Or(l.Identity, newIdentity())
 	return &lock{config: l}
 }

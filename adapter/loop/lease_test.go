@@ -27,7 +27,7 @@ import (
 const duration = 15 * time.Second
 
 func lease(client kubernetes.Interface) loop.Lease {
-	return loop.Lease{Holder: &requests.Holder{}, Client: client.CoordinationV1(), Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
+	return loop.Lease{Terms: &requests.Terms{}, Client: client.CoordinationV1(), Namespace: "n", Name: "l", Duration: duration, Log: slog.New(slog.DiscardHandler)}
 }
 
 // A leader is one that leads in a goroutine of its own.
@@ -351,13 +351,13 @@ func TestTakenAgain(t *testing.T) {
 		lock := l.Lock()
 		held := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 15}
 		require.NoError(t, lock.Create(t.Context(), held))
-		first := l.Holder.Term()
+		first := l.Terms.Term()
 		time.Sleep(l.RenewDeadline() - 1)
 		require.NoError(t, lock.Update(t.Context(), held))
-		require.Same(t, first, l.Holder.Term())
+		require.Same(t, first, l.Terms.Term())
 		time.Sleep(l.RenewDeadline())
 		require.NoError(t, lock.Update(t.Context(), held))
-		require.NotSame(t, first, l.Holder.Term())
+		require.NotSame(t, first, l.Terms.Term())
 		require.ErrorIs(t, first.Err(), requests.ErrEnded)
 		require.True(t, l.MayAct())
 	})
@@ -378,7 +378,7 @@ func TestMark(t *testing.T) {
 			l := lease(client)
 			leading, stop := context.WithCancel(t.Context())
 			require.NoError(t, l.Lead(leading, func(ctx context.Context) error {
-				current := l.Holder.Term()
+				current := l.Terms.Term()
 				require.Equal(t, run.found, current.Marked())
 				current.Join(time.Second, func() bool { return run.settled })
 				if run.mark {

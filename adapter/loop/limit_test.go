@@ -120,7 +120,7 @@ func TestMayAct(t *testing.T) {
 		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
 		limit := NewLimit(1)
 		begin := time.Now()
-		terms := &requests.Holder{}
+		terms := &requests.Terms{}
 		terms.Begin(until(begin.Add(time.Minute)), false)
 		transport := newTransport(s, 2*time.Hour, limit)
 		var all sync.WaitGroup
@@ -221,13 +221,15 @@ func TestCallersTimeout(t *testing.T) {
 				return ctx, cancel, nil
 			}
 		}
-		terms := requests.Alone()
+		terms := requests.OneShot()
 		for name, c := range map[string]struct {
 			caller   func() (context.Context, context.CancelFunc, error)
 			noAnswer bool
 			want     requests.Answer
 		}{
-			"of a term":   {func() (context.Context, context.CancelFunc, error) { return terms.Request(t.Context(), time.Second-1) }, true, requests.Refused},
+			"of a term": {func() (context.Context, context.CancelFunc, error) {
+				return terms.Term().Request(t.Context(), time.Second-1)
+			}, true, requests.Refused},
 			"plain":       {of(nil), false, requests.Neutral},
 			"of a budget": {of(fmt.Errorf("budget: %w", context.DeadlineExceeded)), false, requests.Neutral},
 		} {

@@ -259,7 +259,7 @@ func (p *play) run(t *testing.T, from int, do func(s *server, polls *loop.Loop))
 		require.NoError(t, err)
 		cluster := fake.NewClientset()
 		targets := p.targets(t, s, cluster, from)
-		tracker, err := adapter.NewTracker(cluster, adapter.Options{Terms: requests.Alone()})
+		tracker, err := adapter.NewTracker(cluster, adapter.Options{Terms: requests.OneShot()})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup

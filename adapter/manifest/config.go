@@ -112,12 +112,21 @@ func (r *reader) policy() scaling.Policy {
 	return p
 }
 
-// strategy warns of custom without a percentage, which is default, as documented.
+// strategy warns of custom without a percentage, which is default, as documented, and of the
+// parameters of custom beside another strategy.
 func (r *reader) strategy() strategy.Strategy {
 	const path = "spec.scalingStrategy"
 	in := &r.spec.ScalingStrategy
 	r.warnings.Check(in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
 		`a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`)
+	if in.Strategy != "custom" {
+		const custom = "the strategy custom, which alone reads it"
+		if n := in.CustomScalingQueueLengthDeduction; n != nil {
+			r.warnings.Check(*n == 0, path+".customScalingQueueLengthDeduction", *n, custom)
+		}
+		percentage := in.CustomScalingRunningJobPercentage
+		r.warnings.Check(percentage == "", path+".customScalingRunningJobPercentage", percentage, custom)
+	}
 	s, err := strategy.FromSpec(in.Strategy, in.Parameters)
 	r.problems.Join(path, err)
 	return s
@@ -155,6 +164,8 @@ func (r *reader) rollout() rollout.Policy {
 	}
 	parsed(r, "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy, &p.Propagation,
 		"background, foreground or orphan")
+	r.warnings.Check(p.Strategy != rollout.Gradual || r.spec.Rollout.PropagationPolicy == "", "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy,
+		"nothing: under gradual no outdated Job is deleted")
 	return p
 }
 

@@ -154,12 +154,12 @@ func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 		partOf(p.Cluster).Placement = p
 	}
 	deletes := len(plan.Outdated)+len(plan.Duplicates)+len(plan.Finished) > 0
-	tracked := map[jobs.Ref]*adapter.Job{}
+	tracked := map[jobs.JobRef]*adapter.Job{}
 	for name, s := range o.views {
 		for i := range s.jobs {
 			j := &s.jobs[i]
 			if deletes {
-				tracked[jobs.Ref{Cluster: name, Name: j.Name, UID: jobID(j)}] = j
+				tracked[jobs.JobRef{Cluster: name, Name: j.Name, UID: jobID(j)}] = j
 			}
 			if j.Phase == adapter.InFlight && s.cluster.health.mayAnswer() {
 				partOf(name)
@@ -168,7 +168,7 @@ func (o *Observation) parts(plan *jobs.Decision) map[string]*part {
 	}
 	remove := func(deletions []jobs.Deletion, propagation rollout.Propagation, reason adapter.Reason) {
 		for _, d := range deletions {
-			if j := tracked[d.Ref]; j != nil && j.UID != "" && !d.Deferred {
+			if j := tracked[d.JobRef]; j != nil && j.UID != "" && !d.Deferred {
 				p := partOf(d.Cluster)
 				p.delete = append(p.delete, j.Delete(propagation, reason))
 			}
@@ -207,8 +207,8 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 	if r.Failures = combine(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
 		r.Err = nil // the next observation has stopped it
 	}
-	if r.Outdated+r.Duplicates+r.Pruned < len(p.delete) {
-		_, r.Undeleted = adapter.Failures(r.Err)
+	if r.Outdated+r.Duplicates+r.HistoryLimit < len(p.delete) {
+		_, r.Undeleted = adapter.SplitErrors(r.Err)
 	}
 	c.note(owner, s.failed)
 	return r

@@ -95,7 +95,7 @@ func TestClosedConnection(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Terms: requests.Alone(), Home: home})
+	c, err := member.Dial("a", &rest.Config{Host: server.URL}, member.Options{Terms: requests.OneShot(), Home: home})
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Probe(t.Context()), "the member closed the connection without an answer")
 }
@@ -135,7 +135,7 @@ func TestPods(t *testing.T) {
 
 // Dialing makes no request, and a member that is away is not reachable.
 func TestDial(t *testing.T) {
-	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Terms: requests.Alone(), Home: home, Timeout: time.Second})
+	c, err := member.Dial("a", &rest.Config{Host: "127.0.0.1:1"}, member.Options{Terms: requests.OneShot(), Home: home, Timeout: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, "a", c.Name())
 	var all member.Clusters
@@ -144,6 +144,6 @@ func TestDial(t *testing.T) {
 	require.Equal(t, []jobs.Cluster{{Name: "a"}}, all.Observe(owner).Clusters)
 	_, errs := all.ObserveReplicas(t.Context(), member.Workload{}, member.ReplicasPoll{})
 	require.Error(t, errs["a"])
-	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Terms: requests.Alone(), Home: home})
+	_, err = member.Dial("a", &rest.Config{Host: "a b"}, member.Options{Terms: requests.OneShot(), Home: home})
 	require.ErrorContains(t, err, "member a: ")
 }

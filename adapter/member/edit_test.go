@@ -102,7 +102,7 @@ func TestOverrideIsEdited(t *testing.T) {
 
 // A process that may not act sends nothing.
 func TestMayAct(t *testing.T) {
-	terms := &requests.Holder{}
+	terms := &requests.Terms{}
 	w := newWorld(t, member.Options{Terms: terms}, "a").ready()
 	w.demand = 1
 	reports := w.poll()

@@ -25,7 +25,7 @@ func Example() {
 	var all member.Clusters
 	for _, name := range []string{"member-cluster-1", "member-cluster-2"} {
 		api := newSite(name, &uids) // use member.Dial with the config of a kubeconfig
-		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Terms: requests.Alone(), Home: "hub"})
+		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Terms: requests.OneShot(), Home: "hub"})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -44,7 +44,7 @@ func dialServer(t *testing.T, o Options, handle func(w http.ResponseWriter, r *h
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	o.Terms, o.Home, o.Interval = requests.Alone(), "home", 50*time.Millisecond
+	o.Terms, o.Home, o.Interval = requests.OneShot(), "home", 50*time.Millisecond
 	c, err := Dial("a", &rest.Config{Host: server.URL}, o)
 	require.NoError(t, err)
 	return c

@@ -84,7 +84,7 @@ func (c *Cluster) observe(owner types.UID, target *owner) (cluster jobs.Cluster,
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
 	if listed {
-		cluster.Late = c.late(owner, tracked)
+		cluster.Unanswered = c.late(owner, tracked)
 	}
 	return cluster, tracked, problem
 }

@@ -63,7 +63,7 @@ type Options struct {
 	MaxBytes int64
 	// Terms decide whether this process may send requests, such as those of its lease; needed.
 	// Health checks and watches do not ask.
-	Terms *requests.Holder
+	Terms *requests.Terms
 }
 
 func (o Options) withDefaults() Options {

@@ -177,7 +177,7 @@ func TestSlowCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, slow)
 		w.sites["a"] = newSite("a", new(atomic.Int64))
-		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: requests.Alone(), Home: home, Timeout: time.Minute})
+		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: requests.OneShot(), Home: home, Timeout: time.Minute})
 		require.NoError(t, err)
 		require.NoError(t, w.all.Add(t.Context(), c))
 		w.ready()

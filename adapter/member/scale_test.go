@@ -101,7 +101,7 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 	all, deployments := &member.Clusters{}, map[string]*deployment{}
 	o.Home = home
 	if o.Terms == nil {
-		o.Terms = requests.Alone()
+		o.Terms = requests.OneShot()
 	}
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond
@@ -286,7 +286,7 @@ func TestNoScale(t *testing.T) {
 	require.ErrorContains(t, reports[0].Err, "Robot")
 	require.EqualError(t, reports[1].Err, "it is not registered")
 
-	c, err := member.New("x", both(fake.NewClientset()), member.Options{Terms: requests.Alone(), Home: home})
+	c, err := member.New("x", both(fake.NewClientset()), member.Options{Terms: requests.OneShot(), Home: home})
 	require.NoError(t, err)
 	require.NoError(t, c.Probe(t.Context()))
 	require.NoError(t, all.Add(t.Context(), c))

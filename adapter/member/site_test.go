@@ -268,7 +268,7 @@ func (w *world) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	o.Home = home
 	if o.Terms == nil {
-		o.Terms = requests.Alone()
+		o.Terms = requests.OneShot()
 	}
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Millisecond

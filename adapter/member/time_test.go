@@ -49,7 +49,7 @@ func TestDefaults(t *testing.T) {
 			}
 			return send()
 		})
-		c, err := member.New("a", both(w.sites["a"]), member.Options{Terms: requests.Alone(), Home: home})
+		c, err := member.New("a", both(w.sites["a"]), member.Options{Terms: requests.OneShot(), Home: home})
 		require.NoError(t, err)
 		require.NoError(t, w.all.Add(t.Context(), c))
 		w.ready()
@@ -311,7 +311,7 @@ func (while) Mark(context.Context) error { return nil }
 // A process that may act no longer sends nothing that has waited for the rate limit.
 func TestMayActAfterWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end, terms := time.Now().Add(time.Hour), &requests.Holder{}
+		end, terms := time.Now().Add(time.Hour), &requests.Terms{}
 		terms.Begin(while(func() bool { return time.Now().Before(end) }), false)
 		w := newWorld(t, member.Options{QPS: 1, Burst: 1, Terms: terms}, "a").ready()
 		w.demand = 5

@@ -1,6 +1,6 @@
 // Package requests decides when a request about Jobs may be sent: in the term of a leader, and in its owner's turn.
 //
-//	Holder    the terms of this process: from becoming the leader until its lease ends
+//	Terms     the terms of this process: from becoming the leader until its lease ends
 //	WithTerm  a context whose requests change nothing after the end of a term
 //	Timeout   a context for a request, which ends with ErrNoAnswer
 //	NewQueue  a Queue with a number of slots for the requests of many owners
@@ -10,14 +10,14 @@
 //
 // # Terms
 //
-// A process takes the lease, calls [Holder.Begin], and asks before each request, such as with [Holder.Request]. Waiting requests
+// A process takes the lease, calls [Terms.Begin], and asks before each request, such as with [Term.Request]. Waiting requests
 // may be sent after the end of the term: the clients of package loop ask the context of each change right before they send it. The
 // lease is an interface; package loop has that of Kubernetes.
 //
 // A lease stores a mark, which tells the next term that a term before may have skipped a number whose
 // creates fail. It is written before that, and the write that releases the lease removes it if
-// [Holder.End] says so. A term with the mark waits for twice the request timeout before its first
-// create. Without a lease nothing stores the mark: [Unelected] behaves as if each term had found it, and with [Alone]
+// [Terms.End] says so. A term with the mark waits for twice the request timeout before its first
+// create. Without a lease nothing stores the mark: [WithoutLease] behaves as if each term had found it, and with [OneShot]
 // a number with refused creates blocks its owner.
 //
 // # Turns

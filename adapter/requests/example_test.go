@@ -16,7 +16,7 @@ func (l *lockFile) Mark(context.Context) error { return requests.ErrNoMark }
 
 // A process takes a lease, loses it, and takes it again: what began in the first term stays ended.
 func Example() {
-	terms, file := &requests.Holder{}, &lockFile{}
+	terms, file := &requests.Terms{}, &lockFile{}
 	fmt.Println("before:", terms.Err())
 	ctx := requests.WithTerm(context.Background(), terms.Begin(file, false))
 	fmt.Println("leads:", terms.MayAct(), requests.CheckTerm(ctx))

@@ -30,7 +30,7 @@ var ErrNoAnswer = errors.New("no answer")
 var ErrNoMark = errors.New("the lease stores no mark")
 
 // A Term is the time for which this process leads. It ends for good when its lease is not
-// valid, or [Holder.End] is called.
+// valid, or [Terms.End] is called.
 type Term struct {
 	lease  Lease
 	found  bool // the lease had the mark when it was taken
@@ -99,63 +99,58 @@ func (t *Term) end() (marked bool) {
 	return len(works) == 0 || unsettled || time.Since(t.start) < late
 }
 
-// A Holder has the terms of a process, one after another. The zero value has none. It is the
+// Terms are the terms of a process, one after another. The zero value has none. They are the
 // one place that decides whether the process may act.
-type Holder struct{ term atomic.Pointer[Term] }
+type Terms struct{ term atomic.Pointer[Term] }
 
-// Alone returns a holder whose term never ends, for a program that runs once and has no
+// OneShot returns terms of which the first never ends, for a program that runs once and has no
 // replicas: nothing prevents that two of them act. A number with refused creates blocks its owner.
-func Alone() *Holder { return withoutLease(false) }
+func OneShot() *Terms { return withoutLease(false) }
 
-// Unelected is [Alone] for a program that runs for long and starts again. Each start waits as
+// WithoutLease is [OneShot] for a program that runs for long and starts again. Each start waits as
 // a term with the mark does, and then a number with refused creates blocks nobody.
-func Unelected() *Holder { return withoutLease(true) }
+func WithoutLease() *Terms { return withoutLease(true) }
 
-func withoutLease(marked bool) *Holder {
-	h := &Holder{}
-	h.Begin(alone{}, marked)
-	return h
+func withoutLease(marked bool) *Terms {
+	t := &Terms{}
+	t.Begin(noLease{}, marked)
+	return t
 }
 
-type alone struct{}
+type noLease struct{}
 
-func (alone) Valid() bool                { return true }
-func (alone) Mark(context.Context) error { return ErrNoMark }
+func (noLease) Valid() bool                { return true }
+func (noLease) Mark(context.Context) error { return ErrNoMark }
 
 // Begin begins a term, after the process has taken the lease, and reports whether that had the mark. It
 // ends the term before.
-func (h *Holder) Begin(l Lease, marked bool) *Term {
-	t := &Term{lease: l, found: marked, start: time.Now()}
-	t.marked.Store(marked)
-	if before := h.term.Swap(t); before != nil {
+func (t *Terms) Begin(l Lease, marked bool) *Term {
+	begun := &Term{lease: l, found: marked, start: time.Now()}
+	begun.marked.Store(marked)
+	if before := t.term.Swap(begun); before != nil {
 		before.ended.Store(true)
 	}
-	return t
+	return begun
 }
 
 // End ends the term, right before the process releases the lease, and reports whether the lease keeps
 // the mark.
-func (h *Holder) End() (marked bool) { return h.Term().end() }
+func (t *Terms) End() (marked bool) { return t.Term().end() }
 
 // Term returns the present term, which may have ended. It is nil before the first, and for a
-// nil Holder.
-func (h *Holder) Term() *Term {
-	if h == nil {
+// nil Terms.
+func (t *Terms) Term() *Term {
+	if t == nil {
 		return nil
 	}
-	return h.term.Load()
+	return t.term.Load()
 }
 
 // Err returns nil while the process may act, and else [ErrEnded].
-func (h *Holder) Err() error { return h.Term().Err() }
+func (t *Terms) Err() error { return t.Term().Err() }
 
 // MayAct reports whether the process may act.
-func (h *Holder) MayAct() bool { return h.Err() == nil }
-
-// Request returns a context for a request, which ends after the timeout, or [ErrEnded].
-func (h *Holder) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
-	return h.Term().Request(ctx, timeout)
-}
+func (t *Terms) MayAct() bool { return t.Err() == nil }
 
 // Request returns a context for a request, which ends after the timeout, or [ErrEnded].
 func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
@@ -170,7 +165,7 @@ func (t *Term) Request(ctx context.Context, timeout time.Duration) (context.Cont
 type termKey struct{}
 
 // WithTerm returns a context whose requests change nothing after the end of a [Term], or while a
-// [Holder] has none.
+// process has none.
 func WithTerm(ctx context.Context, term interface{ Err() error }) context.Context {
 	return context.WithValue(ctx, termKey{}, term)
 }

@@ -28,9 +28,9 @@ func (l *lease) Mark(context.Context) error {
 
 // A term ends for good, also if its lease is valid again. Without a term nobody may act.
 func TestTerms(t *testing.T) {
-	var none *requests.Holder
+	var none *requests.Terms
 	require.ErrorIs(t, none.Err(), requests.ErrEnded)
-	h, l := &requests.Holder{}, &lease{}
+	h, l := &requests.Terms{}, &lease{}
 	require.False(t, h.MayAct())
 	require.False(t, h.End())
 	first := h.Begin(l, false)
@@ -45,14 +45,14 @@ func TestTerms(t *testing.T) {
 	require.ErrorIs(t, second.Err(), requests.ErrEnded, "another has begun")
 	h.End()
 	require.False(t, h.MayAct())
-	require.NoError(t, requests.Alone().Err())
+	require.NoError(t, requests.OneShot().Err())
 }
 
 // A request ends after the timeout with any client, and there is none without a term.
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := requests.Alone()
-		ctx, cancel, err := h.Request(t.Context(), time.Second)
+		h := requests.OneShot()
+		ctx, cancel, err := h.Term().Request(t.Context(), time.Second)
 		defer cancel()
 		require.NoError(t, err)
 		begin := time.Now()
@@ -61,18 +61,18 @@ func TestRequest(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), requests.ErrNoAnswer)
 		require.EqualError(t, context.Cause(ctx), "no answer within 1s: context deadline exceeded")
 		h.End()
-		_, _, err = h.Request(t.Context(), time.Second)
+		_, _, err = h.Term().Request(t.Context(), time.Second)
 		require.ErrorIs(t, err, requests.ErrEnded)
 	})
 }
 
 // A context has the terms of a process, or a single one, which the next does not prolong.
 func TestWithTerm(t *testing.T) {
-	h := &requests.Holder{}
+	h := &requests.Terms{}
 	require.NoError(t, requests.CheckTerm(t.Context()))
 	require.ErrorIs(t, requests.CheckTerm(requests.WithTerm(t.Context(), h)), requests.ErrEnded)
 	h.Begin(&lease{}, false)
-	of, cancel, err := h.Request(t.Context(), time.Hour)
+	of, cancel, err := h.Term().Request(t.Context(), time.Hour)
 	defer cancel()
 	require.NoError(t, err)
 	require.NoError(t, requests.CheckTerm(of))
@@ -93,7 +93,7 @@ func TestMark(t *testing.T) {
 		{true, true, time.Second, true}, {true, true, time.Minute, false}, {true, false, time.Minute, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h, l, ctx := &requests.Holder{}, &lease{fails: errors.New("no")}, t.Context()
+			h, l, ctx := &requests.Terms{}, &lease{fails: errors.New("no")}, t.Context()
 			is := h.Begin(l, c.found)
 			is.Join(time.Minute, func() bool { return c.settled })
 			if !c.found {
@@ -113,7 +113,7 @@ func TestMark(t *testing.T) {
 			require.ErrorIs(t, is.Mark(ctx), requests.ErrEnded)
 		})
 	}
-	h := &requests.Holder{}
+	h := &requests.Terms{}
 	h.Begin(&lease{}, true)
 	require.True(t, h.End(), "no work speaks for its end")
 }

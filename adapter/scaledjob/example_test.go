@@ -62,7 +62,7 @@ func Example_tracker() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := newCluster()
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone(), Selector: scaledjob.Selector})
+	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.OneShot(), Selector: scaledjob.Selector})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -153,7 +153,7 @@ func Conjunction(ready metav1.Condition, facts []metav1.Condition) metav1.Condit
 }
 
 func (p *PollResult) facts() []metav1.Condition {
-	creates, deletes := adapter.Failures(p.Applied)
+	creates, deletes := adapter.SplitErrors(p.Applied)
 	facts := Facts{Invalid: p.Invalid, Creates: creates, Deletes: deletes, Holds: p.Holds, Demand: p.Decision.Trace.Demand, Unread: p.Unread}.Conditions()
 	facts[0].Reason = p.named(facts[0].Reason)
 	return facts
@@ -162,7 +162,7 @@ func (p *PollResult) facts() []metav1.Condition {
 // Facts are what can fail by itself in a poll of any owner of Jobs.
 type Facts struct {
 	Invalid          error        // why the spec is invalid: then the rest is ignored
-	Creates, Deletes error        // of requests; see [adapter.Failures]
+	Creates, Deletes error        // of requests; see [adapter.SplitErrors]
 	Holds            []slots.Hold // of the plan: what still holds of earlier requests
 	Demand           scaling.Demand
 	Unread           error // why metrics could not be read
@@ -194,7 +194,7 @@ func (f *Facts) requests(kind, failed string, err error, holds []slots.Reason) m
 	}
 	var messages []string
 	if err != nil {
-		c.Reason, messages = failed, append(messages, adapter.Words(err))
+		c.Reason, messages = failed, append(messages, adapter.ErrorText(err))
 	}
 	for _, h := range f.Holds {
 		if !slices.Contains(holds, h.Reason) {

@@ -40,7 +40,7 @@ type Tracker struct {
 	// twice adapter.DefaultTimeout.
 	Late time.Duration
 	// Terms decide whether this process may act; needed. Nothing is sent outside of a term.
-	Terms *requests.Holder
+	Terms *requests.Terms
 	Now   func() time.Time // needed
 
 	mutex    sync.Mutex
@@ -122,7 +122,7 @@ func (s sender) start(ctx context.Context, job *batchv1.Job, owner types.UID, r 
 		late = true
 	}
 	if s.tracker.absent(ctx, job, err) {
-		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: adapter.Words(err), MayArrive: late}
+		rejection := schedule.Rejection{Tag: r.Tag, Attempt: r.Attempts, Reason: adapter.ErrorText(err), MayArrive: late}
 		s.tracker.mutex.Lock()
 		defer s.tracker.mutex.Unlock()
 		if s.tracker.rejected == nil {

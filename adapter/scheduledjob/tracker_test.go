@@ -35,7 +35,7 @@ func newFixture() *fixture {
 	st := &fixture{client: fake.NewClientset(), at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s: &ScheduledJob{}}
 	st.s.Namespace, st.s.Name, st.s.UID = "n", "job", "u"
 	st.config = Config{Namespace: "n", Name: "job", TTL: new(int32(7))}
-	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: requests.Alone(), Now: func() time.Time { return st.at }}
+	st.Tracker = &Tracker{Client: st.client, Late: 30 * time.Second, Terms: requests.OneShot(), Now: func() time.Time { return st.at }}
 	return st
 }
 
@@ -151,7 +151,7 @@ func TestMayArrive(t *testing.T) {
 		return st.rejected["u"]
 	}
 	rejected := func(attempt int64, may bool) []schedule.Rejection {
-		return []schedule.Rejection{{Tag: "r", Attempt: attempt, Reason: adapter.Words(forbidden), MayArrive: may}}
+		return []schedule.Rejection{{Tag: "r", Attempt: attempt, Reason: adapter.ErrorText(forbidden), MayArrive: may}}
 	}
 	require.Equal(t, rejected(1, false), try(1, forbidden), "the first create of the run")
 	require.Equal(t, rejected(2, true), try(2, forbidden), "a process before may have sent the first")
@@ -162,7 +162,7 @@ func TestMayArrive(t *testing.T) {
 	st.at = st.at.Add(30 * time.Second)
 	require.Equal(t, rejected(6, false), try(6, forbidden))
 	internal := apierrors.NewInternalError(errors.New("webhook"))
-	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: adapter.Words(internal), MayArrive: true}}, try(1, internal))
+	require.Equal(t, []schedule.Rejection{{Tag: "r", Attempt: 1, Reason: adapter.ErrorText(internal), MayArrive: true}}, try(1, internal))
 	st.at = st.at.Add(30 * time.Second)
 	st.Late = 0 // the default
 	st.late(st.job("another"))
@@ -306,10 +306,10 @@ func TestRestarts(t *testing.T) {
 // What was decided before the first term is not sent in it.
 func TestDecidedBeforeTheFirstTerm(t *testing.T) {
 	st := newFixture()
-	st.Terms = &requests.Holder{}
+	st.Terms = &requests.Terms{}
 	seen, err := st.Observe(t.Context(), st.s, nil, 0)
 	require.NoError(t, err)
-	st.Terms = requests.Alone() // as after Begin
+	st.Terms = requests.OneShot() // as after Begin
 	st.client.ClearActions()
 	err = st.Carry(t.Context(), Order{Owner: st.s.Owner(), Config: st.config, Seen: seen, Store: func(context.Context) error { return nil },
 		Decision: schedule.Decision{Start: []schedule.Run{{Tag: "r", Attempts: 1}}}})
@@ -332,7 +332,7 @@ func TestAnotherTerm(t *testing.T) {
 		Start: []schedule.Run{{Tag: "r", Attempts: 1}, {Tag: "q", Attempts: 1}}, Delete: []string{"old"}}}
 	order.Store = func(context.Context) error {
 		st.Terms.End()
-		st.Terms = requests.Alone() // as after Begin
+		st.Terms = requests.OneShot() // as after Begin
 		st.at = st.at.Add(time.Hour)
 		return nil
 	}

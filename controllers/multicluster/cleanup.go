@@ -122,7 +122,7 @@ func (p *poller) abandons(member string) bool {
 func (p *poller) tellOnce(before *string, reason string, problems []error, advice string) {
 	text := ""
 	if err := errors.Join(problems...); err != nil {
-		text = adapter.Words(err)
+		text = adapter.ErrorText(err)
 	}
 	if text != "" && text != *before {
 		p.log.Warn(reason, "err", text)

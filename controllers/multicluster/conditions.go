@@ -156,7 +156,7 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.plan.Reason == replicas.ReasonAllExcluded:
 		return notReady(string(out.plan.Reason), "All members are excluded")
 	case err != nil:
-		return notReady(reasonScaleFailed, adapter.Words(err))
+		return notReady(reasonScaleFailed, adapter.ErrorText(err))
 	case out.keda.problem != nil:
 		return *out.keda.problem
 	case out.plan.Reason == replicas.ReasonAtMax:

@@ -140,7 +140,7 @@ func (c *controller) run(ctx context.Context) error {
 	for _, k := range c.kinds {
 		go k.watched.RunWithContext(ctx)
 	}
-	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Holder)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Terms)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()

@@ -91,7 +91,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	c.dynamic = b.home
 	c.members = &members{controller: c}
 	for _, name := range names {
-		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: requests.Alone(), Home: "home"})
+		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: requests.OneShot(), Home: "home"})
 		require.NoError(t, err)
 		require.NoError(t, c.members.Add(t.Context(), m))
 	}
@@ -325,7 +325,7 @@ func TestRefusalStaysWithItsMember(t *testing.T) {
 		return member.Report{Cluster: name, Result: adapter.Result{Created: 1}}
 	}
 	pruned := func(name string) member.Report {
-		return member.Report{Cluster: name, Result: adapter.Result{Pruned: 1}}
+		return member.Report{Cluster: name, Result: adapter.Result{HistoryLimit: 1}}
 	}
 	type poll struct {
 		create, delete string // members of the plan
@@ -387,7 +387,7 @@ func TestRefusalStaysWithItsMember(t *testing.T) {
 						o.plan.Create = append(o.plan.Create, jobs.Placement{Cluster: name, Additional: 1})
 					}
 					if strings.Contains(p.delete, name) {
-						o.plan.Finished = append(o.plan.Finished, jobs.Deletion{Ref: jobs.Ref{Cluster: name}})
+						o.plan.Finished = append(o.plan.Finished, jobs.Deletion{JobRef: jobs.JobRef{Cluster: name}})
 					}
 				}
 				b.conclude(&o, time.Now())

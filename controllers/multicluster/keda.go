@@ -69,9 +69,9 @@ func (o *object) scaleByKEDA(ctx context.Context, plan *replicas.Decision) (r ke
 	case notServed(err):
 		return r.fail(notReady(reasonKEDAMissing, "The API server does not serve ScaledObjects: install KEDA in the hub cluster"))
 	case errors.Is(err, errForeign):
-		return r.fail(notReady(reasonForeignObject, adapter.Words(err)))
+		return r.fail(notReady(reasonForeignObject, adapter.ErrorText(err)))
 	case err != nil:
-		return r.fail(notReady(reasonObjectRejected, "The ScaledObject: "+adapter.Words(err)))
+		return r.fail(notReady(reasonObjectRejected, "The ScaledObject: "+adapter.ErrorText(err)))
 	}
 	reported := conditionsOf(scaled)
 	r.conditions = mirror(reported, scaledObjectConditions)
@@ -100,7 +100,7 @@ func (o *object) adopt(ctx context.Context, plan *replicas.Decision) (r kedaRepo
 	}
 	number := []operation{{"test", "/metadata/generation", o.current.GetGeneration()}, {"add", "/spec/replicas", min(sum, 1<<31-1)}}
 	if err := o.patch(ctx, number); err != nil {
-		return r.fail(notReady(reasonNotStored, "spec.replicas: "+adapter.Words(err)))
+		return r.fail(notReady(reasonNotStored, "spec.replicas: "+adapter.ErrorText(err)))
 	}
 	return r.fail(unknown(reasonAdopting, fmt.Sprintf("Scaling begins with %s, as many as the members have", field.Plural(sum, "replica"))))
 }
@@ -157,7 +157,7 @@ func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport
 			reported[string(c.Type)] = metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason}
 		}
 	case !apierrors.IsNotFound(err):
-		return r.fail(unknown(reasonKEDASilent, "The HorizontalPodAutoscaler cannot be read: "+adapter.Words(err)))
+		return r.fail(unknown(reasonKEDASilent, "The HorizontalPodAutoscaler cannot be read: "+adapter.ErrorText(err)))
 	}
 	r.conditions = append(r.conditions, mirror(reported, autoscalerConditions)...)
 	active := reported[string(autoscalingv2.ScalingActive)]

@@ -249,7 +249,7 @@ func TestEvents(t *testing.T) {
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
 // or goes on as before. Only one that is not in the registry is none.
 func TestRegister(t *testing.T) {
-	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: loop.Lease{Holder: requests.Alone()}}}, kubeconfigs: map[string]string{}}
+	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: loop.Lease{Terms: requests.OneShot()}}}, kubeconfigs: map[string]string{}}
 	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
 	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
 	m.register(t.Context(), []registry.Member{bad})

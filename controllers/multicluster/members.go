@@ -54,7 +54,7 @@ func (m *members) credentials(registered []registry.Member, now time.Time) {
 		if r.Err == nil {
 			continue
 		}
-		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + adapter.Words(r.Err), Since: now.UTC().Truncate(time.Second)}
+		p := api.MemberProblem{Reason: api.ProblemCredentials, Message: "the previous connection, if there is one, is kept: " + adapter.ErrorText(r.Err), Since: now.UTC().Truncate(time.Second)}
 		if previous := before[r.Name]; previous != nil {
 			p.Since, p.Count = previous.Since, previous.Count
 		}
@@ -132,7 +132,7 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Holder,
+	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Terms,
 		UID: r.UID, Registered: r.Registered, MaxBytes: r.MaxBytes, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {

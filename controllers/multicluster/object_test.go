@@ -99,7 +99,7 @@ spec:
 		for _, name := range []string{"a", "b"} {
 			f.on[name] = &workload{}
 			client := kube.NewClientset()
-			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home", Terms: requests.Alone()})
+			m, err := member.New(name, member.Clients{Requests: client, Watches: client, Scales: f.on[name], Mapper: mapper}, member.Options{Home: "home", Terms: requests.OneShot()})
 			require.NoError(t, err)
 			require.NoError(t, c.members.Add(t.Context(), m))
 		}

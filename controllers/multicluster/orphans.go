@@ -192,7 +192,7 @@ func (c *command) dial(ctx context.Context, home string) (*member.Cluster, error
 		case m.Err != nil:
 			return nil, fmt.Errorf("member %s: %w", m.Name, m.Err)
 		default:
-			return member.Dial(m.Name, m.Config, member.Options{Terms: requests.Alone(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxBytes: m.MaxBytes, Key: m.Proof})
+			return member.Dial(m.Name, m.Config, member.Options{Terms: requests.OneShot(), Home: home, UID: m.UID, Namespaces: m.Namespaces, MaxBytes: m.MaxBytes, Key: m.Proof})
 		}
 	}
 	return nil, fmt.Errorf("there is no member %q", c.member)

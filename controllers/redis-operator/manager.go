@@ -66,7 +66,7 @@ func (o *options) add(manager ctrl.Manager, lease loop.Lease, limit *loop.Limit)
 	if err != nil {
 		return err
 	}
-	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Namespace: o.Namespace, Terms: lease.Holder})
+	jobs, err := controllerruntime.New(manager, clients, adapter.Options{Namespace: o.Namespace, Terms: lease.Terms})
 	if err != nil {
 		return err
 	}

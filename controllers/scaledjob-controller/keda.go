@@ -19,6 +19,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
+	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -96,7 +97,7 @@ func (o *transition) follow(job *manifest.ScaledJob, target *adapter.Target) *ke
 	if o.release == nil {
 		return nil
 	}
-	target.Rollout.EveryEdit = true
+	target.Rollout.EveryEdit = target.Rollout.Strategy != rollout.Gradual
 	j := job.KEDA()
 	r := o.release.Replicas(j)
 	if target.Policy.Bounds.Max = r.Min + r.QueueMax; j.Spec.ScalingStrategy.Strategy == "custom" {
@@ -124,7 +125,7 @@ func (o *transition) decide(p *adapter.Plan, job *keda.ScaledJob, metrics []scal
 		return
 	}
 	for _, h := range p.Holds {
-		if h.Full {
+		if h.StopsCreates {
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func (c *controller) newTerm(ctx context.Context) (*term, error) {
 	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(requests.NewQueue(reporters)), entries: map[cache.ObjectName]*entry{}}
 	var err error
 	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
-		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Holder,
+		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Terms,
 	})
 	t.polls = loop.New(loop.Options{Tracker: t.tracker, Client: c.Requests, Requests: c.Queue})
 	t.reader = kedametrics.New(kedametrics.Options{Clients: c.sources, Name: c.identity(), Namespace: c.Namespace, Decide: t.polls.Now})

@@ -137,9 +137,9 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 		o := newOptions()
 		require.NoError(t, process.Parse(o, args, b))
 		log := process.Log{}.To(b)
-		lease := loop.Lease{Holder: requests.Alone(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
+		lease := loop.Lease{Terms: requests.OneShot(), Namespace: "n", Name: name, Duration: o.LeaseDuration, Log: log}
 		if elect {
-			lease.Holder, lease.Client = &requests.Holder{}, b.leases.CoordinationV1()
+			lease.Terms, lease.Client = &requests.Terms{}, b.leases.CoordinationV1()
 		}
 		var err error
 		b.controller, err = newController(o, clients{cluster.Clients{

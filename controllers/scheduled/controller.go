@@ -80,7 +80,7 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 		failures: newFailures(), foreign: map[cache.ObjectName]foreignJobs{},
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
-	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Holder, Now: func() time.Time { return c.now() }}
+	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Terms, Now: func() time.Time { return c.now() }}
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(c.watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}
@@ -231,7 +231,7 @@ func (c *controller) hasSynced() bool {
 // run watches until the context ends, and acts while it leads. It returns an error if it
 // loses the lease.
 func (c *controller) run(ctx context.Context) error {
-	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Holder)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Terms)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()

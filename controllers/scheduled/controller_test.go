@@ -113,7 +113,7 @@ func TestNext(t *testing.T) {
 	require.Contains(t, log.String(), `scheduledJob=n/job err="panic: runtime error: invalid memory address`)
 	require.Eventually(t, func() bool { return w.queue.Len() == 1 }, time.Minute, time.Millisecond)
 	w.tracker = tracker
-	w.leads(loop.Lease{Holder: requests.Alone()})
+	w.leads(loop.Lease{Terms: requests.OneShot()})
 	require.True(t, w.nextKey())
 	require.Zero(t, w.queue.NumRequeues(w.sees().key()))
 	w.resync = time.Millisecond

@@ -64,7 +64,7 @@ func (w *fixture) restart() {
 	if w.controller != nil {
 		clock = w.now
 	}
-	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, clients{client: w.client, dynamic: w.custom, watches: w.client, dynamicWatches: w.custom, lease: loop.Lease{Holder: requests.Alone()}}, slog.New(slog.DiscardHandler))
+	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, clients{client: w.client, dynamic: w.custom, watches: w.client, dynamicWatches: w.custom, lease: loop.Lease{Terms: requests.OneShot()}}, slog.New(slog.DiscardHandler))
 	w.now, w.said = clock, events.NewFakeRecorder(1000)
 	w.recorder = w.said
 }
@@ -112,11 +112,11 @@ func (w *fixture) job(tag string) *batchv1.Job {
 
 // follows makes the process one that does not hold its lease.
 func (w *fixture) follows() {
-	w.leads(loop.Lease{Holder: &requests.Holder{}, Client: fake.NewClientset().CoordinationV1(), Namespace: "n", Name: name, Duration: 15 * time.Second, Log: w.log})
+	w.leads(loop.Lease{Terms: &requests.Terms{}, Client: fake.NewClientset().CoordinationV1(), Namespace: "n", Name: name, Duration: 15 * time.Second, Log: w.log})
 }
 
 // leads gives the process a lease.
-func (w *fixture) leads(l loop.Lease) { w.lease, w.tracker.Terms = l, l.Holder }
+func (w *fixture) leads(l loop.Lease) { w.lease, w.tracker.Terms = l, l.Terms }
 
 // did are the verbs and resources that were asked for since.
 func (w *fixture) did() (all []string) {

@@ -55,7 +55,7 @@ func (s *scheduledJob) ready(missing error, warnings []*field.Error) metav1.Cond
 }
 
 func (s *scheduledJob) notReady(reason string, err error) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: adapter.Words(err)}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: adapter.ErrorText(err)}
 }
 
 // status returns the status to store.

@@ -17,7 +17,7 @@ func played(t *testing.T, seed uint64, change func(*Decision, *fleet)) (f *fleet
 	policy := scaling.Policy{Bounds: scaling.Bounds{Min: int64(r.IntN(3)), Max: 2 + int64(r.IntN(8))}}
 	cooldown := scaling.Cooldown{Period: time.Duration(r.IntN(4)) * 20 * time.Second}
 	f = newFleet(r.IntN(3))
-	checkpoint, now, quiet := scaling.SurplusCheckpoint{}, time.Unix(0, 0), 0
+	checkpoint, now, quiet := scaling.CooldownCheckpoint{}, time.Unix(0, 0), 0
 	for poll := range 700 {
 		if poll < 300 && r.IntN(8) == 0 {
 			f.queues[r.IntN(2)] += int64(r.IntN(15))
@@ -73,16 +73,16 @@ func TestDecide(t *testing.T) {
 		return []scaling.Metric{{Value: builds, Target: 1}, {Value: tests, Target: 1}}
 	}
 	marked := []Machine{{Name: "a"}, {Name: "b", Mark: true, Answered: true}, {Name: "c", Mark: true, Busy: true}}
-	d := decide(policy, scaling.Cooldown{}, Observation{Queues: items(2, 7), Machines: marked}, scaling.SurplusCheckpoint{})
+	d := decide(policy, scaling.Cooldown{}, Observation{Queues: items(2, 7), Machines: marked}, scaling.CooldownCheckpoint{})
 	require.Equal(t, []string{"b", "c"}, d.Unmark)
 	require.EqualValues(t, 1, d.Create, "both queues share the maximum of 4")
-	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 0), Machines: marked}, scaling.SurplusCheckpoint{})
+	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 0), Machines: marked}, scaling.CooldownCheckpoint{})
 	require.Equal(t, []string{"b"}, d.Delete, "c has not answered")
-	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 1), Machines: marked, External: 1}, scaling.SurplusCheckpoint{})
+	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 1), Machines: marked, External: 1}, scaling.CooldownCheckpoint{})
 	require.Zero(t, d.Create, "the external machine serves an item")
-	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 0), Machines: []Machine{{Name: "a", Busy: true}, {Name: "b"}}}, scaling.SurplusCheckpoint{})
+	d = decide(policy, scaling.Cooldown{}, Observation{Queues: items(1, 0), Machines: []Machine{{Name: "a", Busy: true}, {Name: "b"}}}, scaling.CooldownCheckpoint{})
 	require.Equal(t, []string{"b"}, d.Mark, "the idle one")
 	failed := []scaling.Metric{{Target: 1, Failed: true}}
-	d = decide(policy, scaling.Cooldown{}, Observation{Queues: failed, Machines: marked}, scaling.SurplusCheckpoint{})
+	d = decide(policy, scaling.Cooldown{}, Observation{Queues: failed, Machines: marked}, scaling.CooldownCheckpoint{})
 	require.Empty(t, d.Mark, "an unreadable queue drains nothing")
 }

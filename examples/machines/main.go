@@ -14,7 +14,7 @@ import (
 func main() {
 	policy := scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}}
 	cooldown := scaling.Cooldown{Period: time.Minute}
-	pool, checkpoint := newFleet(1), scaling.SurplusCheckpoint{}
+	pool, checkpoint := newFleet(1), scaling.CooldownCheckpoint{}
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for poll := range 18 {
 		if poll == 1 {

@@ -29,13 +29,13 @@ type Observation struct {
 type Decision struct {
 	Create               int64
 	Unmark, Mark, Delete []string
-	Scaling              scaling.Decision // the reasons
-	Drain                scaling.Drain    // with the checkpoint for the next decision
+	Scaling              scaling.Decision         // the reasons
+	Drain                scaling.CooldownDecision // with the checkpoint for the next decision
 }
 
 // decide shares the maximum of the policy among all queues, because their demand is added
 // (aggregation sum). Machines outside the pool serve demand, and count towards no bound.
-func decide(p scaling.Policy, c scaling.Cooldown, o Observation, last scaling.SurplusCheckpoint) (d Decision) {
+func decide(p scaling.Policy, c scaling.Cooldown, o Observation, last scaling.CooldownCheckpoint) (d Decision) {
 	limit := p.Bounds.Max
 	p.Aggregation, p.Bounds.Mode = scaling.Sum, scaling.Floor
 	p.Bounds.Min, p.Bounds.Max = p.Bounds.Min+o.External, p.Bounds.Max+o.External
@@ -54,7 +54,7 @@ func decide(p scaling.Policy, c scaling.Cooldown, o Observation, last scaling.Su
 			d.Delete = append(d.Delete, m.Name)
 		}
 	}
-	d.Drain = c.Decide(scaling.SurplusObservation{Now: o.Now, Surplus: d.Scaling.Surplus}, last)
+	d.Drain = c.Decide(scaling.CooldownObservation{Now: o.Now, Surplus: d.Scaling.Surplus}, last)
 	d.Mark = names(serving[:min(d.Drain.Jobs, int64(len(serving)))])
 	return d
 }

@@ -90,10 +90,10 @@ func (p *Policy) autoscaler() horizontal.Policy {
 		b = *h.Behavior
 	}
 	if p.PausedIn {
-		b.Down.Select = horizontal.Disabled
+		b.Down.SelectPolicy = horizontal.Disabled
 	}
 	if p.PausedOut {
-		b.Up.Select = horizontal.Disabled
+		b.Up.SelectPolicy = horizontal.Disabled
 	}
 	h.Behavior = &b
 	return h
@@ -247,7 +247,7 @@ func (r *reader) trigger(t *Trigger, failures *map[string]int32) (horizontal.Met
 	if f.Behavior == "scalingModifiers" {
 		return t.Metric, nil
 	}
-	kind := t.Metric.Target
+	kind := t.Metric.TargetType
 	if r.p.Modifiers != nil {
 		kind = r.p.Modifiers.Type
 	}
@@ -258,7 +258,7 @@ func (r *reader) trigger(t *Trigger, failures *map[string]int32) (horizontal.Met
 	r.fallback, r.active = true, true
 	m := t.Metric
 	m.Unreadable = ""
-	m.Values = []int64{milli(whole(m.Amount), r.fallbackReplicas(kind))}
+	m.Values = []int64{milli(whole(m.Target), r.fallbackReplicas(kind))}
 	return m, &value
 }
 
@@ -294,14 +294,14 @@ func total(m *horizontal.Metric) (sum float64) {
 // combine applies the formula.
 func (r *reader) combine(values map[string]*float64) horizontal.Metric {
 	mod := r.p.Modifiers
-	m := horizontal.Metric{Name: "composite-metric", Target: mod.Type, Amount: milli(mod.Target, 1)}
-	if m.Target == "" {
-		m.Target = horizontal.AverageValue
+	m := horizontal.Metric{Name: "composite-metric", TargetType: mod.Type, Target: milli(mod.Target, 1)}
+	if m.TargetType == "" {
+		m.TargetType = horizontal.AverageValue
 	}
 	r.active = false
 	switch {
 	case r.fallback:
-		m.Values = []int64{milli(mod.Target, r.fallbackReplicas(m.Target))}
+		m.Values = []int64{milli(mod.Target, r.fallbackReplicas(m.TargetType))}
 	case r.unreadable:
 		m.Unreadable = "a trigger is unreadable"
 	default:

@@ -20,7 +20,7 @@ func ExampleDecide() {
 			Triggers: []scaledobject.Trigger{{
 				Name:   "orders",
 				Active: queue > 0,
-				Metric: horizontal.Metric{Name: "orders", Target: horizontal.AverageValue, Amount: 5_000, Values: []int64{queue * 1000}},
+				Metric: horizontal.Metric{Name: "orders", TargetType: horizontal.AverageValue, Target: 5_000, Values: []int64{queue * 1000}},
 			}},
 		}, checkpoint)
 		checkpoint = decision.Checkpoint

@@ -50,11 +50,11 @@ func (w *workload) after(wait time.Duration, triggers ...so.Trigger) so.Decision
 
 // queue is a trigger that asks for n replicas and is active above 0.
 func queue(n int64) so.Trigger {
-	return so.Trigger{Name: "queue", Active: n > 0, Metric: h.Metric{Target: h.AverageValue, Amount: 1000, Values: []int64{n * 1000}}}
+	return so.Trigger{Name: "queue", Active: n > 0, Metric: h.Metric{TargetType: h.AverageValue, Target: 1000, Values: []int64{n * 1000}}}
 }
 
 func broken(name string) so.Trigger {
-	return so.Trigger{Name: name, Metric: h.Metric{Target: h.AverageValue, Amount: 1000, Unreadable: "timeout"}}
+	return so.Trigger{Name: name, Metric: h.Metric{TargetType: h.AverageValue, Target: 1000, Unreadable: "timeout"}}
 }
 
 func count(n int32) *int32 { return &n }
@@ -155,7 +155,7 @@ func TestFallbacks(t *testing.T) {
 			w := play(so.DefaultPolicy(), 4)
 			w.policy.Fallback = &so.Fallback{Replicas: 6, Behavior: behavior}
 			trigger := broken("queue")
-			trigger.Metric.Target = kind
+			trigger.Metric.TargetType = kind
 			assert.Equal(t, want, w.after(tick, trigger).Replicas, "%s %s", behavior, kind)
 		}
 	}
@@ -163,7 +163,7 @@ func TestFallbacks(t *testing.T) {
 	w.policy.Fallback = &so.Fallback{Replicas: 6, Behavior: "highest"}
 	assert.EqualValues(t, 4, w.after(tick, broken("queue")).Replicas, "an unknown behavior is no fallback")
 	o := so.Observation{Now: start, Replicas: 4, StatusReplicas: 4, Fresh: true, Triggers: []so.Trigger{broken("queue")}}
-	o.Triggers[0].Metric.Target = h.Value
+	o.Triggers[0].Metric.TargetType = h.Value
 	w.policy.Fallback.Behavior = ""
 	assert.EqualValues(t, 4, so.Decide(w.policy, o, so.Checkpoint{}).Replicas, "Value without a ready pod")
 }
@@ -220,7 +220,7 @@ func TestIdle(t *testing.T) {
 
 // cpu alone is always active, and nothing can activate it from 0 but KEDA's step.
 func TestResources(t *testing.T) {
-	cpu := so.Trigger{Name: "cpu", Metric: h.Metric{Source: "Resource", CPU: true, Target: h.Utilization, Amount: 50, Samples: []h.Sample{{Known: true, Value: 900, Request: 1000, RequestKnown: true, At: start}}}}
+	cpu := so.Trigger{Name: "cpu", Metric: h.Metric{Source: "Resource", CPU: true, TargetType: h.Utilization, Target: 50, Samples: []h.Sample{{Known: true, Value: 900, Request: 1000, RequestKnown: true, At: start}}}}
 	w := play(so.DefaultPolicy(), 0)
 	assert.True(t, w.after(tick, cpu).Active)
 	assert.EqualValues(t, 1, w.count)
@@ -375,7 +375,7 @@ func TestBetween(t *testing.T) {
 func TestThousandths(t *testing.T) {
 	p := so.DefaultPolicy()
 	p.Modifiers = &so.Modifiers{Target: 1, Activation: 1, Formula: func(values map[string]*float64) (*float64, error) { return values["a"], nil }}
-	read := so.Trigger{Name: "a", Metric: h.Metric{Target: h.AverageValue, Amount: 1001, Values: []int64{1001}}}
+	read := so.Trigger{Name: "a", Metric: h.Metric{TargetType: h.AverageValue, Target: 1001, Values: []int64{1001}}}
 	require.True(t, so.Decide(p, so.Observation{Fresh: true, Triggers: []so.Trigger{read}}, so.Checkpoint{}).Active)
 	p.Modifiers, p.Fallback = nil, &so.Fallback{Replicas: 3}
 	read.Metric.Values, read.Metric.Unreadable = nil, "no answer"

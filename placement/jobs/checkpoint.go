@@ -214,7 +214,7 @@ func (f *fleet) store(d *Decision) {
 		after := clusterCheckpoint{
 			Taint: m.own, Starts: m.starts,
 			Running: plus(plus(m.counts.Running, m.gone), n), Pending: plus(m.counts.Pending, n),
-			Terminating: plus(m.counts.Terminating, max(0, m.Late)),
+			Terminating: plus(m.counts.Terminating, max(0, m.Unanswered)),
 		}
 		if inRound := m.listed && m.Weight > 0; inRound && (f.credited || len(d.Create) > 0) {
 			after.Weight, after.Credit = m.Weight, m.credit

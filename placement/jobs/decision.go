@@ -42,16 +42,16 @@ func (p Placement) Jobs() int64 { return p.Additional + int64(len(p.Replacements
 
 // A Replacement is a Job to create for a stuck Job.
 type Replacement struct {
-	Stuck  Ref    // the Job that it replaces
+	Stuck  JobRef // the Job that it replaces
 	Source Source // for the new Job
 }
 
-// A Ref identifies a Job.
-type Ref struct{ Cluster, Name, UID string }
+// A JobRef identifies a Job.
+type JobRef struct{ Cluster, Name, UID string }
 
 // A Deletion is a Job to delete.
 type Deletion struct {
-	Ref
+	JobRef
 	// Deferred reports that the cluster is unreachable. The Job is in every decision until
 	// it is deleted.
 	Deferred bool

@@ -68,7 +68,7 @@ func TestLost(t *testing.T) {
 		f.Scaling.Bounds.Max, f.Failover.Duplication, f.Failover.LostAfter = 8, policy, time.Hour
 		f.has("a", 4, jobs.Running, 0)
 		f.has("b", 4, jobs.Running, 0)
-		f.cluster("a").Late = 1
+		f.cluster("a").Unanswered = 1
 		f.demand(8)
 		f.cluster("a").Reach = jobs.Unreachable
 		require.Empty(t, f.plan().Create, "nothing counts")
@@ -91,7 +91,7 @@ func TestLost(t *testing.T) {
 		for _, j := range f.each {
 			j.Phase = jobs.Running
 		}
-		f.cluster("a").Reach, f.cluster("a").Late = jobs.Reachable, 0
+		f.cluster("a").Reach, f.cluster("a").Unanswered = jobs.Reachable, 0
 		d = f.plan()
 		require.Len(t, d.Duplicates, deleted, policy)
 		require.Empty(t, d.Create)

@@ -175,7 +175,7 @@ func TestLateCreates(t *testing.T) {
 	f.member("b").Weight = 9
 	f.Scaling.Bounds.Max = 1
 	f.demand(1)
-	f.cluster("a").Late = 1
+	f.cluster("a").Unanswered = 1
 	require.Equal(t, map[string]int32{"a": 1, "b": 0}, f.created(f.plan()), "with the maximum 1")
 	require.Equal(t, int64(1), open(f.plan().Checkpoint).Clusters["a"].Terminating)
 	f.cluster("a").Reach = jobs.Unreachable
@@ -185,11 +185,11 @@ func TestLateCreates(t *testing.T) {
 	f.cluster("a").Reach = jobs.Reachable
 	f.Scaling.Bounds.Max = 3
 	f.demand(3)
-	f.cluster("a").Late = 2
+	f.cluster("a").Unanswered = 2
 	require.Equal(t, map[string]int32{"a": 2, "b": 1}, f.created(f.plan()))
 	f.Scaling.Bounds.Max = 100
 	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()), "there is capacity for both")
-	f.cluster("a").Late = -1
+	f.cluster("a").Unanswered = -1
 	require.Equal(t, map[string]int32{"a": 0, "b": 3}, f.created(f.plan()))
 }
 
@@ -360,9 +360,9 @@ func TestValidateAll(t *testing.T) {
 
 func TestValidateState(t *testing.T) {
 	s := jobs.Observation{Clusters: []jobs.Cluster{
-		{Name: "a", Late: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}, {}}},
+		{Name: "a", Unanswered: -1, Jobs: []jobs.Job{{UID: "1"}, {}, {UID: "2", Replaces: jobs.Source{UID: "2"}}, {UID: "1", Phase: 9}, {}}},
 		{Name: "a"}}}
-	require.EqualError(t, s.Validate(), `Clusters[0].Late: found -1; use 0 or more
+	require.EqualError(t, s.Validate(), `Clusters[0].Unanswered: found -1; use 0 or more
 Clusters[0].Jobs[1].UID: found nothing; use the UID of the Job
 Clusters[0].Jobs[2].Replaces.UID: found "2"; use the UID of another Job
 Clusters[0].Jobs[3].Phase: found 9; use Running, Pending, Succeeded or Failed

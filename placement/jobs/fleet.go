@@ -157,13 +157,13 @@ func (f *fleet) count() {
 	}
 	for i := range f.members {
 		m := &f.members[i]
-		if m.registered && m.Reach == NeverReached && m.before.total() > plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Late)) {
-			m.Late = 0 // part of Terminating
+		if m.registered && m.Reach == NeverReached && m.before.total() > plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Unanswered)) {
+			m.Unanswered = 0 // part of Terminating
 			m.counts = scaling.JobCounts{Running: m.before.Running, Pending: m.before.Pending, Terminating: m.before.Terminating}
 		}
 		if m.lost {
-			m.gone = plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Late))
-			m.counts, m.Late = scaling.JobCounts{}, 0
+			m.gone = plus(plus(m.counts.Running, m.counts.Terminating), max(0, m.Unanswered))
+			m.counts, m.Unanswered = scaling.JobCounts{}, 0
 			slices.Sort(m.names)
 			m.names = slices.Clone(m.names[:min(len(m.names), maxNames)])
 		}
@@ -178,13 +178,13 @@ func (f *fleet) total() (counts scaling.JobCounts, late int64) {
 		counts.Pending = plus(counts.Pending, c.Pending)
 		counts.Stuck = plus(counts.Stuck, c.Stuck)
 		counts.Terminating = plus(counts.Terminating, c.Terminating)
-		late = plus(late, max(0, f.members[i].Late))
+		late = plus(late, max(0, f.members[i].Unanswered))
 	}
 	return counts, late
 }
 
-func (f *fleet) ref(j *job) Ref {
-	return Ref{f.members[j.member].name(), j.Name, j.UID}
+func (f *fleet) ref(j *job) JobRef {
+	return JobRef{f.members[j.member].name(), j.Name, j.UID}
 }
 
 // compare orders Jobs by cluster, name and UID.

@@ -120,7 +120,7 @@ func TestFailoverOverMax(t *testing.T) {
 	f.Scaling.Bounds.Max = 4
 	require.Empty(t, f.plan().Reason)
 	require.Equal(t, []jobs.Placement{{Cluster: "b", Replacements: []jobs.Replacement{
-		{Stuck: jobs.Ref{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
+		{Stuck: jobs.JobRef{Cluster: "a", Name: "a-0", UID: "a-0"}, Source: jobs.Source{UID: "a-0", Attempt: 1}},
 	}}}, f.plan().Create)
 	f.Scaling.Strategy = strategy.Default{}
 	f.demand(4)

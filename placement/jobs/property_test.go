@@ -80,7 +80,7 @@ func drawFleet(t *rapid.T) *fleet {
 			}
 		}
 		if c.Reach != jobs.NeverReached && one(t, 10, "late") {
-			c.Late = rapid.Int64Range(1, 3).Draw(t, "late creates")
+			c.Unanswered = rapid.Int64Range(1, 3).Draw(t, "late creates")
 		}
 		stored := storedCluster{Running: rapid.Int64Range(0, 4).Draw(t, "remembered")}
 		if one(t, 6, "backoff") {
@@ -148,7 +148,7 @@ func propPlaces(t *rapid.T, c *premise.Counts) {
 	choices := 0
 	for i := range d.Members {
 		if c := &f.Clusters[i]; !f.lost(c) {
-			late += c.Late
+			late += c.Unanswered
 		}
 		if d.Members[i].Excluded == "" {
 			choices++
@@ -158,7 +158,7 @@ func propPlaces(t *rapid.T, c *premise.Counts) {
 	held := late
 	for _, p := range d.Create {
 		n += p.Jobs()
-		held -= min(p.Jobs(), f.cluster(p.Cluster).Late)
+		held -= min(p.Jobs(), f.cluster(p.Cluster).Unanswered)
 	}
 	if f.FailoverOverMax {
 		most += min(all.Stuck, most)

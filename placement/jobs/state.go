@@ -35,10 +35,10 @@ type Cluster struct {
 	// for what the caller can observe. nil means no limit.
 	MaxJobs  *int64
 	Failures Failures
-	// Late counts creates without an answer. Their Jobs do not exist, but may still appear.
+	// Unanswered counts creates without an answer. Their Jobs do not exist, but may still appear.
 	// They occupy capacity. New Jobs on this cluster take their names first, and need no
 	// further capacity for them.
-	Late int64
+	Unanswered int64
 }
 
 // NewCluster returns a reachable cluster that has exactly these Jobs.

@@ -81,7 +81,7 @@ func (s *Observation) Validate() error {
 		c := &s.Clusters[i]
 		path := fmt.Sprintf("Clusters[%d].", i)
 		e.Check(!names[c.Name], path+"Name", c.Name, "a name that no other cluster has")
-		e.AtLeast(path+"Late", c.Late, 0)
+		e.AtLeast(path+"Unanswered", c.Unanswered, 0)
 		names[c.Name] = true
 		shared := ""
 		for k := range c.Jobs {

@@ -22,10 +22,10 @@ func (i Items) String() string {
 	return "items in progress too"
 }
 
-// Played returns the properties of a strategy beside a queue whose target counts these items. At
+// QueueProperties returns the properties of a strategy beside a queue whose target counts these items. At
 // first it has Target waiting items, and Running Jobs have an item each. A Job that is created in a
 // poll takes an item before the next poll, or one poll later, and keeps it.
-func Played(counted Items) []Property {
+func QueueProperties(counted Items) []Property {
 	return []Property{
 		{"NoJobWithoutItem", "no more Jobs are created than there are items", func(s strategy.Strategy, l strategy.Load, _ int64) error {
 			return eachStart(func(delay int) error {

@@ -3,7 +3,7 @@
 //	func TestMine(t *testing.T) { strategytest.Run(t, Mine{}, strategytest.InProgress) }
 //
 // [Run] checks each property of [All] that applies to the strategy in a subtest, and those of a
-// played queue ([Played]) for the load that the strategy assumes. It
+// played queue ([QueueProperties]) for the load that the strategy assumes. It
 // tries every load with numbers up to 8, smallest first, so that a counterexample is the
 // smallest possible. Then it tries random loads: small, realistic and extreme. rapid
 // shrinks their counterexamples. A strategy that panics breaks every property.
@@ -24,7 +24,7 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// Run checks every property of [All] that applies to s, and every property of [Played] for the
+// Run checks every property of [All] that applies to s, and every property of [QueueProperties] for the
 // items that its target counts, each in a subtest that fails with the smallest counterexample
 // found. A property in except must be broken: its subtest fails if no counterexample has numbers
 // up to 8. Run logs what it did not check.
@@ -38,7 +38,7 @@ func Run(t *testing.T, s strategy.Strategy, counted Items, except ...Property) {
 			rapid.Check(t, Random(s, p))
 		})
 	}
-	for _, p := range Played(counted) {
+	for _, p := range QueueProperties(counted) {
 		if contains(except, p) {
 			continue
 		}

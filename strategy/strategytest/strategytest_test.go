@@ -173,7 +173,7 @@ func TestPlayed(t *testing.T) {
 		return (min(max(0, l.Target-l.Running), max(0, l.Max-l.Running)) + 1) / 2
 	})}
 	broken := func(s strategy.Strategy, counted strategytest.Items) (names []string) {
-		for _, p := range append(strategytest.Applicable(s), strategytest.Played(counted)...) {
+		for _, p := range append(strategytest.Applicable(s), strategytest.QueueProperties(counted)...) {
 			if strategytest.Smallest(s, p) != nil {
 				names = append(names, p.Name)
 			}

@@ -150,7 +150,7 @@ func (r *run) play(s step) string {
 	if s.toSecond {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}
-	triggers := []scaledobject.Trigger{{Name: "a", Active: s.active, Metric: horizontal.Metric{Target: horizontal.AverageValue, Amount: 1000, Values: []int64{1000}}}}
+	triggers := []scaledobject.Trigger{{Name: "a", Active: s.active, Metric: horizontal.Metric{TargetType: horizontal.AverageValue, Target: 1000, Values: []int64{1000}}}}
 	if s.failed {
 		triggers = append(triggers, scaledobject.Trigger{Name: "b", Metric: horizontal.Metric{Unreadable: "timeout"}})
 	}
@@ -233,7 +233,7 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 	pods := slices.Repeat([]horizontal.Pod{{Ready: "True"}}, d.ready)
 	for i := range rapid.IntRange(1, 6).Draw(t, "reads") {
 		ok := rapid.IntRange(0, 4).Draw(t, "ok") == 0
-		m := horizontal.Metric{Target: kind, Amount: amount, Values: []int64{amount}}
+		m := horizontal.Metric{TargetType: kind, Target: amount, Values: []int64{amount}}
 		var problem error
 		if !ok {
 			m.Unreadable, problem = "timeout", errors.New("timeout")
@@ -256,7 +256,7 @@ func propFallback(t *rapid.T, c *premise.Counts) {
 		replaced = true
 		m.Unreadable, m.Values = "", []int64{got[0].Value.MilliValue()}
 		want := horizontal.Decide(horizontal.DefaultPolicy(1000), horizontal.Observation{Now: now, Replicas: d.replicas, StatusReplicas: d.replicas, Pods: pods, Metrics: []horizontal.Metric{m}}, horizontal.Checkpoint{})
-		if decision.Autoscaler == nil || math.Abs(float64(decision.Autoscaler.Metrics-want.Metrics)) > 0 && decision.Autoscaler.Metrics != d.replicas && want.Metrics != d.replicas {
+		if decision.Autoscaler == nil || math.Abs(float64(decision.Autoscaler.Proposed-want.Proposed)) > 0 && decision.Autoscaler.Proposed != d.replicas && want.Proposed != d.replicas {
 			t.Fatalf("KEDA's value is %s: %s, and here %s", strconv.FormatInt(m.Values[0], 10), want, decision)
 		}
 	}

@@ -246,7 +246,7 @@ func testHistory(t *testing.T, client kubernetes.Interface) {
 		}
 	}
 	require.Positive(t, failed)
-	require.Equal(t, n-3, f.apply(f.look(0)).Pruned)
+	require.Equal(t, n-3, f.apply(f.look(0)).HistoryLimit)
 	f.eventually("two succeeded and one failed are left", func() bool { f.look(0); return len(f.observed()) == 3 })
 	require.Empty(t, f.look(0).Delete)
 }
@@ -317,7 +317,7 @@ func testPending(t *testing.T, client kubernetes.Interface) {
 			{true, []string{"Ready"}, tt.phases},
 			{true, []string{"Ready", "example.com/Consumed"}, tt.conditions},
 		} {
-			tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.Alone(), Namespace: tt.namespace, Pods: way.pods})
+			tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.OneShot(), Namespace: tt.namespace, Pods: way.pods})
 			require.NoError(t, err)
 			f.target.PendingPodConditions = way.conditions
 			require.NoError(t, tracker.Track(f.target))

@@ -74,7 +74,7 @@ func newFleetwide(t *testing.T, names ...string) *fleetwide {
 		})
 		f.wires[name] = w
 		m, err := member.Dial(name, config, member.Options{
-			Terms: requests.Alone(), Home: "home", Timeout: 2 * time.Second, Interval: 500 * time.Millisecond, QPS: 100, Burst: 100, // so that a burst lasts
+			Terms: requests.OneShot(), Home: "home", Timeout: 2 * time.Second, Interval: 500 * time.Millisecond, QPS: 100, Burst: 100, // so that a burst lasts
 		})
 		require.NoError(t, err)
 		require.NoError(t, f.all.Add(t.Context(), m))

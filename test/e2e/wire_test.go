@@ -166,7 +166,7 @@ func newWriter(f *fleet, c *cluster.Cluster, w *wire) *writer {
 	f.t.Helper()
 	clients := w.clients(f.t, c)
 	tracker, err := adapter.NewTracker(clients.Watches, adapter.Options{
-		Terms: requests.Alone(), Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
+		Terms: requests.OneShot(), Namespace: f.target.Owner.Namespace, Timeout: timeout, MaxAge: time.Minute, // a busy machine takes long for 1,000 Jobs
 	})
 	require.NoError(f.t, err)
 	own := *f

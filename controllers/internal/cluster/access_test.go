@@ -84,7 +84,7 @@ func TestWatches(t *testing.T) {
 	require.Equal(t, map[string]bool{"jobs": false, "things": false}, timeouts)
 
 	clear(timeouts)
-	ctx := requests.WithTerm(t.Context(), &requests.Holder{})
+	ctx := requests.WithTerm(t.Context(), &requests.Terms{})
 	_, err = clients.Requests.BatchV1().Jobs("n").Create(ctx, &batchv1.Job{}, metav1.CreateOptions{})
 	require.ErrorIs(t, err, adapter.ErrNotSent)
 	_, err = clients.Dynamic.Resource(things).Namespace("n").Patch(ctx, "a", types.MergePatchType, []byte("{}"), metav1.PatchOptions{})

@@ -38,10 +38,10 @@ func (l Log) To(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// readable gives an error the words that adapter.Words has for it.
+// readable gives an error the words that adapter.ErrorText has for it.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
-		a.Value = slog.StringValue(adapter.Words(err))
+		a.Value = slog.StringValue(adapter.ErrorText(err))
 	}
 	return a
 }

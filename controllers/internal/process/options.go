@@ -128,7 +128,7 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 // [loop.Lease.Keep] acts at once, except that creates wait.
 func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l loop.Lease, err error) {
 	if !o.LeaderElect {
-		return loop.Lease{Holder: requests.Unelected(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
+		return loop.Lease{Terms: requests.WithoutLease(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}
 	l, err = loop.NewLease(config, o.OwnNamespace(), o.Name, o.LeaseDuration)
 	l.Log = log

@@ -79,7 +79,7 @@ func run(ctx context.Context, p Program, args []string, stderr io.Writer, setLog
 	if err := p.Run(ctx, log); err != nil {
 		text := err.Error()
 		if !errors.Is(err, cluster.ErrNone) {
-			text = adapter.Words(err)
+			text = adapter.ErrorText(err)
 		}
 		fmt.Fprintf(stderr, "%s: %s\n", p.base().Name, text)
 		return 1

@@ -18,7 +18,7 @@ type Warnings struct {
 func (w *Warnings) Warn(heading string, err error) {
 	text := ""
 	if err != nil {
-		text = adapter.Words(err)
+		text = adapter.ErrorText(err)
 	}
 	if text != "" && text != w.logged[heading] {
 		w.Log.Warn(heading, "err", text)

@@ -45,7 +45,7 @@ func NextProblem(before *MemberProblem, err error, requested bool, generation in
 	case err == nil:
 		return before
 	}
-	after := &MemberProblem{Reason: problemReason(err), Message: adapter.Words(err), Since: now.UTC().Truncate(time.Second), Generation: generation}
+	after := &MemberProblem{Reason: problemReason(err), Message: adapter.ErrorText(err), Since: now.UTC().Truncate(time.Second), Generation: generation}
 	if before != nil {
 		after.Since, after.Count = before.Since, before.Count
 	}

@@ -42,7 +42,7 @@ func (s *stand) reconciler(t *testing.T, queues queue.Reader) reconcile.Reconcil
 	config := s.cluster.User(account, "system:serviceaccounts", "system:authenticated")
 	clients, err := loop.Connect(config, 0, nil)
 	require.NoError(t, err)
-	jobs, err := controllerruntime.New(alone{}, clients, adapter.Options{Terms: requests.Alone()})
+	jobs, err := controllerruntime.New(alone{}, clients, adapter.Options{Terms: requests.OneShot()})
 	require.NoError(t, err)
 	pending := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	t.Cleanup(pending.ShutDown)

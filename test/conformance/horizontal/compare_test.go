@@ -206,8 +206,8 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 		want := d.AbleToScale.Reason
 		ok = assert.Equal(g.t, want, reasons["AbleToScale"], at) && ok
 	}
-	if d.Limited.Reason != "" {
-		g.limited = d.Limited.Reason
+	if d.ScalingLimited.Reason != "" {
+		g.limited = d.ScalingLimited.Reason
 	}
 	ok = assert.Equal(g.t, g.limited, reasons["ScalingLimited"], at) && ok
 	if d.ScalingActive.Reason != "" {
@@ -224,7 +224,7 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 func (g *game) note(d horizontal.Decision) {
 	g.reached["decided by "+string(d.Reason)]++
 	g.reached["reason "+d.ScalingActive.Reason]++
-	g.reached["reason "+d.Limited.Reason]++
+	g.reached["reason "+d.ScalingLimited.Reason]++
 	g.reached["reason "+d.AbleToScale.Reason]++
 	if d.Current == 0 && d.Replicas > 0 {
 		g.reached["from zero"]++
@@ -243,8 +243,8 @@ func (g *game) note(d horizontal.Decision) {
 	if rules.Tolerance != nil {
 		g.reached["one tolerance"]++
 	}
-	g.reached["select "+rules.Select]++
-	if rules.Select != horizontal.Disabled {
+	g.reached["select "+rules.SelectPolicy]++
+	if rules.SelectPolicy != horizontal.Disabled {
 		for _, l := range rules.Policies {
 			g.reached[way+" by "+l.Type]++
 		}
@@ -278,7 +278,7 @@ func (g *game) drawSpec() {
 	defaults.SetObjectDefaults_HorizontalPodAutoscaler(g.hpa)
 	g.policy = horizontal.Policy{
 		Min: least, Max: spec.MaxReplicas, Tolerance: g.flags.tolerance, DownWindow: g.flags.downWindow,
-		CPUInitialization: g.flags.initialization, ReadinessDelay: g.flags.readiness, ScaleToZero: scaleToZero,
+		CPUInitialization: g.flags.initialization, ReadinessDelay: g.flags.readiness, ScaleToZeroGate: scaleToZero,
 	}
 	if drawn != nil {
 		if drawn.ScaleUp == nil || drawn.ScaleDown == nil {
@@ -321,18 +321,18 @@ func (g *game) drawRules() *autoscalingv2.HPAScalingRules {
 	return &rules
 }
 
-func (g *game) rules(r *autoscalingv2.HPAScalingRules) (rules horizontal.Rules) {
+func (g *game) rules(r *autoscalingv2.HPAScalingRules) (rules horizontal.ScalingRules) {
 	if r == nil {
 		return rules
 	}
 	if r.SelectPolicy != nil {
-		rules.Select = string(*r.SelectPolicy)
+		rules.SelectPolicy = string(*r.SelectPolicy)
 	}
 	if r.StabilizationWindowSeconds != nil {
 		rules.Window = new(time.Duration(*r.StabilizationWindowSeconds) * time.Second)
 	}
 	for _, p := range r.Policies {
-		rules.Policies = append(rules.Policies, horizontal.Limit{Type: string(p.Type), Value: p.Value, Period: time.Duration(p.PeriodSeconds) * time.Second})
+		rules.Policies = append(rules.Policies, horizontal.ScalingPolicy{Type: string(p.Type), Value: p.Value, Period: time.Duration(p.PeriodSeconds) * time.Second})
 	}
 	if r.Tolerance != nil {
 		rules.Tolerance = new(r.Tolerance.AsApproximateFloat64())
@@ -502,14 +502,14 @@ func (g *game) metric(spec autoscalingv2.MetricSpec) horizontal.Metric {
 		name, target = string(spec.Resource.Name), spec.Resource.Target
 		m.CPU = spec.Resource.Name == corev1.ResourceCPU
 	}
-	m.Name, m.Target = name, string(target.Type)
+	m.Name, m.TargetType = name, string(target.Type)
 	switch {
 	case target.AverageValue != nil:
-		m.Amount = target.AverageValue.MilliValue()
+		m.Target = target.AverageValue.MilliValue()
 	case target.Value != nil:
-		m.Amount = target.Value.MilliValue()
+		m.Target = target.Value.MilliValue()
 	default:
-		m.Amount = int64(*target.AverageUtilization)
+		m.Target = int64(*target.AverageUtilization)
 	}
 	values, ok := g.world.total[name]
 	if perPod {

@@ -23,7 +23,7 @@ func remembered(f *v1.FailureStatus) (c adapter.FailureCheckpoint) {
 	}
 	return adapter.FailureCheckpoint{
 		Failures: f.Count, Counted: stored(f.LastFinished), Until: stored(f.NextJob),
-		Longest: f.Longest, Length: float64(f.QueueDepth), Revision: f.Revision,
+		Longest: f.Longest, QueueLength: float64(f.QueueDepth), Revision: f.Revision,
 	}
 }
 
@@ -43,6 +43,6 @@ func (o *outcome) remember(plan adapter.Plan) {
 	}
 	*o.failures = v1.FailureStatus{
 		Count: c.Failures, LastFinished: optional(c.Counted), NextJob: optional(c.Until),
-		Longest: c.Longest, QueueDepth: int64(c.Length), Revision: c.Revision,
+		Longest: c.Longest, QueueDepth: int64(c.QueueLength), Revision: c.Revision,
 	}
 }

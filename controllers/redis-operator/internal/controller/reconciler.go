@@ -145,7 +145,7 @@ func (r *Reconciler) poll(ctx context.Context, sj *v1.ScaledJob) (plan adapter.P
 		case applied == nil && plan.Decision.Reason == scaling.ReasonJobsUnknown:
 			o.creates = errUnknown
 		default: // the next reconcile creates the rest of an outdated plan
-			o.creates, o.deletes = adapter.Failures(applied)
+			o.creates, o.deletes = adapter.SplitErrors(applied)
 		}
 		return r.report(ctrl.LoggerInto(ctx, log), sj, o)
 	}

@@ -129,7 +129,7 @@ func benchedWith(t *testing.T, blind bool, do func(b *bench), objects ...client.
 		}
 		defer func() { b.stop(); time.Sleep(time.Hour) }() // the informer ends
 		var err error
-		b.Jobs, err = jobsruntime.New(alone{}, loop.Clients{Requests: b.kube, Watches: watches}, adapter.Options{Terms: requests.Alone()})
+		b.Jobs, err = jobsruntime.New(alone{}, loop.Clients{Requests: b.kube, Watches: watches}, adapter.Options{Terms: requests.OneShot()})
 		require.NoError(t, err)
 		require.NoError(t, b.Jobs.Start(ctx, b.requests))
 		if !blind {

@@ -144,7 +144,7 @@ func (o outcome) connected() metav1.Condition {
 	case o.invalid != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1.ReasonInvalidSpec, "The queue is not read while the spec is invalid"
 	case o.unread != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), adapter.Words(o.unread)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.unreadable(), adapter.ErrorText(o.unread)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonConnected, o.queue()
 	}
