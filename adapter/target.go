@@ -114,8 +114,9 @@ func (t *Target) Validate() error {
 func (t *Target) warnings(metrics []scaling.Metric) []*field.Error {
 	var problems field.Errors
 	problems.Join("", t.Policy.Warnings(metrics...))
-	_, isPendingAware := t.Policy.Strategy.(strategy.PendingAware)
-	problems.Check(!isPendingAware || t.StuckAfter > 0, "StuckAfter", t.StuckAfter, "a grace period: at 0 no Job is stuck, and pendingAware decides as default")
+	if _, isPendingAware := t.Policy.Strategy.(strategy.PendingAware); isPendingAware && t.StuckAfter == 0 {
+		problems.Check(false, "StuckAfter", t.StuckAfter, "a grace period: at 0 no Job is stuck, and pendingAware decides as default")
+	}
 	outdated := t.Rollout
 	if t.DeleteStuckAfter > 0 {
 		outdated.Propagation = rollout.Background // stuck Jobs are deleted by it

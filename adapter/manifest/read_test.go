@@ -92,6 +92,7 @@ status: {paused: "0"}
 			{Name: "redis-2", Type: "redis", Target: 7},
 			{Name: "rabbitmq", Type: "rabbitmq", Target: 20, ActivationThreshold: 4},
 		},
+		Warnings: []*field.Error{{Path: "spec.rollout.propagationPolicy", Found: `"foreground"`, Fix: "nothing: under gradual no outdated Job is deleted"}},
 	}, c)
 }
 
@@ -285,15 +286,24 @@ func TestWarnings(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strategy.Default{}, c.Policy.Strategy)
 	require.Equal(t, rollout.Gradual, c.Rollout.Strategy)
-	var warnings []string
-	for _, w := range c.Warnings {
-		warnings = append(warnings, w.Error())
+	texts := func(c manifest.Config) (warnings []string) {
+		for _, w := range c.Warnings {
+			warnings = append(warnings, w.Error())
+		}
+		return warnings
 	}
 	require.Equal(t, []string{
 		"spec.minReplicaCount: found 5; use maxReplicaCount or less; it is taken as 2",
 		`spec.scalingStrategy.customScalingRunningJobPercentage: found nothing; use a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`,
 		`spec.rolloutStrategy: found "gradual"; use spec.rollout.strategy; rolloutStrategy is deprecated`,
-	}, warnings)
+	}, texts(c))
+
+	c, err = read(t, with("  scalingStrategy: {strategy: accurate, customScalingQueueLengthDeduction: 3, customScalingRunningJobPercentage: \"0.5\"}\n")).Config(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"spec.scalingStrategy.customScalingQueueLengthDeduction: found 3; use the strategy custom, which alone reads it",
+		`spec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use the strategy custom, which alone reads it`,
+	}, texts(c))
 }
 
 func TestPaused(t *testing.T) {
