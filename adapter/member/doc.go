@@ -89,30 +89,4 @@
 // Options.Pods they list and watch pods. [Clusters.Causes] lists pods and events: Jobs that a
 // quota or an admission keeps without pods have FailedCreate events only. For replicas they get and patch the subresource
 // scale, such as deployments/scale.
-//
-// # Tests
-//
-//	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
-//	a create that was not answered holds its capacity                     TestNothingTwice
-//	a create that was asked for in vain holds its capacity                TestLateAfterItWasAskedFor
-//	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
-//	it is never sent again, and asked for after twice the timeout         TestNotSentAgain
-//	a recurring number is not taken for the Job that had it               TestNumberRecurs
-//	a Job that was replaced before it was known is half of a pair         TestReplacedBeforeItWasKnown
-//	a source is not deleted for a replacement that may not exist          TestReplacementThatFails
-//	a Job that has changed since the observation is not deleted           TestChangedSince
-//	an edit stops a plan; Jobs in another namespace stay the owner's      TestEditedSince, TestNamespaceIsEdited
-//	a member that hangs delays no other; an unreachable member is not asked TestSlowMember, TestHangsOnce, TestNotAsked
-//	a copy of a Job is not ours, wherever it is                           TestForger, TestLostProof
-//	a lying member has no effect on Jobs of other members and owners      TestLyingMember
-//	a kind is read again when it changes on the member                    TestKindsChange
-//	an answer has a bound; large objects are read in smaller pages        TestLargeAnswer, TestPages, TestLargeObjectOfATenant
-//	pods of others' Jobs do not count                                     TestPods, TestForgedPods
-//	a poll does not wait for a slow member                                TestSlowMember
-//	one owner's failures change no other owner's Jobs                     TestIndependence
-//	a forbidden namespace concerns its owners only                        TestForbiddenNamespace
-//	orphans are deleted only on request; causes are worded                TestOrphans, TestOrphansOfOthers, TestCauses
-//	nothing counts while no member answers, and 401 everywhere is shown  TestCutOff, TestNetworkIsLost
-//	pods that never start cost no healthy member a replica                TestPodsThatNeverStart
-//	a merge of overrides changes neither argument, and nothing if again   TestMerge
 package member

@@ -48,20 +48,4 @@
 // exist is then at most twice the time without these owners. A new fault may cost Patience
 // in addition, because nobody can know of it earlier. More than twice as many owners as slots
 // may begin to hang at once. Then the others wait until the first of these requests end.
-//
-// # Tests
-//
-//	Claim                                           Test
-//	turns of namespaces and owners                  TestTurns
-//	a quarter for congested owners                  TestQuarter
-//	slots of requests that hang                     TestHanging
-//	Retry-After                                     TestRetryAfter
-//	load of the API server                          TestOverload, TestRetry; TestOverloadedServer in adapter/loop
-//	congestion in many namespaces                   TestWidespread
-//	no goroutine for a waiting request              TestManyWait
-//	the law, with a tracker and any faults          TestLaw, TestLawOfMixtures in adapter/loop
-//	a term ends for good, also if the lease is taken again   TestTerms
-//	what the mark says                              TestMark
-//	a request has a deadline of its own             TestRequest
-//	the term of a context                           TestWithTerm; TestMayAct in adapter/loop
 package requests

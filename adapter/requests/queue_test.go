@@ -1,5 +1,21 @@
 package requests_test
 
+// What the tests hold:
+//
+//	Claim                                           Test
+//	turns of namespaces and owners                  TestTurns
+//	a quarter for congested owners                  TestQuarter
+//	slots of requests that hang                     TestHanging
+//	Retry-After                                     TestRetryAfter
+//	load of the API server                          TestOverload, TestRetry; TestOverloadedServer in adapter/loop
+//	congestion in many namespaces                   TestWidespread
+//	no goroutine for a waiting request              TestManyWait
+//	the law, with a tracker and any faults          TestLaw, TestLawOfMixtures in adapter/loop
+//	a term ends for good, also if the lease is taken again   TestTerms
+//	what the mark says                              TestMark
+//	a request has a deadline of its own             TestRequest
+//	the term of a context                           TestWithTerm; TestMayAct in adapter/loop
+
 import (
 	"context"
 	"fmt"

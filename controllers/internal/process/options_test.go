@@ -1,5 +1,11 @@
 package process_test
 
+// What the tests hold:
+//
+//	flags, exit status, all problems at once            TestRun
+//	defaults                                            TestDefaults
+//	metrics and probes on one address, two, or none     TestServe
+
 import (
 	"bytes"
 	"context"

@@ -12,12 +12,6 @@
 //		defer close()
 //		return lease.Keep(ctx, act) // until ctx ends, or act fails
 //	}
-//
-// # Tests
-//
-//	flags, exit status, all problems at once            TestRun
-//	defaults                                            TestDefaults
-//	metrics and probes on one address, two, or none     TestServe
 package process
 
 import (

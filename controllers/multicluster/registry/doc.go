@@ -10,9 +10,4 @@
 // a kubeconfig that names either is refused before that is looked at.
 //
 // A member's credentials stay at its host. A redirect to another host is not followed.
-//
-// # Tests
-//
-//	a kubeconfig runs no program and reads no file   TestParseRefuses
-//	redirects                                        TestRedirectedMember
 package registry

@@ -1,5 +1,10 @@
 package registry
 
+// What the tests hold:
+//
+//	a kubeconfig runs no program and reads no file   TestParseRefuses
+//	redirects                                        TestRedirectedMember
+
 import (
 	"errors"
 	"fmt"

@@ -7,10 +7,6 @@
 // words are the releases (in:2.5-2.21) if they are fewer than those of its object, and facts: the
 // type (of objects none), required, some (a list may not be empty), open (any field is kept) and
 // the values that it allows. A fact without releases holds in all releases with the field.
-//
-// # Tests
-//
-// Package conformance compares the table with the CRDs.
 package crd
 
 import (
