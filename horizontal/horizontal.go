@@ -11,36 +11,6 @@
 // Numbers of metrics are in milli-units, as in the HPA: 1.5 items are 1500. The current
 // replicas are spec.replicas of the scale subresource.
 //
-// # Steps
-//
-//  1. Gates. A count above the maximum, or above 0 and below the minimum, is corrected at once,
-//     without metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
-//     scaled it to 0 ([Policy].ScaleToZeroGate).
-//
-//  2. Proposals. Each metric proposes a number of replicas ([Metric]). A ratio of usage
-//     to target within the tolerance, bounds included, proposes the current count.
-//
-//  3. Maximum. The largest proposal wins. If no metric is readable, the count stays. If
-//     some are unreadable, the readable ones may raise the count or keep it, never lower
-//     it. A decision that holds for this reason records no recommendation.
-//
-//  4. Stabilization. With a [Behavior], a count below the smallest recommendation of the window
-//     of Up is raised to it, and a count above the largest one of the window of Down is lowered
-//     to it; a record that is as old as the window does not count. Without one, the largest
-//     recommendation within DownWindow is taken, its end included, which can also raise the count.
-//
-//  5. Limits. With a Behavior, the policies of [Rules] limit the change within their
-//     periods. Without one, the count at most doubles, or rises to 4. A limit never
-//     moves the count in the other direction.
-//
-//  6. Bounds. The result is between the minimum and the maximum.
-//
-// The first decision records the current replicas as a recommendation, as the HPA does
-// after each start. The caller keeps the checkpoint, or drops it and starts anew.
-//
-// A policy decides as the code of Kubernetes does, faults of its arithmetic included.
-// [Policy].Bounded departs from it.
-//
 // # A loop
 //
 // With a metric of 5 items for each replica, and up to 20 replicas:
@@ -72,6 +42,36 @@
 // lost, shows in the next count that is read; without Written it is not limited.
 //
 // A checkpoint that is stored as JSON keeps its windows when the process starts again, and leaves 0 again.
+//
+// # Steps
+//
+//  1. Gates. A count above the maximum, or above 0 and below the minimum, is corrected at once,
+//     without metrics, windows or limits. A workload at 0 is left alone, unless this autoscaler
+//     scaled it to 0 ([Policy].ScaleToZeroGate).
+//
+//  2. Proposals. Each metric proposes a number of replicas ([Metric]). A ratio of usage
+//     to target within the tolerance, bounds included, proposes the current count.
+//
+//  3. Maximum. The largest proposal wins. If no metric is readable, the count stays. If
+//     some are unreadable, the readable ones may raise the count or keep it, never lower
+//     it. A decision that holds for this reason records no recommendation.
+//
+//  4. Stabilization. With a [Behavior], a count below the smallest recommendation of the window
+//     of Up is raised to it, and a count above the largest one of the window of Down is lowered
+//     to it; a record that is as old as the window does not count. Without one, the largest
+//     recommendation within DownWindow is taken, its end included, which can also raise the count.
+//
+//  5. Limits. With a Behavior, the policies of [Rules] limit the change within their
+//     periods. Without one, the count at most doubles, or rises to 4. A limit never
+//     moves the count in the other direction.
+//
+//  6. Bounds. The result is between the minimum and the maximum.
+//
+// The first decision records the current replicas as a recommendation, as the HPA does
+// after each start. The caller keeps the checkpoint, or drops it and starts anew.
+//
+// A policy decides as the code of Kubernetes does, faults of its arithmetic included.
+// [Policy].Bounded departs from it.
 //
 // # Sources
 //

@@ -8,6 +8,9 @@
 // a release of KEDA; [Placement] by package placement/jobs; or a type of the program. Equal
 // scenarios have equal results, however many run at once.
 //
+//	scenario.Autoscaler = simulation.NewScaling(strategy.Accurate{}, 100)
+//	result, err := simulation.Run(scenario, simulation.Options{})
+//
 // # Scenarios
 //
 // A Scenario without its autoscaler can be written by hand. Times and distributions are text:

@@ -5,29 +5,6 @@
 // A [Set] holds the state of one owner. Observations, results and the demand go in; requests come
 // out. The package makes no request and reads no clock.
 //
-// # Promise
-//
-// While the premise below holds, at most Max objects are unfinished. The law: with k numbers whose
-// creates fail in one way for ever (refused, without effect, not answered, admitted late), k up to
-// 64 and below Max, the other objects exist, up to Max less the creates without an answer, after
-// 2 k + 8 polls and L (TestLaw; polls at least 10 s apart, L 30 s). An outage of all creates skips
-// no number. Reads that fail for ever stop their owner only. A delete that fails for ever costs its
-// owner a twentieth of the time.
-//
-// # Premise
-//
-// A request has no effect later than L after it was sent. L is twice the timeout t of requests:
-// within t the request reaches the server, or the client closes its stream and it never does; within
-// t of its arrival the server ends it, if the server knows t. In Kubernetes it does by the URL's
-// parameter timeout, which client-go sets from rest.Config.Timeout: the API server's deadline
-// includes the time in its queues (priority and fairness), webhooks and etcd. The timeoutSeconds of a
-// watch or a webhook is something else.
-//
-// A call may return before L, and a call of an earlier term after this one began: so L does not count
-// from the return. (If it did, two objects could exist where one may: TestBrokenRules.) A proxy that
-// sends a request again breaks the premise, and so does a process that is stopped between its check
-// of the lease and a request for longer than L: it may cost a batch above Max.
-//
 // # The loop
 //
 // Let one process lead, such as by a lease. When it has taken the lease, a term begins. For each
@@ -53,6 +30,29 @@
 // [Set.Replace] before each poll instead. If a watch was cut, or a request has the verb List,
 // pass a list to Replace and watch from there: another watch may be behind the list. After an
 // edit of the owner call [Set.Stop].
+//
+// # Promise
+//
+// While the premise below holds, at most Max objects are unfinished. The law: with k numbers whose
+// creates fail in one way for ever (refused, without effect, not answered, admitted late), k up to
+// 64 and below Max, the other objects exist, up to Max less the creates without an answer, after
+// 2 k + 8 polls and L (TestLaw; polls at least 10 s apart, L 30 s). An outage of all creates skips
+// no number. Reads that fail for ever stop their owner only. A delete that fails for ever costs its
+// owner a twentieth of the time.
+//
+// # Premise
+//
+// A request has no effect later than L after it was sent. L is twice the timeout t of requests:
+// within t the request reaches the server, or the client closes its stream and it never does; within
+// t of its arrival the server ends it, if the server knows t. In Kubernetes it does by the URL's
+// parameter timeout, which client-go sets from rest.Config.Timeout: the API server's deadline
+// includes the time in its queues (priority and fairness), webhooks and etcd. The timeoutSeconds of a
+// watch or a webhook is something else.
+//
+// A call may return before L, and a call of an earlier term after this one began: so L does not count
+// from the return. (If it did, two objects could exist where one may: TestBrokenRules.) A proxy that
+// sends a request again breaks the premise, and so does a process that is stopped between its check
+// of the lease and a request for longer than L: it may cost a batch above Max.
 //
 // # Duties of the caller
 //

@@ -1,6 +1,8 @@
 // Package apportion divides seats among parties by weight, by Webster's method
 // (Sainte-Laguë), in whole numbers.
 //
+//	shares, unplaced := apportion.Webster(10, []apportion.Party{{Weight: 2}, {Weight: 1}}) // 7, 3 and 0
+//
 // Party i has the tickets (i, 0), (i, 1), (i, 2) and so on, where (i, k) is its
 // seat number k+1. All tickets stand in one order:
 //

@@ -1,6 +1,10 @@
 // Package interval reads ISO 8601 repeating intervals and computes their
 // occurrences. It needs the standard library only.
 //
+//	every, err := interval.Parse("R5/2026-01-01T02:00:00Z/P1D")
+//	occurrences, err := every.Occurrences(created, time.UTC)
+//	next, ok := occurrences.Next(time.Now())
+//
 // # Notation
 //
 // A repeating interval has three parts, separated by slashes.
