@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, output streams) int {
 		return 2
 	}
 	if err := task(ctx); err != nil {
-		fmt.Fprintf(output.err, "multicluster: %s\n", adapter.Words(err)) // a member is not trusted
+		fmt.Fprintf(output.err, "multicluster: %s\n", adapter.ErrorText(err)) // a member is not trusted
 		return 1
 	}
 	return 0
