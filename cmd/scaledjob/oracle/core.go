@@ -233,19 +233,19 @@ func (l *line) observe() (*adapter.Tracker, types.UID, error) {
 	}
 	var jobs []batchv1.Job
 	var pods []corev1.Pod
-	for i, j := range l.jobs() {
+	for i, j := range l.Jobs {
 		uid := types.UID(strconv.Itoa(i))
 		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: owner.Namespace, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy(owner.Kind, owner.UID)}}
 		b.CreationTimestamp = metav1.NewTime(j.CreationTimestamp)
 		b.DeletionTimestamp, b.Status.CompletionTime = instant(j.DeletionTimestamp), instant(j.CompletionTime)
 		b.Spec.Suspend = &j.Suspend
-		for _, c := range j.conditions() {
+		for _, c := range j.Conditions {
 			b.Status.Conditions = append(b.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(c.Type),
 				Status: corev1.ConditionStatus(c.status()), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
 		for n, p := range j.Pods {
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, UID: types.UID(fmt.Sprintf("%d-%d", i, n)), OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
-			for _, c := range p.conditions() {
+			for _, c := range p.Conditions {
 				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.status())})
 			}
 			pods = append(pods, pod)
@@ -337,17 +337,15 @@ func (l *line) coreRollOut() (pairs, error) {
 
 func (l *line) rolloutPolicy() (rollout.Policy, error) {
 	var problems field.Errors
-	written, requested, policy := l.RolloutStrategy, l.rollout(), rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
-	for _, other := range []string{requested.Strategy, l.Strategy} {
-		if written != "" && other != "" && written != other {
-			problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", written, other), Fix: "only rollout.strategy"})
-		}
-		written = cmp.Or(other, written)
+	policy := rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
+	written := cmp.Or(l.Rollout.Strategy, l.RolloutStrategy)
+	if l.RolloutStrategy != "" && l.RolloutStrategy != written {
+		problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", l.RolloutStrategy, written), Fix: "only rollout.strategy"})
 	}
 	if written != "" {
 		problems.Check(policy.Strategy.UnmarshalText([]byte(written)) == nil, "rollout.strategy", written, "gradual, immediate or drain")
 	}
-	if p := requested.PropagationPolicy; p != "" {
+	if p := l.Rollout.PropagationPolicy; p != "" {
 		problems.Check(policy.Propagation.UnmarshalText([]byte(p)) == nil, "rollout.propagationPolicy", p, "background, foreground or orphan")
 	}
 	return policy, problems.Err()

@@ -58,13 +58,13 @@ var kedaKinds = map[string]func(*question) pairs{
 }
 
 // scaledJob returns the manifest of the line.
-func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
+func (l *line) scaledJob() *keda.ScaledJob {
 	j := &keda.ScaledJob{
 		Name: l.Name, Namespace: l.Namespace, Generation: l.Generation, Labels: l.Labels, Annotations: l.Annotations,
 		Spec: keda.Spec{
 			MinReplicaCount: l.MinReplicaCount, MaxReplicaCount: l.MaxReplicaCount,
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
-			RolloutStrategy: l.RolloutStrategy, Rollout: l.rollout(),
+			RolloutStrategy: l.RolloutStrategy, Rollout: l.Rollout,
 			ScalingStrategy: keda.ScalingStrategy{
 				Strategy: l.Strategy, Parameters: l.parameters(),
 				MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
@@ -72,14 +72,6 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 		},
 	}
 	j.RestartPolicy = l.RestartPolicy
-	if l.Kind == "rollout" && l.Strategy != "" {
-		j.Spec.ScalingStrategy.Strategy = ""
-		if p.Supports(keda.RolloutFields) != nil {
-			j.Spec.RolloutStrategy = l.Strategy
-		} else {
-			j.Spec.Rollout.Strategy = l.Strategy
-		}
-	}
 	if l.Annotation != nil {
 		j.Annotations = map[string]string{manifest.AnnotationPaused: *l.Annotation}
 	} else if l.Paused {
@@ -108,10 +100,10 @@ func (l *line) scalers() []keda.Scaler {
 
 func (l *line) kedaJobs() []keda.Job {
 	var jobs []keda.Job
-	for _, j := range l.jobs() {
-		k := keda.Job{Name: j.Name, Annotations: j.annotations(), CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.conditions())}
+	for _, j := range l.Jobs {
+		k := keda.Job{Name: j.Name, Annotations: j.annotations(), CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.Conditions)}
 		for _, p := range j.Pods {
-			k.Pods = append(k.Pods, keda.Pod{Phase: p.Phase, Conditions: kedaConditions(p.conditions())})
+			k.Pods = append(k.Pods, keda.Pod{Phase: p.Phase, Conditions: kedaConditions(p.Conditions)})
 		}
 		jobs = append(jobs, k)
 	}

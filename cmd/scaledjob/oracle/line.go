@@ -42,23 +42,16 @@ type line struct {
 	Hold        bool   `json:"hold"`
 	Accurate    string `json:"accurate"`
 
-	Jobs                       []job     `json:"jobs"`
-	SuccessfulJobsHistoryLimit *int32    `json:"successfulJobsHistoryLimit"`
-	FailedJobsHistoryLimit     *int32    `json:"failedJobsHistoryLimit"`
-	Age                        *duration `json:"age"`
-	Now                        time.Time `json:"now"`
-	TemplateHash               string    `json:"templateHash"`
-	EveryEdit                  *bool     `json:"everyEdit"`
-	PendingPodConditions       []string  `json:"pendingPodConditions"`
-	Pods                       []pod     `json:"pods"`
-	JobFinished                bool      `json:"jobFinished"`
-	RolloutStrategy            string    `json:"rolloutStrategy"`
-	FlatStrategy               string    `json:"rollout.strategy"`
-	FlatPropagation            string    `json:"rollout.propagationPolicy"`
-	Rollout                    struct {
-		Strategy          string `json:"strategy"`
-		PropagationPolicy string `json:"propagationPolicy"`
-	} `json:"rollout"`
+	Jobs                       []job            `json:"jobs"`
+	SuccessfulJobsHistoryLimit *int32           `json:"successfulJobsHistoryLimit"`
+	FailedJobsHistoryLimit     *int32           `json:"failedJobsHistoryLimit"`
+	Age                        *duration        `json:"age"`
+	Now                        time.Time        `json:"now"`
+	TemplateHash               string           `json:"templateHash"`
+	EveryEdit                  *bool            `json:"everyEdit"`
+	PendingPodConditions       []string         `json:"pendingPodConditions"`
+	RolloutStrategy            string           `json:"rolloutStrategy"`
+	Rollout                    keda.RolloutSpec `json:"rollout"`
 
 	MaxScale      int64             `json:"maxScale"`
 	ScaleTo       int64             `json:"scaleTo"`
@@ -116,35 +109,16 @@ func (m *metric) activity() scaling.Activity {
 func (s *scaler) failed() bool { return bool(s.Failed || s.Error) }
 
 type job struct {
-	Name                      string            `json:"name"`
-	CreationTimestamp         time.Time         `json:"creationTimestamp"`
-	DeletionTimestamp         *time.Time        `json:"deletionTimestamp"`
-	CompletionTime            *time.Time        `json:"completionTime"`
-	Suspend                   bool              `json:"suspend"`
-	Annotations               map[string]string `json:"annotations"`
-	Conditions                []condition       `json:"conditions"`
-	Pods                      []pod             `json:"pods"`
-	Finished                  bool              `json:"finished"`
-	Condition                 string            `json:"condition"`
-	GenerationAnnotation      *string           `json:"generationAnnotation"`
-	TemplateHash              string            `json:"templateHash"`
-	FailedConditionTransition time.Time         `json:"failedConditionTransition"`
-}
-
-// conditions returns the conditions, the short forms included.
-func (j *job) conditions() []condition {
-	conditions := j.Conditions
-	if j.Condition != "" {
-		c := condition{Type: j.Condition, Status: "True"}
-		if j.Condition == "Failed" {
-			c.LastTransitionTime = j.FailedConditionTransition
-		}
-		conditions = append(conditions, c)
-	}
-	if j.Finished {
-		conditions = append(conditions, condition{Type: "Complete", Status: "True"})
-	}
-	return conditions
+	Name                 string            `json:"name"`
+	CreationTimestamp    time.Time         `json:"creationTimestamp"`
+	DeletionTimestamp    *time.Time        `json:"deletionTimestamp"`
+	CompletionTime       *time.Time        `json:"completionTime"`
+	Suspend              bool              `json:"suspend"`
+	Annotations          map[string]string `json:"annotations"`
+	Conditions           []condition       `json:"conditions"`
+	Pods                 []pod             `json:"pods"`
+	GenerationAnnotation *string           `json:"generationAnnotation"`
+	TemplateHash         string            `json:"templateHash"`
 }
 
 func (j *job) annotations() map[string]string {
@@ -162,40 +136,11 @@ func (j *job) annotations() map[string]string {
 const generationAnnotation = "scaledjob.keda.sh/generation"
 
 type pod struct {
-	Phase          string      `json:"phase"`
-	Conditions     []condition `json:"conditions"`
-	TrueConditions []string    `json:"trueConditions"`
+	Phase      string      `json:"phase"`
+	Conditions []condition `json:"conditions"`
 }
 
-func (p *pod) conditions() []condition {
-	conditions := p.Conditions
-	for _, name := range p.TrueConditions {
-		conditions = append(conditions, condition{Type: name, Status: "True"})
-	}
-	return conditions
-}
-
-// jobs returns the Jobs of the line, or a single Job with the pods of the line.
-func (l *line) jobs() []job {
-	if l.Jobs == nil && (l.Pods != nil || l.JobFinished) {
-		return []job{{Pods: l.Pods, Finished: l.JobFinished}}
-	}
-	return l.Jobs
-}
-
-// rollout returns spec.rollout of the manifest.
-func (l *line) rollout() keda.RolloutSpec {
-	r := keda.RolloutSpec{Strategy: l.FlatStrategy, PropagationPolicy: l.FlatPropagation}
-	if r.Strategy == "" {
-		r.Strategy = l.Rollout.Strategy
-	}
-	if r.PropagationPolicy == "" {
-		r.PropagationPolicy = l.Rollout.PropagationPolicy
-	}
-	return r
-}
-
-// A condition is an object, or its type alone if it is true.
+// A condition without a status is true.
 type condition struct {
 	Type               string    `json:"type"`
 	Status             string    `json:"status"`

@@ -37,9 +37,6 @@ func notJSON(data []byte, syntax *json.SyntaxError) field.Error {
 // instead returns the known field that an unknown field may misspell.
 func instead(path string, names []string) string {
 	key := path[strings.LastIndex(path, ".")+1:]
-	if key == "as" {
-		return `release, such as "spec" or "2.21"`
-	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, key) }); i >= 0 {
 		return names[i]
 	}
@@ -101,9 +98,3 @@ func (d *duration) UnmarshalText(text []byte) error {
 
 // Wanted describes the values for an error.
 func (*duration) Wanted() string { return `a duration, such as "1h30m"` }
-
-// UnmarshalText reads the type of a condition that is true.
-func (c *condition) UnmarshalText(text []byte) error {
-	c.Type, c.Status = string(text), "True"
-	return nil
-}

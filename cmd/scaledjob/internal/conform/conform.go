@@ -4,6 +4,7 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +54,7 @@ type Report struct {
 	Seed    uint64   `json:"seed"`
 	Levels  []Level  `json:"levels"`
 	Failure string   `json:"failure,omitempty"`
+	Stderr  string   `json:"stderr,omitempty"` // the end of the program's standard error, if it failed
 }
 
 // Conforms reports whether every level conforms.
@@ -87,6 +89,9 @@ func Run(ctx context.Context, arguments []string, options Options) (*Report, err
 	}
 	if err != nil {
 		report.Failure = err.Error()
+		if failure, ok := errors.AsType[*Failure](err); ok {
+			report.Stderr = failure.Stderr
+		}
 	}
 	return report, err
 }
@@ -110,7 +115,7 @@ func (r *run) ask() (err error) {
 		page := rules()
 		for i := range r.level.Differences {
 			d := &r.level.Differences[i]
-			for _, n := range d.Question.likely(r.vectors, r.wrong) {
+			for _, n := range d.Question.likely(page, r.vectors, r.wrong) {
 				d.Rules = append(d.Rules, page[n])
 			}
 		}
@@ -148,10 +153,7 @@ func (r *run) compare(asked []vector, tally *Tally) error {
 		for i := range part {
 			questions[i] = part[i].question
 		}
-		answers, err := r.program.ask(r.ctx, questions...)
-		if err != nil {
-			return err
-		}
+		answers, failure := r.program.ask(r.ctx, questions...)
 		for i, given := range answers {
 			switch v := part[i]; {
 			case given.unsupported:
@@ -161,10 +163,13 @@ func (r *run) compare(asked []vector, tally *Tally) error {
 			default:
 				tally.Wrong++
 				r.wrong[v.name] = true
-				if err := r.differ(v, given); err != nil {
-					return err
+				if failure == nil {
+					failure = r.differ(v, given)
 				}
 			}
+		}
+		if failure != nil {
+			return failure
 		}
 	}
 	return nil

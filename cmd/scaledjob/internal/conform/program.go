@@ -30,14 +30,11 @@ type Failure struct {
 	Stderr   string // the end of its standard error
 }
 
-// Error returns the problem, the question and the end of standard error.
+// Error returns the problem and the question.
 func (f *Failure) Error() string {
 	text := "the program failed: " + f.Problem
 	if f.Question != "" {
 		text += "; it was asked " + f.Question
-	}
-	if f.Stderr != "" {
-		text += "; its standard error ends with: " + f.Stderr
 	}
 	return text
 }
@@ -93,8 +90,8 @@ func (p *program) read(ctx context.Context, output io.Reader) {
 	p.broken = scanner.Err()
 }
 
-// ask returns the answers to questions, which it numbers. The program may read them all
-// before it answers the first.
+// ask returns the answers to questions, which it numbers, or those before the error. The program may read
+// all questions before it answers the first.
 func (p *program) ask(ctx context.Context, questions ...question) ([]answer, error) {
 	texts, first := make([]string, len(questions)), p.asked
 	for i, q := range questions {
@@ -102,18 +99,20 @@ func (p *program) ask(ctx context.Context, questions ...question) ([]answer, err
 		texts[i] = q.with("id", p.asked).String()
 	}
 	go func() { _, _ = io.WriteString(p.input, strings.Join(texts, "\n")+"\n") }() // no answer comes if it fails
-	answers := make([]answer, len(questions))
+	answers := make([]answer, 0, len(questions))
 	for i, q := range questions {
 		data, problem := p.next(ctx)
+		var given answer
 		if problem == "" {
-			answers[i], problem = read(data, first+i+1, q)
+			given, problem = read(data, first+i+1, q)
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return answers, ctx.Err()
 		}
 		if problem != "" {
-			return nil, &Failure{problem, texts[i], p.errors.String()}
+			return answers, &Failure{problem, texts[i], p.errors.String()}
 		}
+		answers = append(answers, given)
 	}
 	return answers, nil
 }
@@ -232,9 +231,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the end of the text, safe to print.
+// String returns the end of the text, each line of it safe to print.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return report.Clean(strings.TrimSpace(string(t.data)))
+	lines := strings.Split(strings.TrimSpace(string(t.data)), "\n")
+	for i := range lines {
+		lines[i] = report.Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }

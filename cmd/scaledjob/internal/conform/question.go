@@ -2,6 +2,7 @@ package conform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -130,11 +131,7 @@ func vectors(level string) (list []vector, err error) {
 	page := rules()
 	for i, c := range file.Cases {
 		for _, strategy := range slices.Sorted(maps.Keys(c.EffectiveMaxScale)) {
-			cites := c.Cites
-			if cites == 0 {
-				cites = slices.IndexFunc(page, func(r rule) bool { return r.Name == strategy })
-			}
-			add(fmt.Sprintf("load %d, %s", i+1, strategy), cites, c.Input.with("strategy", strategy))
+			add(fmt.Sprintf("load %d, %s", i+1, strategy), cmp.Or(c.Cites, ruleOf(page, strategy)), c.Input.with("strategy", strategy))
 		}
 		if c.EffectiveMaxScale == nil {
 			add(c.Name, c.Cites, c.Input)

@@ -22,6 +22,9 @@ func (r *Report) WriteText(out io.Writer) {
 			fmt.Fprintf(out, "\n%s: most of it is unsupported, and nothing unsupported passes; leave it out with --level\n", l.Name)
 		}
 	}
+	if r.Stderr != "" {
+		fmt.Fprintf(out, "\nThe program's standard error ends with:\n%s\n", r.Stderr)
+	}
 }
 
 // String returns the lines of a difference.
@@ -104,7 +107,7 @@ func (r *Report) WriteJUnit(out io.Writer) error {
 	}
 	if r.Failure != "" {
 		s := report.Suite{Name: "program"}
-		s.Add(report.Case{Name: strings.Join(r.Program, " "), Failure: &report.Message{Message: "the program failed", Text: r.Failure}})
+		s.Add(report.Case{Name: strings.Join(r.Program, " "), Failure: &report.Message{Message: "the program failed", Text: strings.TrimSpace(r.Failure + "\n" + r.Stderr)}})
 		suites = append(suites, s)
 	}
 	return report.WriteJUnit(out, suites)

@@ -3,6 +3,7 @@ package conform
 import (
 	"cmp"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,23 +36,35 @@ func rules() []rule {
 	return list
 }
 
-// likely returns the two rules whose vectors are the most similar to a small question; wrong answers
-// to them weigh: each vector is for one rule, and a small question has only what makes a difference.
-func (q question) likely(vectors []vector, wrong map[string]bool) []int {
-	sums, counts := map[int]float64{}, map[int]float64{}
+// likely returns the numbers of two rules: those whose vectors are the most similar to a small question, where
+// wrong answers to them weigh, since each vector is for one rule and a small question has only what makes a
+// difference. The first one for a strategy is its formula.
+func (q question) likely(page []rule, vectors []vector, wrong map[string]bool) []int {
+	means, counts := map[int]float64{}, map[int]float64{}
 	for _, v := range vectors {
-		sums[v.rule] += q.similarity(v.question)
+		score := q.similarity(v.question)
 		if wrong[v.name] {
-			sums[v.rule] += 10
+			score += 10
 		}
 		counts[v.rule]++
+		means[v.rule] += (score - means[v.rule]) / counts[v.rule]
 	}
-	delete(counts, 0) // of a release
-	mean := func(number int) float64 { return sums[number] / counts[number] }
-	numbers := slices.SortedStableFunc(maps.Keys(counts), func(a, b int) int {
-		return cmp.Or(cmp.Compare(mean(b), mean(a)), cmp.Compare(a, b))
+	if q["kind"] == "strategy" && vectors[0].rule > 0 {
+		means[ruleOf(page, cmp.Or(q["strategy"], "default"))] = math.Inf(1)
+	}
+	delete(means, 0) // of a release
+	numbers := slices.SortedStableFunc(maps.Keys(means), func(a, b int) int {
+		return cmp.Or(cmp.Compare(means[b], means[a]), cmp.Compare(a, b))
 	})
 	return numbers[:min(2, len(numbers))]
+}
+
+// ruleOf returns the number of the rule with the name of a strategy, or else of the choice of a strategy.
+func ruleOf(page []rule, strategy any) int {
+	if number := slices.IndexFunc(page, func(r rule) bool { return r.Name == strategy }); number > 0 {
+		return number
+	}
+	return slices.IndexFunc(page, func(r rule) bool { return r.Name == "The choice" })
 }
 
 // words matches fields, values and negative numbers.
