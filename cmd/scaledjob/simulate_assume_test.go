@@ -28,6 +28,15 @@ func written(t *testing.T, name, text string) string {
 	return file
 }
 
+// findings runs simulate, and returns its results.
+func findings(t *testing.T, command string) (r results.Findings) {
+	t.Helper()
+	status, out, said := call(t, command+" -o json", "")
+	require.NotEqual(t, trouble, status, said)
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	return r
+}
+
 // trigger is a manifest with a trigger and a variable.
 func trigger(kind, metadata, rest string) string {
 	return `apiVersion: keda.sh/v1alpha1
@@ -116,18 +125,14 @@ func dumpOf(times ...[2]int) string {
 func TestTimesOfRealJobs(t *testing.T) {
 	manifest := written(t, "m.yaml", trigger("redis", `listLength: "2"`, ""))
 	dump := written(t, "jobs.json", dumpOf([2]int{3, 40}, [2]int{7, 60}, [2]int{1, 20}))
-	read := func(flags string) *results.Findings {
-		status, out, said := call(t, "simulate "+manifest+assumed+" --jobs "+dump+" -o json "+flags, "")
-		require.Equal(t, success, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		return &r
+	read := func(flags string) results.Findings {
+		return findings(t, "simulate "+manifest+assumed+" --jobs "+dump+flags)
 	}
 	r := read("")
 	require.Equal(t, "recorded:20s,30s,10s", r.Scenario.Queues[0].Service.String(), "two items a Job")
 	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
 	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:20s,30s,10s", Source: "3 pods of --jobs", Flag: "--service"})
-	r = read("--service 9s")
+	r = read(" --service 9s")
 	require.Equal(t, "9s", r.Scenario.Queues[0].Service.String())
 	require.Equal(t, "recorded:3s,7s,1s", r.Scenario.Jobs.Startup.String())
 	_, _, said := call(t, "simulate "+manifest+assumed+" --items-per-job 0 --jobs "+dump, "")
@@ -137,12 +142,9 @@ func TestTimesOfRealJobs(t *testing.T) {
 
 	alone := written(t, "alone.json", `{"kind":"List","items":[{"kind":"Job","metadata":{"name":"orders-1","labels":{"scaledjob.keda.sh/name":"orders"}},
 		"status":{"startTime":"2026-01-31T12:00:00Z","completionTime":"2026-01-31T12:01:00Z","succeeded":1}}]}`)
-	status, out, said := call(t, "simulate "+manifest+assumed+" -o json --jobs "+alone, "")
-	require.Equal(t, success, status, said)
-	var of results.Findings
-	require.NoError(t, json.Unmarshal([]byte(out), &of))
-	require.Equal(t, "recorded:30s", of.Scenario.Queues[0].Service.String())
-	require.Contains(t, of.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Job of --jobs without pods; service has the startup", Flag: "--service"})
+	r = findings(t, "simulate "+manifest+assumed+" --jobs "+alone)
+	require.Equal(t, "recorded:30s", r.Scenario.Queues[0].Service.String())
+	require.Contains(t, r.Assumptions, scenario.Assumption{Name: "service", Value: "recorded:30s", Source: "1 Job of --jobs without pods; service has the startup", Flag: "--service"})
 }
 
 // Every command prints lines of at most the columns of the terminal, and simulate of 100 if they are

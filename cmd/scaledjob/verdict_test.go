@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,10 +43,7 @@ func TestRecording(t *testing.T) {
 	}
 	trace := written(t, "burst.csv", rows.String())
 	for _, flags := range []string{"", "--service exp:30s", "--seeds 1", "--resample"} {
-		status, out, said := call(t, "simulate -f testdata/manifest.yaml -o json --trace "+trace+" "+flags, "")
-		require.Equal(t, success, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		r := findings(t, "simulate -f testdata/manifest.yaml --trace "+trace+" "+flags)
 		sample := &r.Study.Samples[0]
 		for _, run := range sample.Runs {
 			require.EqualValues(t, 15*30+75, run.Arrived, flags)
@@ -62,6 +58,8 @@ func TestRecording(t *testing.T) {
 		require.True(t, r.Study.Recorded)
 		require.Equal(t, flags == "--resample", len(sample.Resampled) > 0)
 	}
+	shorter := findings(t, "simulate -f testdata/manifest.yaml --duration 25m --trace "+trace)
+	require.EqualValues(t, 7+5*30, shorter.Study.Samples[0].Runs[0].Arrived, "the duration ends the trace")
 	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --trace "+trace, "")
 	require.Contains(t, out, "Numbers: the recorded arrivals as they were; one run, in which nothing is random")
 	_, _, said := call(t, "simulate -f testdata/manifest.yaml --resample --trace "+written(t, "few.csv", "time\n0\n700\n1400\n"), "")
@@ -122,11 +120,7 @@ func TestPatch(t *testing.T) {
 // Settings and files are compared with today's policy.
 func TestCompare(t *testing.T) {
 	names := func(flags string) (names []string) {
-		status, out, said := call(t, workload+flags+" -o json", "")
-		require.NotEqual(t, trouble, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		for _, s := range r.Study.Samples {
+		for _, s := range findings(t, workload+flags).Study.Samples {
 			names = append(names, fmt.Sprintf("%s:%d", s.Policy, s.Runs[0].PeakJobs))
 		}
 		return names
@@ -160,11 +154,7 @@ func TestActiveItems(t *testing.T) {
 	manifest := written(t, "bull.yaml", strings.Replace(trigger("redis", `listName: "bull:mail:wait", listLength: "1"`, ""), `"1"}}]`,
 		`"1"}}, {type: redis, metadata: {listName: "bull:mail:active", listLength: "1"}}]`+"\n  scalingStrategy: {multipleScalersCalculation: sum}", 1))
 	read := func(flags string) results.Findings {
-		status, out, said := call(t, "simulate "+manifest+" --arrivals poisson:6/m --duration 10m --service 1m -o json "+flags, "")
-		require.Equal(t, success, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		return r
+		return findings(t, "simulate "+manifest+" --arrivals poisson:6/m --duration 10m --service 1m "+flags)
 	}
 	r := read("")
 	require.Equal(t, []string{"waiting", "active", "redis"}, []string{r.Scenario.Queues[0].Metric, r.Scenario.Queues[1].Metric, r.Scenario.Queues[1].Watches})
@@ -179,11 +169,7 @@ func TestActiveItems(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	manifest := written(t, "kafka.yaml", trigger("kafka", `topic: mail, bootstrapServers: "k:9092", consumerGroup: mail, lagThreshold: "5"`, ""))
 	read := func(flags string) results.Findings {
-		status, out, said := call(t, "simulate "+manifest+" --arrivals bursts:100/1h --duration 10m --service 1m --items-per-job 1 -o json "+flags, "")
-		require.Equal(t, success, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		return r
+		return findings(t, "simulate "+manifest+" --arrivals bursts:100/1h --duration 10m --service 1m --items-per-job 1 "+flags)
 	}
 	require.Equal(t, int64(20), read("").Study.Samples[0].Runs[0].PeakJobs)
 	r := read("--partitions 3")
@@ -208,12 +194,8 @@ func TestFirstSentence(t *testing.T) {
 // While pods warm up they are not pending, and their items wait: accurate creates as many again. An agent that
 // waits for an item holds a place of the maximum.
 func TestWarmUpAndWait(t *testing.T) {
-	read := func(flags string) *results.Findings {
-		status, out, said := call(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --service 5m --startup 5s --seeds 1 --compare accurate,default -o json "+flags, "")
-		require.Equal(t, success, status, said)
-		var r results.Findings
-		require.NoError(t, json.Unmarshal([]byte(out), &r))
-		return &r
+	read := func(flags string) results.Findings {
+		return findings(t, "simulate -f testdata/manifest.yaml --arrivals bursts:10/1h --duration 1m --service 5m --startup 5s --seeds 1 --compare accurate,default "+flags)
 	}
 	created := func(flags string) int64 { return read(flags).Study.Samples[0].Runs[0].JobsCreated }
 	require.EqualValues(t, 10, created(""))
