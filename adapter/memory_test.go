@@ -14,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
-	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // A plan in which nothing is to be done allocates nothing.
@@ -111,35 +109,6 @@ func TestPlanAfterAChange(t *testing.T) {
 		fastest = min(fastest, time.Since(began))
 	}
 	require.Less(t, fastest, 300*time.Microsecond, "an owner without Jobs beside 100,000 of another")
-}
-
-// One event about a Job.
-func BenchmarkEvent(b *testing.B) {
-	for _, n := range []int64{10, 100_000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			w, target := busy(b, n), newTarget()
-			j, feed := jobOf(target, 1, ready), w.jobFeed()
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = feed.Add(j)
-			}
-		})
-	}
-}
-
-// Everything that the numbers of 1,000 Jobs cost without an API server.
-func BenchmarkChoose(b *testing.B) {
-	target := newTarget()
-	target.Policy.Bounds.Max = 1000
-	for b.Loop() {
-		w := newWriter(b, newServer(), target, Options{})
-		a, sent, _ := w.choose(b, 1000)
-		for ; len(sent) > 0; sent = a.next(b.Context()) {
-			for _, q := range sent {
-				a.answered(q, request.Reply{Result: slots.Done, UID: types.UID(fmt.Sprint(q.Number))})
-			}
-		}
-	}
 }
 
 // The memory of a Job and of an owner, without what a reflector needs. Each string

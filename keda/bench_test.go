@@ -34,29 +34,3 @@ func decide(b *testing.B, p keda.Profile, name string, n int) {
 		created += p.Decide(j, s).Create
 	}
 }
-
-func BenchmarkValidate(b *testing.B) {
-	p, j := keda.Newest(), &defaults
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := p.Validate(j); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkHistory(b *testing.B) {
-	for _, n := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			jobs := make([]keda.Job, n)
-			for i := range jobs {
-				jobs[i] = keda.Job{CompletionTime: at(i * 7919 % n), Conditions: []keda.Condition{{Type: "Complete", Status: "True"}}}
-			}
-			j := &keda.ScaledJob{Spec: keda.Spec{SuccessfulJobsHistoryLimit: new(int32(90))}}
-			b.ReportAllocs()
-			for b.Loop() {
-				keda.Newest().History(j, jobs)
-			}
-		})
-	}
-}

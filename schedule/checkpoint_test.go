@@ -1,7 +1,6 @@
 package schedule_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -41,53 +40,6 @@ func TestStateEqual(t *testing.T) {
 	state.UID = "k"
 	require.False(t, full().Equal(state))
 	require.True(t, schedule.Checkpoint{Pending: []schedule.Run{}, Requested: []string{}}.Equal(schedule.Checkpoint{}))
-}
-
-// A run has an outcome once it has completed, unless it never started.
-func TestOutcome(t *testing.T) {
-	for _, tt := range []struct {
-		run  schedule.Run
-		want schedule.Outcome
-	}{
-		{schedule.Run{Status: schedule.Running, Success: true}, schedule.Unfinished},
-		{schedule.Run{Status: schedule.Pending}, schedule.Unfinished},
-		{schedule.Run{}, schedule.Unfinished},
-		{ran("r", 1, true), schedule.Succeeded},
-		{ran("r", 1, false), schedule.Failed},
-		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled"}, schedule.Unfinished},
-		{schedule.Run{Status: schedule.Completed, Stopped: "cancelled", Started: minute(1)}, schedule.Stopped},
-		{schedule.Run{Status: schedule.Completed}, schedule.Failed},
-		{schedule.Run{Status: schedule.Completed, Lost: true}, schedule.Lost},
-	} {
-		require.Equal(t, tt.want, tt.run.Outcome(), "%+v", tt.run)
-	}
-}
-
-// The input for dependent jobs does not change with the state.
-func TestUpstreamIsACopy(t *testing.T) {
-	state := schedule.Checkpoint{Succeeded: 3, Failed: 4, Completed: []schedule.Run{ran("r", 1, true)}}
-	up := state.Upstream("job", "uid")
-	state.Completed[0].Tag = "other"
-	require.Equal(t, schedule.Upstream{Job: "job", UID: "uid", Counts: schedule.Counts{Succeeded: 3, Failed: 4}, Recent: []schedule.Run{ran("r", 1, true)}}, up)
-}
-
-// A state that is read from JSON equals the state that was written, also with many waiting runs,
-// which its text names.
-func TestStateJSONOfBacklog(t *testing.T) {
-	s := minutely(t)
-	s.SkipOutdated, s.UID, s.MaxWaiting = false, "uid", 1000
-	d := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(100))
-	require.Greater(t, len(d.Checkpoint.Pending), 50)
-	data, err := json.Marshal(d.Checkpoint)
-	require.NoError(t, err)
-	var read schedule.Checkpoint
-	require.NoError(t, json.Unmarshal(data, &read))
-	require.Empty(t, read.Pending[50].Tag)
-	require.True(t, read.Equal(d.Checkpoint))
-
-	d.Checkpoint = read // as the command reads it
-	require.NotContains(t, d.String(), "waiting  :")
-	require.Empty(t, read.Pending[50].Tag)
 }
 
 // A run that is listed twice, as after an edit by hand, starts once.

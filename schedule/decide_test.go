@@ -413,15 +413,6 @@ func TestRememberedRequests(t *testing.T) {
 	require.False(t, starts(299))
 }
 
-// Where nobody knows when a job was created, it is the first decision.
-func TestCreatedUnknown(t *testing.T) {
-	s := minutely(t)
-	s.Created = time.Time{}
-	d := decide(s, schedule.Checkpoint{}, none, minute(7))
-	require.Equal(t, "start 00:07, wait 00:07, 1=0+1+0+0", brief(d))
-	require.Equal(t, minute(7), d.Checkpoint.Begin)
-}
-
 // Tags stay as they are: under another, a run would start again.
 func TestTags(t *testing.T) {
 	s := minutely(t)
@@ -461,15 +452,6 @@ func TestSizeWithDependencies(t *testing.T) {
 	}
 	require.Greater(t, state.Started, int64(45))
 	require.Greater(t, len(state.Completed), 10)
-}
-
-// The zero time is a time as others are: what is decided at it is decided once.
-func TestZeroTime(t *testing.T) {
-	s := minutely(t)
-	s.Created = time.Time{}
-	first := decide(s, schedule.Checkpoint{}, schedule.Observation{JobsKnown: true}, time.Time{})
-	again := decide(s, first.Checkpoint, schedule.Observation{JobsKnown: true}, time.Time{})
-	require.True(t, first.Checkpoint.Equal(again.Checkpoint))
 }
 
 // The state stays small in a mix of everything that it holds: requests that are never answered,

@@ -1,7 +1,6 @@
 package schedule_test
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -72,17 +71,5 @@ func TestDefaultMaxWaiting(t *testing.T) {
 		d := decide(s, schedule.Checkpoint{}, schedule.Observation{}, minute(1001))
 		require.EqualValues(t, 1000, d.Checkpoint.PendingScheduled())
 		require.EqualValues(t, 2, d.Checkpoint.Dropped)
-	}
-}
-
-// A count stays at its end, and a negative count starts at 0.
-func TestCountsAtTheirEnds(t *testing.T) {
-	s := minutely(t)
-	s.Schedule, s.UID = nil, ""
-	for before, want := range map[int64]int64{math.MaxInt64: math.MaxInt64, math.MaxInt64 - 1: math.MaxInt64, 0: 1, -5: 1} {
-		state := decided()
-		state.Running, state.Succeeded = []schedule.Run{{Tag: "r"}}, before
-		seen := schedule.Observation{JobsKnown: true, Jobs: []schedule.Job{{Tag: "r", Outcome: schedule.Succeeded}}}
-		require.Equal(t, want, decide(s, state, seen, minute(1)).Checkpoint.Succeeded)
 	}
 }

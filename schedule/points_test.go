@@ -206,25 +206,6 @@ func TestOneStartsAndOthersWait(t *testing.T) {
 	require.Equal(t, "another run is active", text)
 }
 
-// Forbid is a CronJob's: the latest missed run starts when the active run ends, unless its deadline passed.
-func TestForbidStartsTheLatest(t *testing.T) {
-	for deadline, want := range map[time.Duration]int{0: 1, 10 * time.Minute: 1, time.Minute: 0} {
-		f := &fixture{t: t, policy: policyOf(t, "R/2026-01-01T00:00:00Z/PT1H", nil), seen: none}
-		f.policy.Concurrency, f.policy.StartingDeadline = schedule.Forbid, schedule.Duration(deadline)
-		first := f.decides(hour(0)).Start[0]
-		f.seen.Jobs = []schedule.Job{job(first, "", time.Time{})}
-		for n := range 4 {
-			require.Empty(t, f.decides(hour(n)).Start)
-		}
-		f.seen.Jobs[0].Outcome = schedule.Succeeded
-		d := f.decides(hour(3).Add(5 * time.Minute))
-		require.Len(t, d.Start, want)
-		if want > 0 {
-			require.Equal(t, hour(3), d.Start[0].Due)
-		}
-	}
-}
-
 // A waiting run does not outlive its schedule.
 func TestEndedSchedule(t *testing.T) {
 	for name, edit := range map[string]func(*schedule.Policy){

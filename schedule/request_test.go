@@ -51,15 +51,6 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// The history of a job may show more completions than the job counts, for example from a
-// stale read. Then no count is negative.
-func TestMeetMoreThanCounted(t *testing.T) {
-	recent := []schedule.Run{ran("a", 6, true), ran("b", 6, true), ran("c", 6, false), ran("d", 6, false)}
-	s, state := follower(t, schedule.Any)
-	d := decide(s, state, following(schedule.Upstream{Job: "up", UID: "u", Counts: schedule.Counts{Succeeded: 1, Failed: 1}, Recent: recent}), minute(8))
-	require.Len(t, d.Start, 2)
-}
-
 // The run for a completion names the run that completed, and is due at its completion. If
 // history has dropped that run, the request is empty and the run is due now.
 func TestNamesTheCompletedRun(t *testing.T) {
@@ -85,20 +76,6 @@ func TestNamesTheCompletedRun(t *testing.T) {
 		}
 		require.Equal(t, tt.want, text)
 	}
-}
-
-// Completions of an outcome that nobody asked for are answered without a run, so that a
-// dependency on another outcome counts from the change of the spec.
-func TestOutcomesNotAskedFor(t *testing.T) {
-	s, state := follower(t, schedule.Failed)
-	up := schedule.Upstream{Job: "up", UID: "u"}
-	state = decide(s, state, following(up), minute(6)).Checkpoint
-	up.Succeeded = 3
-	d := decide(s, state, following(up), minute(7))
-	require.Empty(t, d.Start)
-	require.EqualValues(t, 3, d.Checkpoint.After[0].Succeeded)
-	up.Succeeded = 2 // a stale read
-	require.EqualValues(t, 3, decide(s, d.Checkpoint, following(up), minute(8)).Checkpoint.After[0].Succeeded)
 }
 
 // Waiting requested runs leave less room for completions. Scheduled runs do not.
@@ -130,21 +107,6 @@ func TestRequestTimes(t *testing.T) {
 	for _, r := range d.Checkpoint.Pending {
 		require.Equal(t, minute(3), r.Due, "not later than the decision")
 	}
-}
-
-// A dependency holds from the creation of the job, or from the second in which a decision
-// first sees it. It is forgotten when the spec no longer has it.
-func TestSinceOfADependency(t *testing.T) {
-	s := schedule.DefaultPolicy()
-	s.UID, s.Created, s.After = "2f6a", minute(1), after("a")
-	d := decide(s, schedule.Checkpoint{}, none, minute(2))
-	require.Equal(t, []schedule.Connection{{Dependency: after("a")[0], Begin: minute(1)}}, d.Checkpoint.After)
-	s.After = after("b", "a")
-	d = decide(s, d.Checkpoint, none, minute(3).Add(1_999_999_999))
-	both := []schedule.Connection{{Dependency: after("b")[0], Begin: minute(3).Add(time.Second)}, {Dependency: after("a")[0], Begin: minute(1)}}
-	require.Equal(t, both, d.Checkpoint.After)
-	s.After = nil
-	require.Empty(t, decide(s, d.Checkpoint, none, minute(4)).Checkpoint.After)
 }
 
 // A backlog that fills the state keeps no request from ending the block.

@@ -27,13 +27,6 @@ func TestISO8601(t *testing.T) {
 	require.Equal(t, created.Add(time.Hour), next)
 }
 
-// A schedule has occurrences from the zero time on, too.
-func TestFromTheZeroTime(t *testing.T) {
-	next, ok := schedule.ISO8601(parse(t, "R//PT1H"), nil).From(time.Time{}).Next(time.Time{})
-	require.True(t, ok)
-	require.Equal(t, time.Time{}.Add(1), next)
-}
-
 // The next time of a function is an occurrence if it is later than the time asked for, and
 // not after the year 9999. Occurrences before the start are left out.
 func TestNextOfAFunction(t *testing.T) {

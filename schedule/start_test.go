@@ -243,16 +243,6 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, int32(1), d.Checkpoint.Version)
 }
 
-// Requests without an ID are not taken for one another.
-func TestRequestWithoutID(t *testing.T) {
-	s := minutely(t)
-	s.Schedule = nil
-	seen := none
-	seen.Requests = []schedule.Request{{ID: "a"}, {}, {}}
-	d := decide(s, schedule.Checkpoint{}, seen, minute(0))
-	require.Len(t, d.Start, 1)
-}
-
 // A schedule needs a creation time.
 func TestCreatedIsValidated(t *testing.T) {
 	s := minutely(t)

@@ -58,18 +58,6 @@ func byHand(t *testing.T, change func(*schedule.Policy)) *fixture {
 	return f
 }
 
-// While suspended, occurrences become due and wait; requested runs start.
-func TestSuspended(t *testing.T) {
-	f := byHand(t, func(s *schedule.Policy) { s.Suspended = true })
-	require.Equal(t, "wait 00:00, 1=0+1+0+0", brief(f.at(0)))
-	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(2)}}
-	d := f.at(2)
-	require.Equal(t, "start 00:02*, wait 00:02 00:02*, 2 RunsMissed, 3=0+1+2+0", brief(d))
-	require.Contains(t, d.String(), "the schedule is suspended")
-	f.policy.Suspended = false
-	require.Equal(t, "start 00:02, wait 00:02 00:02*, 3=0+1+2+0", brief(f.at(2)))
-}
-
 // Replace stops the active scheduled run, and starts the next when its Job is gone.
 func TestReplace(t *testing.T) {
 	f := byHand(t, func(s *schedule.Policy) { s.Concurrency, s.BlockOnFailure = schedule.Replace, true })
@@ -89,32 +77,6 @@ func TestReplace(t *testing.T) {
 	require.Equal(t, "Run "+first+" was replaced", d.Events[0].String())
 }
 
-// A cancelled run completes without a Job if it has none, and is stopped otherwise.
-func TestStopped(t *testing.T) {
-	f := byHand(t, func(s *schedule.Policy) { s.Concurrency = schedule.Wait })
-	first := f.starts(0)
-	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(1)}}
-	f.at(1)
-	for _, r := range f.checkpoint.Pending {
-		f.seen.Cancelled = append(f.seen.Cancelled, r.Tag)
-	}
-	d := f.at(1)
-	require.Equal(t, "run 00:00, done 00:01 00:01*, RunStopped, RunStopped, 2=1+0+1+0", brief(d))
-	require.Equal(t, "cancelled", d.Checkpoint.Completed[0].Stopped)
-	require.Zero(t, d.Checkpoint.Failed, "they never ran")
-	require.Zero(t, d.Checkpoint.Last)
-	require.Equal(t, schedule.Unfinished, d.Checkpoint.Completed[0].Outcome())
-
-	f.seen.Cancelled = append(f.seen.Cancelled, first)
-	require.Equal(t, []string{first}, f.at(1).Stop)
-	f.seen.Jobs[0].Outcome, f.seen.Jobs[0].ExitCode = schedule.Failed, 143
-	d = f.at(1)
-	require.Equal(t, []string{"RunStopped"}, reasons(d))
-	require.EqualValues(t, 1, d.Checkpoint.Stopped)
-	require.Zero(t, d.Checkpoint.Failed)
-	require.Equal(t, "Run "+first+" was cancelled", d.Events[0].String())
-}
-
 // A run whose Job may exist is created before it is cancelled: the Job would run later
 // otherwise.
 func TestCancelledWhileCreated(t *testing.T) {
@@ -130,22 +92,6 @@ func TestCancelledWhileCreated(t *testing.T) {
 	f.at(0)
 	f.seen.Cancelled, f.seen.Rejected = []string{tag}, []schedule.Rejection{{Tag: tag, Attempt: 1}}
 	require.Equal(t, "done 00:00, RunStopped, 1=0+0+1+0", brief(f.at(0)))
-}
-
-// History keeps the completed run of a request until the request shows it. An answered
-// request asks for no run, whatever has become of the state.
-func TestAnswered(t *testing.T) {
-	f := byHand(t, func(s *schedule.Policy) { s.Schedule, s.History.Succeeded = nil, history.Keep(0) })
-	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
-	tag := f.starts(0)
-	f.seen.Jobs[0].Outcome, f.seen.Jobs[0].Finished = schedule.Succeeded, minute(1)
-	d := f.at(1)
-	require.Equal(t, "done 00:00*, RunSucceeded, 0=0+0+0+0", brief(d))
-	require.Equal(t, "r", d.Checkpoint.Completed[0].Request)
-	f.seen.Requests[0].Answered = true
-	require.Equal(t, []string{tag}, f.at(2).Delete)
-	f.checkpoint, f.seen.Jobs = schedule.Checkpoint{}, nil
-	require.Equal(t, "0=0+0+0+0", brief(f.at(3)))
 }
 
 // Refresh completes runs of a job whose spec cannot be read, and does nothing else.

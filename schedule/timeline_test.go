@@ -10,30 +10,6 @@ import (
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
-// next is a schedule of which nothing but Next is known.
-type next struct{ schedule.Schedule }
-
-type nextOnly struct{ of schedule.Occurrences }
-
-func (n nextOnly) Next(after time.Time) (time.Time, bool) { return n.of.Next(after) }
-
-func (n next) From(since time.Time) schedule.Occurrences { return nextOnly{n.Schedule.From(since)} }
-
-// A schedule without a Counter decides as the interval does.
-func TestNextAlone(t *testing.T) {
-	s := minutely(t)
-	s.SkipOutdated, s.Concurrency = false, schedule.Wait
-	other := s
-	other.Schedule = next{s.Schedule}
-	var a, b schedule.Checkpoint
-	for _, n := range []int{0, 3, 4, 90, 5000} {
-		one := decide(s, a, schedule.Observation{JobsKnown: true}, minute(n))
-		two := decide(other, b, schedule.Observation{JobsKnown: true}, minute(n))
-		require.Equal(t, one, two)
-		a, b = one.Checkpoint, two.Checkpoint
-	}
-}
-
 // The occurrences of a policy with a jitter and an end are those of its schedule up to the end. Each run is
 // delayed by less than the jitter, before the next occurrence and not beyond the end; and a run is due
 // once, whenever decisions are made.
@@ -81,23 +57,4 @@ func TestTimeline(t *testing.T) {
 		}
 	})
 	require.Positive(t, delayed)
-}
-
-// Jobs with one schedule and a jitter are spread.
-func TestJitterSpreads(t *testing.T) {
-	delays := map[schedule.Duration]bool{}
-	for _, uid := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		p := policyOf(t, "R//P1D", nil)
-		p.UID, p.Jitter = uid, schedule.Duration(time.Hour)
-		o, _ := p.Next(created, created)
-		delays[o.Delay] = true
-	}
-	require.Greater(t, len(delays), 6)
-}
-
-// After a long outage each occurrence with a delay is counted, and at once.
-func TestJitterCounts(t *testing.T) {
-	p := policyOf(t, "R/2026-01-01T00:00:00Z/PT1S", nil)
-	p.Jitter = schedule.Duration(30 * time.Second)
-	require.EqualValues(t, 365*24*3600+1, decide(p, schedule.Checkpoint{}, none, created.AddDate(1, 0, 0)).Checkpoint.Due)
 }

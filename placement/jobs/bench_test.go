@@ -53,25 +53,3 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
-
-// The second poll: each stuck Job has a replacement, half of which run.
-func BenchmarkPlanChains(b *testing.B) {
-	for _, n := range []int{10_000, 100_000} {
-		b.Run(fmt.Sprintf("members=1000/n=%d", n), func(b *testing.B) {
-			f := bench(1000, n/2, 1, jobs.WeightedRoundRobin)
-			f = f.apply(f.plan())
-			i := 0
-			for _, j := range f.each {
-				if j.Replaces.UID != "" {
-					j.Phase = jobs.Phase(i % 2)
-					j.PendingSince = f.Now.Add(-time.Hour)
-					i++
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				f.plan()
-			}
-		})
-	}
-}

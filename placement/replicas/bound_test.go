@@ -3,26 +3,11 @@ package replicas_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/test/premise"
 )
-
-// A member whose replicas do not start gets no more of them poll after poll.
-func TestStalledMemberDoesNotGrow(t *testing.T) {
-	p := replicas.NewPolicy(10, replicas.Member{Name: "a"}, replicas.NewMember("b"))
-	p.MaxSurge = 2
-	a, b := replicas.Cluster{Name: "a", Replicas: 8}, replicas.Cluster{Name: "b", Replicas: 4, Existing: new(int32(2))}
-	var checkpoint replicas.Checkpoint
-	for second := 0; second < 1800; second += 15 {
-		plan := replicas.Decide(p, replicas.Observation{Replicas: new(int32(10)), Clusters: []replicas.Cluster{a, b}, Now: at(second)}, checkpoint)
-		checkpoint, a.Replicas, b.Replicas = plan.Checkpoint, plan.Shares[0].Next, plan.Shares[1].Next
-		require.LessOrEqual(t, a.Replicas+b.Replicas, int32(12+1), "after %d s\n%s", second, plan)
-		require.Equal(t, int32(8), a.Replicas, "nothing takes their place")
-	}
-}
 
 // What plans order on the members that were read never grows above the maximum and the surge, a
 // missing replica for each member without progress, and what others scaled up: over polls in which
