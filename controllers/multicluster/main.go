@@ -124,7 +124,7 @@ func newOptions() *options {
 // Flags adds the flags.
 func (o *options) Flags(flags *flag.FlagSet) {
 	o.Options.Flags(flags)
-	flags.StringVar(&o.kedaNamespace, "keda-namespace", registry.Namespace, "`namespace` of the members' kubeconfigs, and of the objects that ClusterTriggerAuthentications refer to")
+	flags.StringVar(&o.kedaNamespace, "keda-namespace", registry.Namespace, "`namespace` of the members' kubeconfigs")
 	o.jobs.flag(flags, "dsj", "DSJ_ENABLED", "act on DistributedScaledJobs")
 	o.objects.flag(flags, "dso", "DSO_ENABLED", "act on DistributedScaledObjects")
 	flags.BoolVar(&o.failureBackoff, "failure-backoff", false, "create a single Job at a time, after growing delays, while every Job fails")

@@ -35,3 +35,16 @@ func TestReleases(t *testing.T) {
 	page := releases([]keda.Rule{{Behavior: "eager", Since: "2.15", Text: "a|b"}})
 	require.Contains(t, page, "| eager | 2.15 | a\\|b |\n")
 }
+
+// A rule of a Role is a row, with the comment above it or behind it; a rule without one is an error.
+func TestRights(t *testing.T) {
+	const before = "kind: Role\nmetadata: {name: a, namespace: tenant}\nrules:\n  # Reads\n  # them.\n  - {apiGroups: [\"\"], resources: [pods], verbs: [list, watch]}\n" +
+		"---\n# The lease.\nkind: Role\nmetadata: {name: a, namespace: a-tenant}\nrules:\n  - {apiGroups: [b], resources: [leases], resourceNames: [a], verbs: [get]} # elects\n"
+	rows, err := rights(before)
+	require.NoError(t, err)
+	require.Equal(t, "| served | pods | list, watch | Reads them |\n| the controller's own | leases of b, only a | get | Elects |\n", rows)
+	_, err = rights(strings.Replace(before, " # elects", "", 1))
+	require.ErrorContains(t, err, "want a comment that says why")
+	_, err = rights(strings.Replace(before, "resources: [pods], verbs: [list, watch]", "verbs: [list], resources: [pods]", 1))
+	require.ErrorContains(t, err, "want a rule on one line")
+}
