@@ -76,7 +76,7 @@ func (c causes) add(member string, state api.MemberState, err error) string {
 	case state == api.Ready:
 		delete(c, member)
 	case err != nil && c[member] == "":
-		c[member] = ": " + cluster.EventMessage(adapter.ErrorText(err))
+		c[member] = ": " + adapter.ErrorText(err)
 	}
 	return c[member]
 }

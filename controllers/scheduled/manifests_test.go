@@ -106,50 +106,9 @@ func fieldsOf(kind reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// The samples are valid.
-func TestSamples(t *testing.T) {
-	for file, n := range map[string]int{"sample.yaml": 2, "proposal.json": 1} {
-		data, err := os.ReadFile(filepath.Join("manifests", file))
-		require.NoError(t, err)
-		found, err := scheduledjob.Read(data)
-		require.NoError(t, err)
-		require.Len(t, found, n)
-		for _, s := range found {
-			_, err := s.Config(scheduledjob.Inputs{})
-			require.NoError(t, err)
-		}
-	}
-}
-
-// documents are the objects of a file.
-func documents(t *testing.T, file ...string) (all []*unstructured.Unstructured) {
-	data, err := os.ReadFile(filepath.Join(append([]string{"manifests"}, file...)...))
-	require.NoError(t, err)
-	for _, text := range strings.Split(string(data), "---\n") {
-		u := &unstructured.Unstructured{}
-		require.NoError(t, yaml.UnmarshalStrict([]byte(text), &u.Object))
-		all = append(all, u)
-	}
-	return all
-}
-
-// The Deployment names a version of its image. Its replicas run apart, and one is left in
-// a disruption.
+// The flags of the Deployment are valid.
 func TestDeployment(t *testing.T) {
-	all := documents(t, "tenant", "controller.yaml")[6:]
-	containers, _, err := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "containers")
-	require.NoError(t, err)
-	c := containers[0].(map[string]any)
-	require.Equal(t, "IfNotPresent", c["imagePullPolicy"])
-	_, found, _ := unstructured.NestedSlice(all[0].Object, "spec", "template", "spec", "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-	require.True(t, found)
-	require.Equal(t, "PodDisruptionBudget", all[1].GetKind())
-	require.Equal(t, "NetworkPolicy", all[2].GetKind())
-	var args []string
-	for _, a := range c["args"].([]any) {
-		args = append(args, a.(string))
-	}
-	o := processtest.Parse(t, newOptions(), args...)
+	o := processtest.Parse(t, newOptions(), processtest.Arguments(t, "manifests/tenant")...)
 	require.Equal(t, ":8080", o.MetricsAddress, "for the NetworkPolicy's namespaces")
 	require.True(t, o.LeaderElect)
 }

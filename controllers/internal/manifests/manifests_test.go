@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -143,6 +144,7 @@ func TestRestricted(t *testing.T) {
 						restricted(t, d.Spec.Template.Spec)
 						args := strings.Join(d.Spec.Template.Spec.Containers[0].Args, " ")
 						require.Equal(t, variant == "tenant", strings.Contains(args, "-namespace=tenant"), args)
+						survivesDrain(t, name, d, objects)
 					case "NetworkPolicy":
 						p := as[networkingv1.NetworkPolicy](t, u)
 						require.Equal(t, pods, p.Spec.PodSelector.MatchLabels)
@@ -172,6 +174,24 @@ func TestRestricted(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Replicas run apart, and one is left in a disruption. The multi-cluster controller has one.
+func survivesDrain(t *testing.T, name string, d appsv1.Deployment, objects []*unstructured.Unstructured) {
+	t.Helper()
+	require.Equal(t, corev1.PullIfNotPresent, d.Spec.Template.Spec.Containers[0].ImagePullPolicy)
+	if name == "multicluster" {
+		return
+	}
+	require.EqualValues(t, 2, *d.Spec.Replicas)
+	term := d.Spec.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+	require.Equal(t, d.Spec.Selector, term.LabelSelector)
+	i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == "PodDisruptionBudget" })
+	require.GreaterOrEqual(t, i, 0)
+	budget := as[policyv1.PodDisruptionBudget](t, objects[i])
+	require.Equal(t, d.Namespace, budget.Namespace)
+	require.Equal(t, d.Spec.Selector, budget.Spec.Selector)
+	require.Equal(t, 1, budget.Spec.MaxUnavailable.IntValue())
 }
 
 var image = regexp.MustCompile(`^[\w./:-]+(:v\d+\.\d+\.\d+|@sha256:[0-9a-f]{64})$`)

@@ -153,11 +153,12 @@ metadata: {name: a}
 spec:
   memberClusters: [{name: x, weight: 0}, {name: x, weight: -1}]
   rebalancingPolicy: {gracePeriod: -1s, progressDeadline: -1s, maxSurge: -1}
-  scaledObjectSpec: {scaleTargetRef: {name: b, apiVersion: a/b/c}, maxReplicaCount: 0, triggers: [{type: redis}]}
+  scaledObjectSpec: {scaleTargetRef: {apiVersion: a/b/c}, maxReplicaCount: 0, triggers: [{type: redis}]}
 `)
 	require.NoError(t, err)
 	_, err = d.Config()
-	require.EqualError(t, err, `spec.scaledObjectSpec.scaleTargetRef.apiVersion: found "a/b/c"; use a group and a version, such as apps/v1
+	require.EqualError(t, err, `spec.scaledObjectSpec.scaleTargetRef.name: found nothing; use the name of the workload to scale
+spec.scaledObjectSpec.scaleTargetRef.apiVersion: found "a/b/c"; use a group and a version, such as apps/v1
 spec.scaledObjectSpec.maxReplicaCount: found 0; use 1 or more
 spec.rebalancingPolicy.gracePeriod: found -1s; use 0s or more
 spec.rebalancingPolicy.progressDeadline: found -1s; use 0s or more

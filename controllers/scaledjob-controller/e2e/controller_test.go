@@ -17,7 +17,6 @@ import (
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
 	"github.com/scaledjob/scaledjob/test/e2e/secret"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // One cluster serves all; each has a namespace of its own, and a controller that
@@ -37,11 +36,8 @@ func TestController(t *testing.T) {
 		{"a queue that is not there", (*stand).tellsFailures},
 		{"a spec that is wrong", (*stand).tellsInvalid},
 		{"goes and comes back", (*stand).replaced},
-		{"a name that is taken", (*stand).taken},
-		{"a finalizer of KEDA", (*stand).frees},
 		{"at rest", (*stand).rests},
 		{"two controllers", (*stand).elects},
-		{"killed in a burst", (*stand).killedInBurst},
 		{"killed before the status", (*stand).killedBeforeStatus},
 		{"the sample", (*stand).sample},
 		{"secrets", (*stand).keepsSecrets},
@@ -268,37 +264,6 @@ func (s *stand) replaced(t *testing.T) {
 	})
 }
 
-// A ScaledJob that KEDA's operator has seen goes when it is deleted, without the operator.
-func (s *stand) frees(t *testing.T) {
-	list := s.workers.list(t)
-	q, p := s.scaled(t, "finalizer", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
-	p.Said("acting")
-	q.patch("metadata: {finalizers: [finalizer.keda.sh]}")
-	objects := q.dynamic.Resource(scaledJobs).Namespace(q.namespace)
-	require.NoError(t, objects.Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
-	q.becomes(20*time.Second, func(t *assert.CollectT) {
-		_, err := objects.Get(q.t.Context(), "consumer", metav1.GetOptions{})
-		require.True(t, apierrors.IsNotFound(err), "%v", err)
-	})
-}
-
-// A name that another owner's Job has is passed over.
-func (s *stand) taken(t *testing.T) {
-	list := s.workers.list(t)
-	s.workers.send(t, list, 0, 1)
-	q, _ := s.scaled(t, "taken", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
-	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 1) })
-	first := q.jobs(t)[0]
-	other := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: strings.TrimSuffix(first.Name, "1") + "2"}}
-	other.Spec.Template.Spec = first.Spec.Template.Spec
-	_, err := s.client.BatchV1().Jobs(q.namespace).Create(t.Context(), other, metav1.CreateOptions{})
-	require.NoError(t, err)
-	s.workers.send(t, list, 1, 1)
-	q.becomes(30*time.Second, func(t *assert.CollectT) {
-		require.Equal(t, []string{first.Name, other.Name, strings.TrimSuffix(first.Name, "1") + "3"}, names(q.jobs(t)))
-	})
-}
-
 // A poll in which nothing changes asks the API server for the values only, also where a watch cannot
 // begin with the objects that there are.
 func (s *stand) rests(t *testing.T) {
@@ -359,22 +324,6 @@ kind: RoleBinding
 metadata: {name: lease, namespace: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lease}
 subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, namespace))
-}
-
-func (s *stand) killedInBurst(t *testing.T) {
-	list := s.workers.list(t)
-	s.workers.send(t, list, 0, 500)
-	q, p := s.scaled(t, "burst", job(map[string]string{works: "1h"})+"  maxReplicaCount: 400\n"+s.redisTrigger(list, 1))
-	seen := 0
-	for round := range 2 {
-		q.becomes(20*time.Second, func(t *assert.CollectT) { require.Greater(t, len(q.jobs(t)), seen+10) })
-		p.Kill()
-		seen = len(q.jobs(t))
-		require.Less(t, seen, 400, "killed in the middle, round %d", round)
-		p = s.start(t, "-namespace", q.namespace, "-leader-elect=false")
-	}
-	q.becomes(20*time.Second, func(t *assert.CollectT) { require.Len(t, q.jobs(t), 400) })
-	q.stays(3*time.Second, func(t require.TestingT) { require.Len(t, q.jobs(t), 400) })
 }
 
 // A controller that may not write the status creates Jobs and dies before it
