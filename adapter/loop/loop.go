@@ -124,17 +124,6 @@ func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), f
 	}
 }
 
-// Stored returns a Poll of the objects in a store. A key without an object is not polled again.
-func Stored[T any](store cache.Store, poll func(ctx context.Context, object T) (adapter.Plan, Done)) Poll {
-	return func(ctx context.Context, turn Turn) (adapter.Plan, Done) {
-		object, exists, err := store.GetByKey(turn.Key.String())
-		if err != nil || !exists {
-			return adapter.Plan{}, nil
-		}
-		return poll(ctx, object.(T))
-	}
-}
-
 // A Backoff counts the failures in a row of each key. The zero value has counted none.
 type Backoff struct {
 	mu       sync.Mutex

@@ -71,9 +71,6 @@ func (c *Cluster) hasJobs(namespace string, owner types.UID) (found bool) {
 	return found
 }
 
-// Name returns the member's name.
-func (c *Cluster) Name() string { return c.name }
-
 // Run watches the member and checks its health until the context ends. [Clusters.Add]
 // calls it, once.
 func (c *Cluster) Run(ctx context.Context) {
