@@ -93,6 +93,6 @@ func (e *entry) tell(t *term, p scaledjob.PollResult) {
 		slow = errors.New("requests of this ScaledJob were refused or had no answer, so that all such ScaledJobs together send at most a quarter of -max-requests; the condition Ready has the API server's words")
 	}
 	e.problems.Warn("congested", slow)
-	log.Debug("decided", "decision", p.Decision)
+	log.Debug("decided", "decision", p.Decision, "holds", p.Holds)
 	e.problems.Log = nil
 }

@@ -166,6 +166,25 @@ func TestNamedTestsExist(t *testing.T) {
 	require.Greater(t, named, 100)
 }
 
+// docs/controllers.md has a row for each reason of Plan.Holds.
+func TestHoldsAreDocumented(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| \**(\w+)\** \|`)
+	documented := map[string]bool{}
+	for _, m := range rows.FindAllStringSubmatch(read(t, "docs/controllers.md"), -1) {
+		documented[m[1]] = true
+	}
+	declared := regexp.MustCompile(`(?:slots\.)?Reason += "(\w+)"`)
+	sources := read(t, "slots/hold.go")
+	for _, name := range []string{"failure", "leaving", "tracker"} {
+		sources += read(t, "adapter/"+name+".go")
+	}
+	reasons := declared.FindAllStringSubmatch(sources, -1)
+	require.Len(t, reasons, 17)
+	for _, m := range reasons {
+		require.True(t, documented[m[1]], "no row for %s", m[1])
+	}
+}
+
 // files returns the files of all modules whose names end so.
 func files(t *testing.T, suffix string) (all []string) {
 	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
