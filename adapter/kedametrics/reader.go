@@ -228,6 +228,15 @@ func (r *Reader) Available() Reason {
 	return r.health.reason
 }
 
+// Probe asks KEDA again, and [Reader.Available] soon has the answer. It does nothing if KEDA was asked just now.
+func (r *Reader) Probe() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.health.probed) >= betweenProbes {
+		wake(r.probing)
+	}
+}
+
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -407,6 +407,23 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// A controller that reads no value asks whether KEDA can be asked.
+func TestProbeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		wait(time.Minute)
+		require.Empty(t, c.reader.Available())
+		c.set(func() { c.away = failing(503, "service unavailable") })
+		wait(time.Minute)
+		require.Empty(t, c.reader.Available(), "nobody has asked")
+		c.reader.Probe()
+		wait(time.Second)
+		require.Equal(t, KEDAUnavailable, c.reader.Available())
+	})
+}
+
 // While KEDA is away one probe stands for 1,000 owners; when it answers again, all are read within 6 s.
 func TestRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
