@@ -63,18 +63,12 @@ func (l *line) policy() (p scaling.Policy, err error) {
 func (l *line) strategy() (strategy.Strategy, error) {
 	var problems field.Errors
 	problems.Check(l.Accurate == "" || l.Accurate == "subtractPending", "accurate", l.Accurate, "subtractPending")
-	s, err := strategy.FromSpec(l.Strategy, l.parameters())
+	s, err := strategy.FromSpec(l.Strategy, l.Parameters)
 	if _, ok := s.(strategy.Accurate); ok {
 		s = strategy.Accurate{SubtractPending: l.Accurate != ""}
 	}
 	problems.Join("", err)
 	return s, problems.Err()
-}
-
-func (l *line) parameters() strategy.Parameters {
-	p := l.Parameters
-	p.CustomScalingRunningJobPercentage = string(l.CustomScalingRunningJobPercentage)
-	return p
 }
 
 func (l *line) metrics() ([]scaling.Metric, error) {

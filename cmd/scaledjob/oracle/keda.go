@@ -66,7 +66,7 @@ func (l *line) scaledJob() *keda.ScaledJob {
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
 			RolloutStrategy: l.RolloutStrategy, Rollout: l.Rollout,
 			ScalingStrategy: keda.ScalingStrategy{
-				Strategy: l.Strategy, Parameters: l.parameters(),
+				Strategy: l.Strategy, Parameters: l.Parameters,
 				MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
 			},
 		},

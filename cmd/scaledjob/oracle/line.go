@@ -32,11 +32,10 @@ type line struct {
 	MaxReplicaCount            *int32   `json:"maxReplicaCount"`
 	Strategy                   string   `json:"strategy"`
 	strategy.Parameters
-	CustomScalingRunningJobPercentage decimal `json:"customScalingRunningJobPercentage"` // instead of the text in Parameters
-	Running                           int64   `json:"running"`
-	Pending                           int64   `json:"pending"`
-	JobsUnknown                       bool    `json:"jobsUnknown"`
-	Paused                            bool    `json:"paused"`
+	Running     int64 `json:"running"`
+	Pending     int64 `json:"pending"`
+	JobsUnknown bool  `json:"jobsUnknown"`
+	Paused      bool  `json:"paused"`
 
 	Terminating int64  `json:"terminating"`
 	Suspended   int64  `json:"suspended"`
@@ -167,9 +166,6 @@ func (n number) MarshalJSON() ([]byte, error) {
 // A duration is a text such as "1h30m".
 type duration time.Duration
 
-// A decimal is a text or a number.
-type decimal string
-
 // A failure is true, or a text that describes it.
 type failure bool
 
@@ -223,20 +219,6 @@ func (n *number) UnmarshalJSON(data []byte) error {
 
 // Wanted describes the values for an error.
 func (*number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
-
-// UnmarshalJSON reads a number or a text.
-func (d *decimal) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(d))
-	}
-	if *d = decimal(data); data[0] != '-' && (data[0] < '0' || data[0] > '9') {
-		return errType
-	}
-	return nil
-}
-
-// Wanted describes the values for an error.
-func (*decimal) Wanted() string { return `a number, or one as a text, such as "0.5"` }
 
 // UnmarshalJSON reads true, false or a text, of which "" is false.
 func (f *failure) UnmarshalJSON(data []byte) error {

@@ -30,17 +30,15 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 	if w.WarmUp != "" {
 		text("warm-up", w.WarmUp, &s.Jobs.WarmUp)
 	}
-	var ordered []int // triggers that have items of their own, before those that count active items
-	for i, metric := range w.Metrics {
-		if metric != "active" {
-			ordered = append(ordered, i)
-		}
-	}
+	var ordered, active []int // triggers that have items of their own, before those that count active items
 	for i, metric := range w.Metrics {
 		if metric == "active" {
+			active = append(active, i)
+		} else {
 			ordered = append(ordered, i)
 		}
 	}
+	ordered = append(ordered, active...)
 	for i, t := range triggers {
 		q := simulation.Queue{Name: t.Name, Target: t.Target, ActivationThreshold: t.ActivationThreshold, Metric: w.Metrics[i]}
 		text("service", w.Service, &q.Service)
