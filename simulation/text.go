@@ -75,7 +75,7 @@ func (a *Arrivals) UnmarshalText(text []byte) error {
 	kind, rates, _ := strings.Cut(string(text), ":")
 	parsed := Arrivals{text: string(text), pattern: pattern(kind)}
 	if !slices.Contains(patterns, parsed.pattern) {
-		return fmt.Errorf("%q are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s", text)
+		return fmt.Errorf("%q is not a pattern of arrivals; use constant, poisson, bursts or daily and a rate, such as poisson:2/s", text)
 	}
 	for text := range strings.SplitSeq(rates, ",") {
 		rate, err := parseRate(text)
@@ -191,7 +191,7 @@ func (d *Distribution) UnmarshalText(text []byte) error {
 		*d = parsed
 		return nil
 	}
-	return fmt.Errorf("%q is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s", text)
+	return fmt.Errorf("%q is not a distribution; use a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s", text)
 }
 
 func parseDurations(text string) (durations []Duration, err error) {
@@ -229,7 +229,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration: want a number and a unit, such as 30s or 1h30m", text)
+		return fmt.Errorf("%q is not a duration; use a number and a unit, such as 30s or 1h30m", text)
 	}
 	*d = Duration(parsed)
 	return nil
@@ -262,7 +262,7 @@ func parseRate(text string) (r rate, err error) {
 		err = r.per.UnmarshalText([]byte(per))
 	}
 	if !found || err != nil {
-		return rate{}, fmt.Errorf("%q is no rate: want items and a time, such as 2/s or 100/10m", text)
+		return rate{}, fmt.Errorf("%q is not a rate; use items and a time, such as 2/s or 100/10m", text)
 	}
 	return r, nil
 }

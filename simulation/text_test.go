@@ -48,22 +48,22 @@ func FuzzText(f *testing.F) {
 
 func TestTextThatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		"2/s":             `"2/s" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
-		"gauss:2/s":       `"gauss:2/s" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
-		"poisson:2":       `"2" is no rate: want items and a time, such as 2/s or 100/10m`,
-		"poisson:x/s":     `"x/s" is no rate: want items and a time, such as 2/s or 100/10m`,
-		"daily:1/s,2/day": `"2/day" is no rate: want items and a time, such as 2/s or 100/10m`,
-		"":                `"" are no arrivals: want constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+		"2/s":             `"2/s" is not a pattern of arrivals; use constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+		"gauss:2/s":       `"gauss:2/s" is not a pattern of arrivals; use constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
+		"poisson:2":       `"2" is not a rate; use items and a time, such as 2/s or 100/10m`,
+		"poisson:x/s":     `"x/s" is not a rate; use items and a time, such as 2/s or 100/10m`,
+		"daily:1/s,2/day": `"2/day" is not a rate; use items and a time, such as 2/s or 100/10m`,
+		"":                `"" is not a pattern of arrivals; use constant, poisson, bursts or daily and a rate, such as poisson:2/s`,
 	} {
 		var a simulation.Arrivals
 		require.EqualError(t, a.UnmarshalText([]byte(text)), want)
 	}
 	for text, want := range map[string]string{
-		"30":               `"30" is no duration: want a number and a unit, such as 30s or 1h30m`,
-		"exp:1s,2s":        `"exp:1s,2s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
-		"lognormal:1s":     `"lognormal:1s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
-		"weibull:1s":       `"weibull:1s" is no distribution: want a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
-		"recorded:1s,soon": `"soon" is no duration: want a number and a unit, such as 30s or 1h30m`,
+		"30":               `"30" is not a duration; use a number and a unit, such as 30s or 1h30m`,
+		"exp:1s,2s":        `"exp:1s,2s" is not a distribution; use a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"lognormal:1s":     `"lognormal:1s" is not a distribution; use a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"weibull:1s":       `"weibull:1s" is not a distribution; use a time such as 30s, or exp:30s, lognormal:30s,1m or recorded:12s,30s`,
+		"recorded:1s,soon": `"soon" is not a duration; use a number and a unit, such as 30s or 1h30m`,
 	} {
 		var d simulation.Distribution
 		require.EqualError(t, d.UnmarshalText([]byte(text)), want)

@@ -52,7 +52,7 @@ func TestNextCron(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = parseSchedule("R/2026-01-01 02:00:00Z/P1D", berlin)
-	require.ErrorContains(t, err, `byte 12 is " 02:00:00Z": want T and a time of day`)
+	require.ErrorContains(t, err, `byte 12 is " 02:00:00Z"; use T and a time of day`)
 }
 
 // Without --from, the next occurrences are after now.

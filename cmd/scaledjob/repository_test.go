@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 	write("exclude: [vendor/]\nreleases: [\"2.18\"]\nignore: [metric-unknown]\nseverities: {default-misses-unacknowledged: error}\n")
 	status, out, said := call(t, "lint", "")
 	require.Equal(t, found, status, out+said)
-	require.Contains(t, out, "error: spec.triggers[0].type is rabbitmq")
+	require.Contains(t, out, "error: spec.triggers[0].type is \"rabbitmq\"")
 	require.Contains(t, out, "checked for KEDA 2.18.3\n")
 	status, out, _ = call(t, "lint --release 2.20 --ignore default-misses-unacknowledged", "")
 	require.Equal(t, success, status, out)

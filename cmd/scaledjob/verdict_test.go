@@ -21,7 +21,7 @@ func TestVerdict(t *testing.T) {
 		"--metric waiting --compare default,accurate": {"Use accurate: ", "default starts too few Jobs: ", "95 % wait at most: accurate "},
 		"--metric all --compare accurate,accurate":    {"accurate and accurate do the same: "},
 		"--metric all": {"plain keeps up: 95 % of the items wait at most "},
-		"--metric all --arrivals poisson:30/s --duration 2m": {"only the triggers"},
+		"--metric all --arrivals poisson:30/s --duration 2m": {"more patterns than triggers"},
 	} {
 		_, out, said := call(t, workload+flags+" --details", "")
 		for _, text := range want {

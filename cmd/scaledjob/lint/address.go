@@ -241,10 +241,20 @@ func passwordUnescaped(j *job) {
 
 // variableAsValue finds the name of a variable where its value belongs.
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
-	for key, value := range t.Metadata {
-		j.check(j.variablesOf()[strings.TrimSpace(value)] != nil && !strings.HasSuffix(key, "FromEnv") && triggers.HasKey(t.Type, key) && triggers.HasKey(t.Type, key+"FromEnv"),
-			j.trigger(i, "metadata", key), fmt.Sprintf("Write %sFromEnv: %s", key, value), "the container has a variable of this name, but KEDA uses the name itself as the value")
+	for key := range t.Metadata {
+		fix := j.fromVariable(i, key)
+		j.check(fix != "", j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the name itself as the value")
 	}
+}
+
+// fromVariable returns the fix for a key whose value is the name of a variable, or "".
+func (j *job) fromVariable(i int, key string) string {
+	t := j.spec.Triggers[i]
+	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(t.Metadata[key]), "$("), ")")
+	if j.variablesOf()[name] == nil || strings.HasSuffix(key, "FromEnv") || !triggers.HasKey(t.Type, key) || !triggers.HasKey(t.Type, key+"FromEnv") {
+		return ""
+	}
+	return fmt.Sprintf("Write %sFromEnv: %s", key, name)
 }
 
 // addressProblem returns "" for a host with a port, and else an address that has both.

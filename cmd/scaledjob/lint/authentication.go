@@ -13,7 +13,7 @@ import (
 var inAuthentication = Rule{"authentication-rejected", Error, "KEDA rejects the TriggerAuthentication: fields exclude or require each other"}
 
 // webhook is the consequence.
-const webhook = "KEDA's webhook rejects the object or its operator never polls"
+const webhook = "KEDA's webhook rejects it; without the webhook, KEDA never polls"
 
 // An exclusion is a condition under which KEDA rejects a TriggerAuthentication.
 type exclusion struct {

@@ -48,7 +48,7 @@ func minIsAdditional(j *job) {
 	}
 	j.find(j.place("spec", "minReplicaCount"), "Write 0 if the Jobs for the queue are enough",
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue, and while fewer run it ignores the queue", field.Plural(int(*minimum), "Job"))})
+			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue. While fewer than %d run, it ignores the queue", field.Plural(int(*minimum), "Job"), *minimum)})
 }
 
 func minWithoutMax(j *job) {
@@ -58,12 +58,15 @@ func minWithoutMax(j *job) {
 	minimum := int64(*j.spec.MinReplicaCount)
 	j.find(j.place("spec", "minReplicaCount"), "Add maxReplicaCount",
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Fault.Panics() },
-			text: "KEDA's operator panics", fatal: true},
+			text: panics, fatal: true},
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
 			text: fmt.Sprintf("the minimum is added to the default maximum of 100, so up to %d Jobs run", 100+minimum)})
 }
 
-const refusal = "the API server rejects it"
+const (
+	refusal = "the API server rejects it"
+	panics  = "KEDA's operator panics and scales nothing in the whole cluster until the ScaledJob is changed"
+)
 
 // replaced finds a value that the API server rejects in some releases. In others that meet the
 // condition, it has another effect.
@@ -98,7 +101,7 @@ func historyLimitNegative(j *job) {
 		"failedJobsHistoryLimit":     j.spec.FailedJobsHistoryLimit,
 	} {
 		if n != nil && *n < 0 {
-			j.replaced("spec."+field, nil, "KEDA's operator panics, or deletes every finished Job of that outcome", "Write 0 or more; 0 keeps none")
+			j.replaced("spec."+field, nil, "KEDA deletes every finished Job of that outcome, or "+panics, "Write 0 or more; 0 keeps none")
 		}
 	}
 }

@@ -89,7 +89,8 @@ type effect struct {
 	text     string
 	// fatal makes the finding an error if the caller named the releases and a release
 	// among them has this effect.
-	fatal bool
+	fatal     bool
+	sinceData bool // see Effect
 }
 
 // regardless are the rules that do not judge the form of a value, so that a tool that replaces a variable in it makes
@@ -118,7 +119,7 @@ func (c *collector) add(r Rule, position place, want string, effects ...effect) 
 		if !affected {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, clean(shortened(e.text))})
+		f.Effects = append(f.Effects, Effect{releases, clean(shortened(e.text)), e.sinceData})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}
@@ -201,7 +202,11 @@ func (j judge) scheduledJob(d *document) {
 			if strings.HasPrefix(p.Found, position.found) { // and says more
 				position.found = p.Found
 			}
-			j.add(rule, position, "Use "+p.Fix, effect{text: rule.Doc})
+			fix, text := p.Fix, rule.Doc
+			if before, reason, found := strings.Cut(fix, "; "); found && rule == scheduledSurprise {
+				fix, text = before, reason
+			}
+			j.add(rule, position, "Use "+fix, effect{text: text})
 		}
 	}
 }

@@ -73,7 +73,8 @@ func containerNameInvalid(j *job) {
 
 func portInvalid(j *job, c container) {
 	for i, p := range c.Ports {
-		j.check(len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, j.in(c, "ports", i, "containerPort"), "Write a port from 1 to 65535", rejected)
+		position := j.in(c, "ports", i, "containerPort")
+		j.check(position.found != noValue && len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, position, "Write a port from 1 to 65535", rejected)
 	}
 }
 

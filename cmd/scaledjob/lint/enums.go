@@ -93,12 +93,16 @@ func (r *reader) united(t reflect.Type, present map[string]bool, path tree.Path)
 			chosen = append(chosen, name)
 		}
 	}
+	noun := "source"
+	if strings.HasSuffix(t.Name(), "Handler") || t.Name() == "Probe" {
+		noun = "handler"
+	}
 	slices.Sort(chosen)
 	slices.Sort(fields)
 	switch {
 	case len(chosen) > 1:
-		r.c.add(inTemplate, r.place(path.Step(chosen[1])...), "Delete all but one of "+strings.Join(chosen, ", "), effect{text: "only one source is allowed, so " + rejected})
+		r.c.add(inTemplate, r.place(path.Step(chosen[1])...), "Delete all but one of "+strings.Join(chosen, ", "), effect{text: "only one " + noun + " is allowed, so " + rejected})
 	case len(chosen) == 0 && required:
-		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no source, so " + rejected})
+		r.c.add(inTemplate, r.place(path...), "Give one of "+strings.Join(fields, ", "), effect{text: "it has no " + noun + ", so " + rejected})
 	}
 }

@@ -23,11 +23,14 @@ type fieldRule struct {
 }
 
 func within(lower, limit int64) fieldRule {
-	fix := fmt.Sprintf("Write %d to %d", lower, limit)
-	if limit > math.MaxInt32 {
-		fix = fmt.Sprintf("Write %d or more", lower)
+	reason, fix := fmt.Sprintf("it is not from %d to %d", lower, limit), fmt.Sprintf("Write %d to %d", lower, limit)
+	if limit >= math.MaxInt32 {
+		reason, fix = fmt.Sprintf("it is below %d", lower), fmt.Sprintf("Write %d or more", lower)
 	}
-	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (lower <= n && n <= limit) }, "it is out of range", fix}
+	if lower == 0 && limit >= math.MaxInt32 {
+		reason = "it is negative"
+	}
+	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (lower <= n && n <= limit) }, reason, fix}
 }
 
 func mode() fieldRule {
@@ -53,7 +56,7 @@ var (
 	nonEmpty = fieldRule{func(v any) bool {
 		list, isList := v.([]any)
 		return v != "" && (!isList || len(list) > 0)
-	}, "it is empty", "Add a value"}
+	}, "it is empty", "Write a value"}
 	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
 	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
 	local    = word("it is not a path within the volume", "Write a relative path in which no part is \"..\"", isLocal)
@@ -134,7 +137,11 @@ var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 func (r *reader) field(t reflect.Type, name string, n *yaml.Node, path tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
 		if !rule.accepts(numberOf(n)) {
-			r.c.add(inTemplate, r.place(path...), rule.fix, effect{text: rule.reason + ", so " + rejected})
+			position, fix, text := r.place(path...), rule.fix, rule.reason+", so "+rejected
+			if position.found == emptyList {
+				fix, text = "Add an item", rejected
+			}
+			r.c.add(inTemplate, position, fix, effect{text: text})
 			return
 		}
 	}

@@ -58,6 +58,8 @@ type Finding struct {
 type Effect struct {
 	Releases string `json:"releases,omitempty"` // "since 2.11", "2.20.0 to 2.20.1"; "" is all that were asked about
 	Text     string `json:"text"`
+
+	sinceData bool // the releases are those whose parameters are known, so that the message does not name them
 }
 
 // Message returns two sentences: the problem with its consequences, and the fix.
@@ -95,10 +97,14 @@ func (f *Finding) Problem() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if e.Releases != "" {
+		if e.Releases != "" && !e.sinceData {
 			b.WriteString(period(e.Releases) + ", ")
 		}
-		b.WriteString(e.Text)
+		text, reason, _ := strings.Cut(e.Text, ", because ")
+		if last := i+1 == len(f.Effects); last || !strings.HasSuffix(f.Effects[i+1].Text, ", because "+reason) {
+			text = e.Text
+		}
+		b.WriteString(text)
 	}
 	return b.String()
 }

@@ -28,7 +28,11 @@ func (c *collector) ignores(files []File) {
 			for _, id := range ignored(line) {
 				if !isRule(id) {
 					spot := place{file: f.Name, line: number, column: column(line, id), found: "no rule named " + id}
-					unknown.add(unknownIgnore, spot, "Write a rule that lint --rules lists", effect{text: "the comment silences nothing"})
+					fix := "Write a rule that scaledjob lint --rules lists"
+					if near := nearest(id, ruleIDs()); near != "" {
+						fix = "Write " + near
+					}
+					unknown.add(unknownIgnore, spot, fix, effect{text: "the comment silences nothing"})
 				} else if !slices.Contains(rules, id) {
 					rules = append(rules, id)
 				}

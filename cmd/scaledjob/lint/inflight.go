@@ -90,11 +90,14 @@ func inFlight(strategy string, how triggers.Counting, want func(t *manifest.Scal
 			return
 		}
 		counts, selects := j.counts(i, how), j.selects()
-		position := j.trigger(i, "type")
-		position.found = t.Type
-		j.find(position, want(t), effect{affected: func(p keda.Profile) bool {
+		affected := func(p keda.Profile) bool {
 			return counts(p) && (strategy == "default" || selects(p)) && !j.mixed(p)
-		}, text: text})
+		}
+		fix := want(t)
+		if releases, _ := j.scope.affected(affected); !j.scope.named && !affected(keda.Newest()) {
+			fix += ", with KEDA " + releases + " only"
+		}
+		j.find(j.trigger(i, "type"), fix, effect{affected: affected, text: text})
 	})
 }
 

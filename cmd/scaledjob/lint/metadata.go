@@ -85,6 +85,15 @@ func (j *job) ignored(trigger int, key string) bool {
 	return false
 }
 
+// always reports whether all releases with known parameters have the problem, so that nothing shows since when.
+func (j *job) always(p *metadataProblem) bool {
+	byKey := p.Kind == triggers.UnknownKey || p.Kind == triggers.WrongPlace
+	return !j.scope.named && !slices.ContainsFunc(j.scope.minors(), func(m string) bool {
+		d, ok := triggers.Lookup(j.spec.Triggers[p.trigger].Type, m)
+		return ok && (d.Full || byKey) && !p.minors[m]
+	})
+}
+
 // inRelease is met by the releases that have the problem.
 func (p *metadataProblem) inRelease(profile keda.Profile) bool {
 	return p.minors[minor(profile.Release())]
@@ -144,7 +153,15 @@ func (j *job) findMetadata(p *metadataProblem) {
 	if p.Kind == triggers.UnknownKey && strings.HasPrefix(p.Fix, "Delete") {
 		p.Fix = cmp.Or(j.reader.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)
 	}
-	e := effect{affected: p.inRelease, text: p.Text}
+	if p.Kind == triggers.Broken || p.Kind == triggers.WrongType {
+		p.Fix = cmp.Or(j.fromVariable(p.trigger, p.Key), p.Fix)
+	}
+	e := effect{affected: p.inRelease, text: p.Text, sinceData: j.always(p)}
+	if predicate, found := strings.CutPrefix(e.text, p.Key+" "); found && p.Key != "" && strings.HasSuffix(position.path, "."+p.Key) { // the place says it
+		if predicate = strings.TrimPrefix(predicate, position.found+" "); strings.HasPrefix(predicate, "is ") || strings.HasPrefix(predicate, "has ") || strings.HasPrefix(predicate, "does ") {
+			e.text = "it " + predicate
+		}
+	}
 	if r := j.rule; r.Severity == Error && !j.scope.named && !p.newest {
 		r.Severity = Warning
 		j.add(r, position, p.Fix, e)

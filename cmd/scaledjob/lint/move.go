@@ -78,7 +78,7 @@ func (r *reader) homes(key string, value *yaml.Node) (homes []home) {
 		}
 		if fitting {
 			_, child := r.keys.Child(o.node, key)
-			homes = append(homes, home{o.path.Step(key), child != nil})
+			homes = append(homes, home{o.path.Step(key), child != nil && child.ShortTag() != "!!null"})
 		}
 	}
 	return homes

@@ -14,7 +14,7 @@ import (
 func nameTooLong(j *job) {
 	n, position := len(j.manifest.Name), j.place("metadata", "name")
 	position.found += ", which has " + strconv.Itoa(n) + " characters"
-	j.check(n > validation.LabelValueMaxLength, position, "Write at most 63 characters", "the name becomes a label of each Job, and a label has at most 63 characters, so KEDA cannot create Jobs")
+	j.check(n > validation.LabelValueMaxLength, position, "Write at most 63 characters", "the name becomes a label of each Job, and the value of a label has at most 63 characters, so KEDA cannot create Jobs")
 }
 
 func nameInvalid(j *job) {

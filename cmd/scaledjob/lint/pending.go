@@ -19,6 +19,14 @@ func (j *job) readsPending() bool {
 	return name == "accurate" || name == "eager"
 }
 
+// readConditions returns the pending conditions that the strategy looks at.
+func (j *job) readConditions() []string {
+	if !j.readsPending() {
+		return nil
+	}
+	return j.spec.ScalingStrategy.PendingPodConditions
+}
+
 // pendingWith returns the condition that a Job counts as pending although this number of
 // pods run and have all of the conditions.
 func (j *job) pendingWith(pods int, names ...string) condition {
@@ -33,7 +41,7 @@ func (j *job) pendingWith(pods int, names ...string) condition {
 
 func pendingConditionDuplicate(j *job) {
 	visited := map[string]bool{}
-	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
+	for i, name := range j.readConditions() {
 		if visited[name] {
 			j.find(j.place("spec", "scalingStrategy", "pendingPodConditions", i), "List each condition once",
 				effect{affected: j.pendingWith(1, name, name), text: "no pod meets the list, because a pod has each condition once. Every unfinished Job counts as pending"})
@@ -47,7 +55,7 @@ func pendingConditionMisspelled(j *job) {
 	for _, gate := range j.template.Template.Spec.ReadinessGates {
 		gates = append(gates, string(gate.ConditionType))
 	}
-	for i, name := range j.spec.ScalingStrategy.PendingPodConditions {
+	for i, name := range j.readConditions() {
 		if slices.Contains(podConditions, name) || slices.Contains(gates, name) {
 			continue
 		}
@@ -63,8 +71,8 @@ func pendingConditionMisspelled(j *job) {
 }
 
 func pendingConditionsTooEarly(j *job) {
-	names := j.spec.ScalingStrategy.PendingPodConditions
-	if len(names) == 0 || !j.readsPending() || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(early, name) }) {
+	names := j.readConditions()
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(early, name) }) {
 		return
 	}
 	j.find(j.place("spec", "scalingStrategy", "pendingPodConditions"), "Add Ready",
@@ -73,8 +81,8 @@ func pendingConditionsTooEarly(j *job) {
 }
 
 func pendingConditionsSeveralPods(j *job) {
-	names := j.spec.ScalingStrategy.PendingPodConditions
-	if len(names) == 0 || !j.readsPending() || j.podsAtOnce() < 2 {
+	names := j.readConditions()
+	if len(names) == 0 || j.podsAtOnce() < 2 {
 		return
 	}
 	j.find(j.place("spec", "jobTargetRef", "parallelism"), "Use KEDA 2.18 or later, or delete pendingPodConditions",

@@ -40,8 +40,11 @@ var programs = []string{"command", "args", "env"}
 
 // placeholdersOf adds the placeholders of a ScaledJob, whose form no rule judges, and the place of the first.
 func placeholdersOf(d *document, names map[string]bool, first *place) {
-	visit(d.root, func(n *yaml.Node) {
+	visit(d.root, false, func(n *yaml.Node, program bool) {
 		found := triggers.Placeholder.FindString(n.Value)
+		if isName := strings.HasPrefix(found, "<") && found == strings.ToUpper(found); program && !isName { // a shell's $NAME, or XML
+			return
+		}
 		if found != "" && len(names) == 0 {
 			*first = place{file: d.file, line: n.Line, column: n.Column, found: found}
 		}
@@ -67,18 +70,18 @@ var (
 	hashTagPattern = regexp.MustCompile("^[^" + opening + "]*" + opening + `\w+` + closing + "[^" + opening + "]*$")
 )
 
-// visit calls f with the scalars of a tree, but not those of programs.
-func visit(n *yaml.Node, f func(*yaml.Node)) {
+// visit calls f with the scalars of a tree, and whether they belong to the container.
+func visit(n *yaml.Node, program bool, f func(n *yaml.Node, program bool)) {
 	if n.Kind == yaml.ScalarNode {
-		f(n)
+		f(n, program)
 	}
 	for i, child := range n.Content {
 		key := ""
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			key = n.Content[i-1].Value
 		}
-		if hashTag := slices.Contains(keyNames, key) && hashTagPattern.MatchString(child.Value); !hashTag && !slices.Contains(programs, key) {
-			visit(child, f)
+		if hashTag := slices.Contains(keyNames, key) && hashTagPattern.MatchString(child.Value); !hashTag {
+			visit(child, program || slices.Contains(programs, key), f)
 		}
 	}
 }

@@ -280,7 +280,7 @@ func (j *job) resources(c container) {
 			if strings.Contains(string(name), "/") && !strings.Contains(string(name), "kubernetes.io/") {
 				limit, ok := c.Resources.Limits[name]
 				j.refuse(field == "requests" && (!ok || limit.Cmp(quantity) != 0), position, "the limit of this resource must equal the request", "Write the same limit")
-				j.refuse(quantity.MilliValue()%1000 != 0, position, "this resource has whole numbers", "Write a whole number")
+				j.refuse(quantity.MilliValue()%1000 != 0, position, "this resource is counted in whole numbers", "Write a whole number")
 			}
 		}
 	}

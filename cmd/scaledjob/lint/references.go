@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
@@ -144,6 +145,12 @@ func missing(kind string) func(*job) {
 			if r.kind != kind || r.name == "" || uses[r.lookup] == 0 || j.objects.nearest(r.lookup, r.file) != nil {
 				continue
 			}
+			if len(validation.IsDNS1123Subdomain(r.name)) > 0 {
+				text := fmt.Sprintf("no %s can have this name. %s", kind, strings.Replace(r.effect, "Pods start only after it exists", "The pods never start", 1))
+				j.check(!strings.Contains(r.position.path, ".env"), r.position, "Write lower-case letters, digits, dots and -", text) // of which template-rejected is
+				uses[r.lookup] = 0
+				continue
+			}
 			add, fix := j.note, fmt.Sprintf("Create a %s of this name in %s, or lint its manifest too", kind, r.location)
 			if j.objects.providers[kind] != nil {
 				add, fix = j.find, j.objects.want(r.lookup)
@@ -215,7 +222,7 @@ func (j *job) findAuthentications() []authentication {
 func missingAuthentication(j *job) {
 	for _, a := range j.authentications() {
 		needless := j.readsMetadata(a.trigger)
-		if a.document != nil || a.several || (needless && !j.resembles(a.lookup)) {
+		if a.document != nil || a.several || (needless && a.otherKind == "" && !j.resembles(a.lookup)) {
 			continue
 		}
 		kind, hint, result := a.lookup.kind, "", "KEDA continues without it, and the trigger fails"
@@ -252,7 +259,7 @@ var authenticationKinds = []string{"TriggerAuthentication", "ClusterTriggerAuthe
 func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	if ref := t.AuthenticationRef; ref != nil && ref.Kind != "" && !slices.Contains(authenticationKinds, ref.Kind) {
 		j.find(j.trigger(i, "authenticationRef", "kind"), oneOf(ref.Kind, authenticationKinds),
-			effect{text: "KEDA continues without it and the trigger fails, or the API server rejects it"})
+			effect{affected: not(from("2.20.0")), text: "KEDA continues without it, and the trigger fails"}, effect{affected: from("2.20.0"), text: refusal})
 	}
 }
 
@@ -260,7 +267,7 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 // has a note of its own.
 func (j *job) unset(name string, container *corev1.Container, position func() place) {
 	if _, provided, complete := j.variable(name); !provided && complete {
-		j.find(position(), j.variableFix(name, container), effect{text: "the container has no such variable, so KEDA reads an empty value"})
+		j.find(position(), j.variableFix(name, container), effect{text: "the container " + container.Name + " has no such variable, so KEDA reads an empty value"})
 	}
 }
 

@@ -55,7 +55,7 @@ func missingTriggers(j *job) {
 		return
 	}
 	j.find(position, "Add at least one trigger",
-		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
+		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job"},
 		effect{affected: from("2.20.0"), text: refusal})
 }
 

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -117,9 +118,9 @@ func (r *reader) released(object *crd.Field, t reflect.Type, name string, path t
 	case f == nil:
 		place := r.key(path...)
 		place.found = "a field that KEDA's CRD does not have"
-		r.c.add(unknownField, place, "Delete it; no release of KEDA passes it on to the Jobs", effect{text: "the API server drops it"})
+		r.c.add(unknownField, place, "Delete it; no release of KEDA passes it on to the Jobs", effect{text: dropped})
 	case r.c.scope.named && slices.ContainsFunc(r.c.scope.profiles, r.lacks(object, f)) && !isFeature(path):
-		r.c.add(unsupported, r.place(path...), "Use KEDA "+f.Releases(), effect{affected: r.lacks(object, f), text: "KEDA's CRD does not have this field: kubectl rejects it, or the API server drops it"})
+		r.c.add(unsupported, r.place(path...), "Use KEDA "+f.Releases(), effect{affected: r.lacks(object, f), text: "KEDA's CRD does not have this field: " + dropped})
 	}
 }
 
@@ -170,14 +171,28 @@ func isString(n *yaml.Node) bool {
 	return ok
 }
 
+// isWhole reports whether a scalar is a whole number of any length.
+func isWhole(n *yaml.Node) bool {
+	_, isText := tree.Scalar(n).(string)
+	return n.Kind == yaml.ScalarNode && !isText && strings.Trim(n.Value, "-0123456789") == ""
+}
+
 // byteUnit matches a quantity with a unit that Kubernetes does not have.
 var byteUnit = regexp.MustCompile(`^([0-9.]+)\s*([KMGTP])(i?)[Bb]?$`)
 
+const dropped = "kubectl rejects it, or the API server drops it"
+
 // unfit reports a value that its field cannot hold.
 func (r *reader) unfit(path tree.Path, fix string) {
+	bits := strings.Contains(fix, " of 32 bits")
 	fix = strings.NewReplacer(" of 32 bits", "", " of 64 bits", "").Replace(fix)
 	position, n := r.place(path...), r.node(path...)
+	fix = cmp.Or(rewritten(typeAt(r.schema, path), path, n), fix)
 	switch {
+	case bits && n != nil && isWhole(n):
+		fix = "a number below 2147483648"
+	case fix == "an object":
+		fix = "keys and values, as key: value"
 	case n == nil:
 	case n.Kind == yaml.MappingNode && len(path) == 5 && path[3] == "metadata" && r.belongs(path[:4], fmt.Sprint(path[4])) != "":
 		r.c.add(wrongType, position, r.belongs(path[:4], fmt.Sprint(path[4])), effect{text: refusal})
@@ -215,7 +230,7 @@ func (r *reader) unfit(path tree.Path, fix string) {
 func (r *reader) unknown(path tree.Path, fix string) {
 	place := r.key(path...)
 	place.found = "an unknown field"
-	e := effect{text: "kubectl rejects it, or the API server drops it, and KEDA never reads it"}
+	e := effect{text: dropped + ", and KEDA never reads it"}
 	if f := r.crd(path); f != nil { // of an older release
 		e.affected = func(p keda.Profile) bool { return !f.In(p.Release()) }
 	}
@@ -241,7 +256,7 @@ func (r *reader) meant(at string, names []string) string {
 		return fix
 	}
 	if name = nearest(key, names); name == "" {
-		name = r.shorter(path, key, names)
+		name = cmp.Or(r.shorter(path, key, names), r.sameContent(path, key, names))
 	}
 	if name != "" {
 		return "Write " + path.Step(name).String()
@@ -264,6 +279,22 @@ func (r *reader) shorter(parent tree.Path, key string, names []string) string {
 		}
 	}
 	return ""
+}
+
+// sameContent returns the only missing field that can hold the object below a key: jobTargetRef for jobTemplate.
+func (r *reader) sameContent(parent tree.Path, key string, names []string) string {
+	value := r.node(parent.Step(key)...)
+	if value == nil || value.Kind != yaml.MappingNode || len(value.Content) == 0 || fits(reflect.TypeFor[map[string]string](), value) {
+		return ""
+	}
+	fitting := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.ContainsFunc(r.homes(name, value), func(h home) bool { return !h.taken && slices.Equal(h.path, parent.Step(name)) })
+	})
+	if len(fitting) != 1 {
+		return ""
+	}
+	r.c.moved[parent.Step(fitting[0]).String()] = true
+	return fitting[0]
 }
 
 // longer returns the field of a small object of which a key is a shorter name: claimName for name.

@@ -68,7 +68,7 @@ func customWithoutDeduction(j *job) {
 	if _, ok := j.percentage(); ok && j.spec.ScalingStrategy.CustomScalingQueueLengthDeduction == nil {
 		j.find(j.scaling("strategy"), "Add customScalingQueueLengthDeduction: 0",
 			effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
-				text: "KEDA's operator panics without customScalingQueueLengthDeduction"})
+				text: "without customScalingQueueLengthDeduction, " + panics})
 	}
 }
 

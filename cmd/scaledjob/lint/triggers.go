@@ -149,7 +149,7 @@ func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
 		j.find(position, fmt.Sprintf("Write %d, or add partitions", j.partitions),
 			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %d %s, so the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
 	case j.partitions == 0 && j.limit() >= manyPartitions:
-		j.note(position, "Set --partitions to their number, and lint compares",
+		j.note(position, "Run lint with --partitions NUMBER to check it",
 			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %s, so with fewer of them the maximum of %d is never reached", t.Type, limit.Noun(), j.limit())})
 	}
 }
@@ -162,11 +162,11 @@ func cronWindowLong(j *job, i int, t *manifest.ScaleTrigger) {
 		return
 	}
 	w, err := triggers.LongestWindow(t.Metadata["timezone"], t.Metadata["start"], t.Metadata["end"])
-	const form = "Monday 2 January 15:04"
+	const form = "Monday 2 January 2006 15:04 MST"
 	switch position := j.trigger(i, "metadata", "end"); {
 	case err != nil:
 	case w.Begin.IsZero():
-		j.find(j.trigger(i, "metadata", "start"), "Write a start that occurs", effect{text: "the window does not begin within a year, so KEDA creates no Job for it"})
+		j.find(j.trigger(i, "metadata", "start"), "Write a start that occurs", effect{text: "no such day comes within a year, so the window does not begin and KEDA creates no Job for it"})
 	case w.End.IsZero():
 		j.find(position, "Write an end that occurs", effect{text: "the window that begins on " + w.Begin.Format(form) + " never ends, so KEDA keeps the Jobs"})
 	case w.End.Sub(w.Begin) > longWindow:
@@ -221,8 +221,8 @@ func hostIsName(host string) bool {
 
 func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
 	host := t.Metadata["host"]
-	j.check(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", host),
-		"KEDA uses it as the URL, cannot connect and never polls")
+	j.check(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", strings.Trim(host, "$()")),
+		"it is not a URL, so KEDA rejects the trigger and never polls")
 }
 
 // compares reports whether several triggers are compared by their queues.
@@ -235,8 +235,8 @@ func (j *job) calculation() place {
 	if position := j.scaling("multipleScalersCalculation"); position.found != noValue {
 		return position
 	}
-	position := j.key("spec", "triggers")
-	position.found = "a list without multipleScalersCalculation"
+	position, list := j.scaling("multipleScalersCalculation"), j.key("spec", "triggers")
+	position.line, position.column = list.line, list.column
 	return position
 }
 
@@ -251,13 +251,13 @@ func calculationComparesQueues(j *job) {
 	if len(targets) < 2 || !j.compares("", "max", "min") {
 		return
 	}
-	longest := "longest"
+	longest, more := "longest", "more"
 	if j.spec.ScalingStrategy.MultipleScalersCalculation == "min" {
-		longest = "shortest"
+		longest, more = "shortest", "fewer"
 	}
 	j.find(j.calculation(), "Use sum or avg, or equal targets",
 		effect{affected: not(supports(keda.Calculation)), text: "KEDA adds up all queues and divides by the target of the last trigger"},
-		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("KEDA takes the trigger with the %s queue, although it may ask for another number of Jobs, because the targets differ", longest)})
+		effect{affected: supports(keda.Calculation), text: fmt.Sprintf("KEDA takes the trigger with the %s queue. The targets differ, so another trigger may ask for %s Jobs", longest, more)})
 }
 
 func calculationCapsFirst(j *job) {

@@ -21,8 +21,11 @@ func (r *Report) Summary() string {
 	if counts == nil {
 		counts = []string{"no findings"}
 	}
+	if r.ScaledJobs+r.Scheduled == 0 {
+		return strings.Join(counts, ", ") + "; no ScaledJob found"
+	}
 	var objects []string
-	if r.ScaledJobs > 0 || r.Scheduled == 0 {
+	if r.ScaledJobs > 0 {
 		objects = append(objects, field.Plural(r.ScaledJobs, "ScaledJob"))
 	}
 	if r.Scheduled > 0 {

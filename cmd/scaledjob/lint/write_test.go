@@ -35,7 +35,7 @@ b.yaml:2:3: note: x: y. z. [trigger-push]
 b.yaml:3:3: note: x: y. z. [trigger-push]
 1 error, 1 warning, 2 notes in 2 ScaledJobs, and 1 ignored
 `, b.String())
-	require.Equal(t, "no findings in 0 ScaledJobs", new(lint.Report).Summary())
+	require.Equal(t, "no findings; no ScaledJob found", new(lint.Report).Summary())
 	require.Equal(t, lint.Error, report.Worst())
 	require.Equal(t, "none", new(lint.Report).Worst().String())
 	require.Equal(t, "Severity(9)", lint.Severity(9).String())

@@ -127,7 +127,7 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 			s.lengths, err = q.Lengths(s.triggers)
 		}
 	case f.Dump == nil:
-		err = input.Usagef("no queue length; use --queue 12")
+		err = input.Usagef(input.NoQueue)
 	default: // targets do not matter
 		s.targets = map[string]float64{}
 		for _, t := range f.Spec.Spec.Triggers {
@@ -153,7 +153,7 @@ func decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 		p.summarize(f.ScaledJob, s, o)
 		return p, err
 	}
-	p.Never = files.neverPolled(f.ScaledJob, *r.Profile)
+	p.Never = files.rejection(f.ScaledJob, *r.Profile)
 	(&kedaEngine{r, f.ScaledJob, o}).decide(p, s)
 	p.summarize(f.ScaledJob, s, o)
 	return p, nil
@@ -259,7 +259,7 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	case create != nil:
 		fmt.Fprintln(out, create.Trace)
 	case p.Blocked == "":
-		fmt.Fprintln(out, "create    not known: no queue length; use --queue 12")
+		fmt.Fprintln(out, "create    not known: no queue length; use --queue NUMBER")
 	}
 	p.Prune.print(out, "prune")
 	fmt.Fprintf(out, "edits     %s\n", p.Edits)

@@ -126,10 +126,10 @@ func (f *ManifestFlags) Sources(args []string, stdin io.Reader) (sources []Sourc
 		names = []string{"."}
 	}
 	if len(names) == 0 && f.Tests {
-		return nil, Usagef("no test file; use orders.test.yaml, a directory, or - for standard input")
+		return nil, Usagef("no test file; name a file that ends with .test.yaml, a directory, or - for standard input")
 	}
 	if len(names) == 0 {
-		return nil, Usagef("no manifest; use scaledjob.yaml, a directory, or - for standard input")
+		return nil, Usagef("no manifest; name a file, a directory, or - for standard input")
 	}
 	visited, size := map[string]bool{}, 0
 	var over []string // the files beyond a bound of all together

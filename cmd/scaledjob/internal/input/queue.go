@@ -123,9 +123,9 @@ func (f *QueueFlags) Triggers(m *ScaledJob) ([]manifest.Trigger, map[string]floa
 		return nil, nil, err
 	}
 	if err != nil {
-		flag := "--target 5"
+		flag := "--target NUMBER"
 		if f.InFile {
-			flag = "target: 5"
+			flag = "target: NUMBER"
 		}
 		return nil, nil, WrapEach(err, func(err error) error {
 			return fmt.Errorf("no target average value; use %s, or correct the manifest: %w", flag, err)
@@ -134,10 +134,13 @@ func (f *QueueFlags) Triggers(m *ScaledJob) ([]manifest.Trigger, map[string]floa
 	return triggers, targets, nil
 }
 
+// NoQueue is the problem of a command without queue lengths.
+const NoQueue = "no queue length; use --queue NUMBER, such as --queue 12"
+
 // Lengths returns the queue lengths of the triggers; NaN is unreadable.
 func (f *QueueFlags) Lengths(triggers []manifest.Trigger) ([]float64, error) {
 	if f.Queue == "" {
-		return nil, Usagef("no queue length; use --queue 12")
+		return nil, Usagef(NoQueue)
 	}
 	items := pairs(f.Queue)
 	lengths := make([]float64, len(triggers))
@@ -154,7 +157,10 @@ func (f *QueueFlags) Lengths(triggers []manifest.Trigger) ([]float64, error) {
 			}
 		}
 		if index >= len(triggers) || filled[index] || (p.name == "" && items[0].name != "") {
-			return nil, f.wrongf("queue", " %q: use one number for each of %s", f.Queue, TriggerNames(triggers))
+			if len(triggers) == 1 {
+				return nil, f.wrongf("queue", " %q: found %d numbers; use one, for %s", f.Queue, len(items), triggers[0].Name)
+			}
+			return nil, f.wrongf("queue", " %q: use one number for each of %s, all with names or none", f.Queue, TriggerNames(triggers))
 		}
 		lengths[index], filled[index] = n, true
 	}

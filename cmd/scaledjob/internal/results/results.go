@@ -52,7 +52,7 @@ func Writer(output string) (func(stdout io.Writer, r *Findings) error, error) {
 	extension := output[max(0, strings.LastIndexByte(output, '.')):]
 	format, ok := formats[extension]
 	if !ok {
-		return nil, input.Usagef("-o %q: want a file that ends with .html or .json, or json", output)
+		return nil, input.Usagef("-o %q: use a file that ends with .html or .json, or json", output)
 	}
 	return func(stdout io.Writer, r *Findings) error {
 		if info, err := os.Lstat(output); err == nil && !info.Mode().IsRegular() {

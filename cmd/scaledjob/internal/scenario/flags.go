@@ -155,7 +155,7 @@ func (f *Flags) setQueues(world *Scenario, m *input.ScaledJob, configured []mani
 		f.limit(q, triggers.LimitOf(configured[i].Type, world.Policy.Release.Version(), m.Spec.Spec.Triggers[i].Metadata))
 	}
 	if len(f.arrivals) == 0 && f.trace == "" {
-		err = errors.Join(err, errors.New("nothing arrives: want --arrivals poisson:2/s, or --trace queue.csv"))
+		err = errors.Join(err, errors.New("nothing arrives; use --arrivals poisson:2/s, or --trace queue.csv"))
 	}
 	return err
 }

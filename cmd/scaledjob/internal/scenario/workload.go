@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -23,7 +24,12 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 	var problems []error
 	text := func(name, value string, to interface{ UnmarshalText([]byte) error }) {
 		if err := to.UnmarshalText([]byte(value)); err != nil {
-			problems = append(problems, fmt.Errorf("%s%s %q: %w", prefix, name, value, err))
+			found := strconv.Quote(value)
+			if strings.HasPrefix(err.Error(), found) { // which names it
+				problems = append(problems, fmt.Errorf("%s%s %w", prefix, name, err))
+				return
+			}
+			problems = append(problems, fmt.Errorf("%s%s %s: %w", prefix, name, found, err))
 		}
 	}
 	text("startup", w.Startup, &s.Jobs.Startup)
@@ -46,7 +52,7 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 	}
 	for number, a := range w.Arrivals {
 		if number >= len(triggers) {
-			problems = append(problems, fmt.Errorf("%sarrivals %q: there are only the triggers %s", prefix, a, input.TriggerNames(triggers)))
+			problems = append(problems, fmt.Errorf("%sarrivals %q: more patterns than triggers; use one for each of %s", prefix, a, input.TriggerNames(triggers)))
 			continue
 		}
 		pattern, index := a, ordered[number]
@@ -57,7 +63,7 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 			}
 		}
 		if s.Queues[index].Arrivals.String() != "" {
-			problems = append(problems, fmt.Errorf("%sarrivals %q: the trigger %s has arrivals; use one pattern for each trigger", prefix, a, triggers[index].Name))
+			problems = append(problems, fmt.Errorf("%sarrivals %q: the trigger %s has arrivals already; use one pattern for each trigger", prefix, a, triggers[index].Name))
 			continue
 		}
 		text("arrivals", pattern, &s.Queues[index].Arrivals)

@@ -192,19 +192,39 @@ func (c *checker) parameter(p Parameter) {
 			Fix: "Set " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
-		fix := "Delete the key. " + sentence(p.Deprecated)
+		fix := "Delete the key"
+		if m := removal.FindStringSubmatch(p.Deprecated); m != nil {
+			fix += ". " + sentence(word.ReplaceAllString(m[2], "$1"))
+		}
 		if v.Key == "subscriptionSize" {
-			fix = fmt.Sprintf("Write mode: SubscriptionSize and value: %q in its place", v.Text)
+			fix = inPlaceOfSize(v)
 		}
 		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: fix})
 	default:
 		if p.Announced != "" && v.Key != "" {
-			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: "a later release of KEDA drops this key", Fix: sentence(p.Announced)})
+			text, fix := "a later release of KEDA drops this key", sentence(p.Announced)
+			if m := removal.FindStringSubmatch(p.Announced); m != nil {
+				text, fix = "KEDA "+m[1]+" rejects this key", sentence(word.ReplaceAllString(m[2], "$1"))
+			}
+			if v.Key == "subscriptionSize" {
+				fix = inPlaceOfSize(v)
+			}
+			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: text, Fix: fix})
 		}
 		if v.State == Visible {
 			c.value(p, v)
 		}
 	}
+}
+
+// removal matches KEDA's text about a key: the release without it, and what replaces it.
+var removal = regexp.MustCompile(`removed in v([0-9.]+).*? - (.*)$`)
+
+// word matches the name of a key in quotes.
+var word = regexp.MustCompile(`'(\w+)'`)
+
+func inPlaceOfSize(v Value) string {
+	return fmt.Sprintf("Write mode: SubscriptionSize and value: %q in its place", v.Text)
 }
 
 // sentence begins with a capital letter and has no full stop.

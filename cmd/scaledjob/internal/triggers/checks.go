@@ -75,7 +75,11 @@ func oneOf(ways ...string) check {
 				return fault{key: names[i], text: c.name + " needs " + names[i], fix: c.ways(names[i])}
 			}
 		}
-		return fault{text: c.name + " needs " + strings.Join(fix, ", or else "), fix: c.ways(strings.Fields(ways[0])...)}
+		text := join(fix, "or")
+		if slices.ContainsFunc(ways, func(way string) bool { return strings.Contains(way, " ") }) {
+			text = strings.Join(fix, ", or ")
+		}
+		return fault{text: c.name + " needs " + text, fix: c.ways(strings.Fields(ways[0])...)}
 	}
 }
 
@@ -196,24 +200,24 @@ func notNegative(name string) check {
 func atLeast(name string, lower float64) check {
 	return func(c *checker) fault {
 		if x, ok := c.float(name); ok && x < lower {
-			return fault{key: name, text: fmt.Sprintf("%s is below %v", name, lower), fix: fmt.Sprintf("Write %v or more", lower)}
+			text := fmt.Sprintf("%s is below %v", name, lower)
+			if lower == 0 {
+				text = name + " is negative"
+			}
+			return fault{key: name, text: text, fix: fmt.Sprintf("Write %v or more", lower)}
 		}
 		return fault{}
 	}
 }
 
-// matches finds a known value that a function rejects.
-func matches(name, form string, accepts func(text string) bool) check {
-	return func(c *checker) fault {
-		if v := c.get(name); v.State == Visible && !accepts(v.Text) {
-			text := "it is not valid"
-			if v.Key == "" { // its place does not show it
-				text = fmt.Sprintf("%s %q is not valid", name, v.Text)
-			}
-			return fault{key: v.Key, text: text, fix: "Write " + form}
+// matches finds a known value that a function rejects: predicate says what it is not.
+func matches(name, predicate, form string, accepts func(text string) bool) check {
+	return about(name, func(text string) (string, string) {
+		if accepts(text) {
+			return "", ""
 		}
-		return fault{}
-	}
+		return fmt.Sprintf("%s %q %s", name, text, predicate), "Write " + form
+	})
 }
 
 // sameLength finds two known lists of different lengths.
@@ -255,12 +259,10 @@ func jsonObject(name string) check {
 	})
 }
 
-func requestURI(name string) check {
-	return about(name, func(text string) (string, string) {
-		if _, err := url.ParseRequestURI(text); err == nil {
-			return "", ""
-		}
-		return fmt.Sprintf("%s %q is not a URL", name, text), "Write a URL, such as https://HOST:PORT"
+func requestURI(name, form string) check {
+	return matches(name, "is not a URL", form, func(text string) bool {
+		_, err := url.ParseRequestURI(text)
+		return err == nil
 	})
 }
 

@@ -21,9 +21,11 @@ func activemqTemplate(name string) check {
 		if q, err := url.ParseQuery(strings.ReplaceAll(names, ",", "&")); err != nil || q.Get(name) != "" {
 			return "", ""
 		}
-		return "restAPITemplate has no " + name, "Write it as http://HOST/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
+		return "restAPITemplate has no " + name, "Write " + activemqForm
 	})
 }
+
+const activemqForm = "it as http://HOST:8161/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
 
 // urls finds a text, or an item of a list, that Go cannot parse as a URL, such as an IP address with a port. The client
 // puts the scheme before a text without one. The text may have a password.
@@ -122,7 +124,7 @@ func solaceURL(empty bool) check {
 	return about("solaceSempBaseURL", func(text string) (string, string) {
 		for item := range strings.SplitSeq(text, ",") {
 			if item = strings.TrimSpace(item); (item == "" && empty) || (item != "" && !empty && !solaceHost.MatchString(item)) {
-				return fmt.Sprintf("%q of solaceSempBaseURL is not a URL", item), "Write URLs such as https://host:943, with commas between them"
+				return fmt.Sprintf("%q of solaceSempBaseURL is not a URL", item), "Write URLs such as https://HOST:943, with commas between them"
 			}
 		}
 		return "", ""

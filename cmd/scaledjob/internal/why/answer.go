@@ -47,6 +47,9 @@ func (a *Account) addOthers() {
 		if slices.ContainsFunc(a.Causes, func(cause Cause) bool { return cause.ID == c.ID }) {
 			continue
 		}
+		if _, reason, found := strings.Cut(c.Text, ": "); found && strings.Contains(a.Answer, reason) {
+			continue
+		}
 		if strings.Contains(a.Answer, c.Fix) {
 			c.Fix = ""
 		}
@@ -299,7 +302,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	}
 	a.Answer = upper(a.Answer) + "." + others
 	if polls > 1 {
-		a.Answer += fmt.Sprintf(" In all %d Jobs in %d of %d polls.", total, polls, len(complete))
+		a.Answer += fmt.Sprintf(" In all, %d of %d polls created %d Jobs.", polls, len(complete), total)
 	}
 }
 
