@@ -189,11 +189,10 @@ func (d *Decision) jobs() string {
 	if d.JobsUnknown {
 		return "could not be listed, so R=0 and P=0"
 	}
-	s := fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
 	if d.Asked && d.Replicas.Min > 0 {
-		s += fmt.Sprintf("; %d - %d (the minimum) leaves R=%d to the strategy", d.Running, d.Replicas.Min, d.Load.Running)
+		return fmt.Sprintf("%d running, %d of them for the minimum: R=%d, P=%d", d.Running, min(d.Running, d.Replicas.Min), d.Load.Running, d.Pending)
 	}
-	return s
+	return fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
 }
 
 // A Fault is an error of KEDA's code on the way to a result. The zero value is

@@ -42,7 +42,7 @@ same reasons, one is printed.
 The exit status is 1 if there is a difference, or if --to rejects the manifest or no longer reads one of
 its parameters.`,
 		Example: `  $ scaledjob diff orders.yaml --from 2.18 --to 2.21
-  orders: KEDA 2.18.3 and KEDA 2.21.0 create different numbers of Jobs in 56 of 741 cases. …
+  orders: KEDA 2.18.3 and KEDA 2.21.0 create different numbers of Jobs in 56 of the 741 polls that were compared. …
 
   scaledjob diff orders.yaml orders-new.yaml        # an edit, before it is applied
   scaledjob diff orders.yaml --live                 # the same against the cluster

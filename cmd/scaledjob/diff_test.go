@@ -67,7 +67,7 @@ func TestDiffOfMetrics(t *testing.T) {
 	pipelines := strings.Replace(hostileManifest, `{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: "5", host: "amqp://h/"}}`,
 		`{type: azure-pipelines, metadata: {poolID: "1"}}`, 1)
 	for releases, want := range map[string]string{
-		"2.19 2.20": "Brought by KEDA 2.20.0.", "2.20 2.21": "Brought by KEDA 2.21.0.", "2.17 2.21": "", "2.20.0 2.20.1": "",
+		"2.19 2.20": "The change came with KEDA 2.20.0.", "2.20 2.21": "The change came with KEDA 2.21.0.", "2.17 2.21": "", "2.20.0 2.20.1": "",
 	} {
 		from, to, _ := strings.Cut(releases, " ")
 		status, out, _ := callWith(t, "diff - --from "+from+" --to "+to, []byte(pipelines))

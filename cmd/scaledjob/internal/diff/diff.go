@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/explain"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
@@ -110,7 +111,7 @@ func Compare(flags *input.QueueFlags, m *input.ScaledJob, rejected []lint.Findin
 			continue
 		}
 		if c.Differences = append(c.Differences, difference{cell, a, b}); len(c.Differences) == 1 {
-			c.First = []string{reason.String(), whyNot.String()}
+			c.First = []string{explain.Plain(reason.String()), explain.Plain(whyNot.String())}
 		}
 	}
 	c.notes(m)
@@ -136,9 +137,9 @@ const few = 12
 func (c *comparison) Print(out io.Writer, verbose bool) {
 	report.Fit(out, 0)
 	if len(c.Differences) == 0 {
-		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all of %d cases.\n", input.Titled(c.Name), c.From, c.After, c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create the same number of Jobs in all %d polls that were compared.\n", input.Titled(c.Name), c.From, c.After, c.Cases)
 	} else {
-		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of %d cases.\n\n", input.Titled(c.Name), c.From, c.After, len(c.Differences), c.Cases)
+		fmt.Fprintf(out, "%s: %s and %s create different numbers of Jobs in %d of the %d polls that were compared.\n\nJobs created, by queue length, running and pending Jobs:\n\n", input.Titled(c.Name), c.From, c.After, len(c.Differences), c.Cases)
 		c.table(out, verbose)
 	}
 	c.reasons(out, verbose)
@@ -161,7 +162,7 @@ func (c *comparison) reasons(out io.Writer, verbose bool) {
 	c.paragraph(out, "Because", c.Because)
 	c.paragraph(out, "The same queue has another length", c.Metrics)
 	if len(c.Brought) > 0 {
-		fmt.Fprintf(out, "\nBrought by KEDA %s.\n", strings.Join(c.Brought, ", "))
+		fmt.Fprintf(out, "\nThe change came with KEDA %s.\n", strings.Join(c.Brought, ", "))
 	}
 	for _, r := range c.Refused {
 		fmt.Fprintf(out, "\nRejected: %s\n", r)
@@ -170,10 +171,10 @@ func (c *comparison) reasons(out io.Writer, verbose bool) {
 		fmt.Fprintf(out, "\nNote: %s\n", n)
 	}
 	if n := len(c.Besides); n > 0 && !verbose {
-		fmt.Fprintf(out, "\n%s changed as well, but not in these cases; --all lists them.\n", field.Plural(n, "rule"))
+		fmt.Fprintf(out, "\n%s changed as well, with no effect on these polls; --all lists them.\n", field.Plural(n, "rule"))
 		return
 	}
-	c.paragraph(out, "Changed as well, but not in these cases", c.Besides)
+	c.paragraph(out, "Changed as well, with no effect on these polls", c.Besides)
 	if len(c.Unused) > 0 {
 		fmt.Fprintf(out, "\nNot listed are changes of strategies that the manifest does not use: %s.\n", strings.Join(c.Unused, ", "))
 	}

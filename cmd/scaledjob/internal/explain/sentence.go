@@ -47,16 +47,20 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 		causes = append(causes, fmt.Sprintf("the maximum is %d", limit))
 	}
 	if running > 0 {
-		text := jobsRun(running)
+		var parts []string
 		if pending > 0 {
-			text += fmt.Sprintf(" (%d of them pending)", pending)
+			parts = append(parts, fmt.Sprintf("%d pending", pending))
 		}
-		causes = append(causes, text)
 		if profile := p.Release.Profile; profile != nil { // of the specification the steps have it
 			if n := profile.Replicas(m.KEDA).Min; 0 < n && n <= running {
-				causes = append(causes, fmt.Sprintf("%d of them on top of those for the queue", n))
+				parts = append(parts, fmt.Sprintf("%d for the minimum", n))
 			}
 		}
+		text := field.Plural(int(running), "unfinished Job")
+		if parts != nil {
+			text += " (" + strings.Join(parts, ", ") + ")"
+		}
+		causes = append(causes, text)
 	}
 	strategy := ""
 	if limit := m.Spec.Spec.MinReplicaCount; limit != nil && running < int64(*limit) {
@@ -95,13 +99,6 @@ func subtraction(m *input.ScaledJob, created, running, pending int64) string {
 		return " The strategy accurate subtracts only the pending Jobs."
 	}
 	return fmt.Sprintf(" The strategy %s subtracts no running Job.", strategy.Strategy)
-}
-
-func jobsRun(n int64) string {
-	if n == 1 {
-		return "1 Job runs"
-	}
-	return fmt.Sprintf("%d Jobs run", n)
 }
 
 func demandOf(t manifest.Trigger, length float64, named bool) string {
@@ -220,8 +217,6 @@ func plainer(trace string, s *situation) string {
 	if len(names) > 0 {
 		trace = noActive.ReplaceAllString(trace, "$1: "+strings.ReplaceAll(strings.Join(names, ", "), "$", "$$")+"\n")
 	}
-	trace = choice.ReplaceAllString(trace, ": $2 if $1, else $3")
-	trace = answered.ReplaceAllString(trace, "$1: what the strategy proposes")
 	for _, t := range s.triggers {
 		if t.Type == "cron" { // has no queue
 			trace = strings.ReplaceAll(strings.ReplaceAll(trace, t.Name+": queue length", t.Name+": value"), t.Name+" has queue length", t.Name+" has value")
@@ -230,6 +225,13 @@ func plainer(trace string, s *situation) string {
 			}
 		}
 	}
+	return Plain(trace)
+}
+
+// Plain leaves out of steps what they say twice.
+func Plain(trace string) string {
+	trace = choice.ReplaceAllString(trace, ": $2 if $1, else $3")
+	trace = answered.ReplaceAllString(trace, "$1: what the strategy proposes")
 	return roundedUp.ReplaceAllStringFunc(trace, func(text string) string {
 		m := roundedUp.FindStringSubmatch(text)
 		if m[4] == m[1] || m[4] == m[3] {

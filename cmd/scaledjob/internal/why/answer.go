@@ -451,7 +451,7 @@ func (j *judge) tooMany(verdicts []*Verdict) (causes []Cause) {
 	name := j.profile.Strategy(j.keda).Name()
 	switch limit := j.bounds.Min + j.bounds.QueueMax; {
 	case name == "custom" && peak > limit:
-		causes = append(causes, Cause{ID: "above-maximum", Basis: Observed, Text: fmt.Sprintf("up to %d Jobs, above the maximum of %d: custom holds each poll to maxReplicaCount, and not the total", peak, limit),
+		causes = append(causes, Cause{ID: "above-maximum", Basis: Observed, Text: fmt.Sprintf("up to %d Jobs ran, above the maximum of %d: custom limits each poll to maxReplicaCount, and not the total", peak, limit),
 			Fix: "Use default or accurate if the total must not exceed maxReplicaCount"})
 	case name != "custom" && running > limit && j.rivals == nil:
 		causes = append(causes, j.foreign(running))
