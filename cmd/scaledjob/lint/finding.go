@@ -64,11 +64,8 @@ type Effect struct {
 
 // Message returns two sentences: the problem with its consequences, and the fix.
 func (f *Finding) Message() string {
-	switch {
-	case f.Fix == correctYAML: // the problem says it
+	if f.Fix == correctYAML { // the problem says it
 		return f.Problem()
-	case strings.HasSuffix(f.Fix, "?"):
-		return f.Problem() + ". " + f.Fix
 	}
 	return f.Problem() + ". " + f.Fix + "."
 }

@@ -128,7 +128,7 @@ func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	case from == nil && strings.Contains(env.Value, "$("):
 		return triggers.Value{State: triggers.Hidden} // KEDA inserts other variables
 	case from == nil:
-		v := literal(env.Value)
+		v := known(env.Value)
 		v.Plain = true
 		return v
 	case from.SecretKeyRef != nil:
@@ -147,14 +147,13 @@ const encrypted = "sops"
 // 1Password, vals, Vault's injectors, envsubst, templates and argocd-vault-plugin.
 var substituted = regexp.MustCompile(`^(ENC\[|op://|ref\+|vault:)|\$\{|\{\{|<[^>]+>`)
 
-func literal(text string) triggers.Value {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return triggers.Value{}
-	case substituted.MatchString(strings.TrimSpace(text)):
+// known returns the value that a text stands for, which is hidden if a tool replaces it.
+func known(text string) triggers.Value {
+	v := triggers.Literal(text)
+	if substituted.MatchString(v.Text) {
 		return triggers.Value{State: triggers.Hidden}
 	}
-	return triggers.Value{State: triggers.Visible, Text: strings.TrimSpace(text)}
+	return v
 }
 
 // keyValue returns the value of a key of a Secret or ConfigMap. A missing key is a finding of
@@ -184,20 +183,20 @@ func (d *document) value(key string) triggers.Value {
 		return triggers.Value{State: triggers.Hidden}
 	}
 	if n := d.node("stringData", key); kind == "Secret" && n != nil && n.Kind == yaml.ScalarNode {
-		return literal(n.Value)
+		return known(n.Value)
 	}
 	n := d.node("data", key)
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return maybe
 	}
 	if kind == "ConfigMap" {
-		return literal(n.Value)
+		return known(n.Value)
 	}
 	text, err := base64.StdEncoding.DecodeString(n.Value)
 	if err != nil || len(text) == 0 {
 		return triggers.Value{State: triggers.Hidden} // a placeholder
 	}
-	return literal(string(text))
+	return known(string(text))
 }
 
 // providers are the lists of a TriggerAuthentication that provide parameters, except the

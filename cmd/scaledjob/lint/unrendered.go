@@ -42,7 +42,7 @@ func Template(data []byte) bool {
 			if err != nil {
 				return templated(p)
 			}
-			if action(n, false) != nil {
+			if _, isAction := unreadable(n, false); isAction {
 				return true
 			}
 		}
@@ -58,46 +58,34 @@ func templated(p tree.Part) bool {
 // unrendered finds a document that is a template or that has a map as a key, and reports whether
 // it does.
 func (c *collector) unrendered(file, text string, n *yaml.Node) bool {
-	node, found, fix := action(n, false), "a template action", renderFirst(text)
-	if node == nil {
-		node, found, fix = mapAsKey(n), "a map as a key", "Write a string"
-	}
-	if node == nil {
+	node, isAction := unreadable(n, false)
+	found, fix := "a map as a key", "Write a string"
+	switch {
+	case node == nil:
 		return false
+	case isAction:
+		found, fix = "a template action", renderFirst(text)
 	}
 	c.add(yamlSyntax, place{file: file, line: node.Line, column: node.Column, found: found}, fix,
 		effect{text: "lint reads rendered manifests only"})
 	return true
 }
 
-// action returns the first node of a template's action, or nil. In a ScaledJob every action in a
+// unreadable returns the first node of a template's action, or the first map with a map as its key, or nil. In a ScaledJob every action in a
 // text counts; other objects may have actions of other tools as texts. YAML reads {{ }} without
 // quotes as a map with a map as its key.
-func action(n *yaml.Node, inScaledJob bool) *yaml.Node {
+func unreadable(n *yaml.Node, inScaledJob bool) (found *yaml.Node, isAction bool) {
 	if n.Kind == yaml.ScalarNode && actionPattern.MatchString(n.Value) && (inScaledJob || len(actionPattern.FindAllString(n.Value, -1)) > len(quotePattern.FindAllString(n.Value, -1))) {
-		return n
+		return n, true
 	}
 	inScaledJob = inScaledJob || (n.Kind == yaml.MappingNode && (&document{root: n, keys: new(tree.Keys)}).kind() == "ScaledJob")
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode && child.Line == n.Line && child.Column == n.Column+1 {
-			return n
-		}
-		if found := action(child, inScaledJob); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// mapAsKey returns the first map with a map as its key, or nil.
-func mapAsKey(n *yaml.Node) *yaml.Node {
-	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode {
-			return n
+			return n, child.Line == n.Line && child.Column == n.Column+1
 		}
-		if found := mapAsKey(child); found != nil {
-			return found
+		if found, isAction := unreadable(child, inScaledJob); found != nil {
+			return found, isAction
 		}
 	}
-	return nil
+	return nil, false
 }

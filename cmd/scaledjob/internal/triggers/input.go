@@ -66,7 +66,7 @@ func (in Input) find(p Parameter) Value {
 func (in Input) lookup(place rune, name string) (v Value) {
 	switch place {
 	case 'm':
-		if v = literal(in.Metadata[name]); Placeholder.MatchString(v.Text) {
+		if v = Literal(in.Metadata[name]); Placeholder.MatchString(v.Text) {
 			v.State = Hidden // but for what is beside the placeholder
 		}
 		v.Key = name
@@ -114,8 +114,8 @@ func HasCredential(kind, release string, in Input) bool {
 	return false
 }
 
-// literal is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
-func literal(text string) Value {
+// Literal is a value that a manifest has. KEDA cuts spaces, and takes an empty text for none.
+func Literal(text string) Value {
 	if text = strings.TrimSpace(text); text == "" {
 		return Value{}
 	}

@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		name, metadata, _ := strings.Cut(text, " ")
 		authentication := pairsOf(strings.TrimSuffix(brackets, "]"))
 		in := Input{Metadata: pairsOf(metadata), PodIdentity: authentication["podIdentity"], Authentication: func(p string) Value {
-			return literal(authentication[p])
+			return Literal(authentication[p])
 		}}
 		var problems []string
 		for _, p := range Check(name, "2.21", in) {
