@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,12 +81,16 @@ func unreadable(n *yaml.Node, inScaledJob bool) (found *yaml.Node, isAction bool
 	}
 	inScaledJob = inScaledJob || (n.Kind == yaml.MappingNode && (&document{root: n, keys: new(tree.Keys)}).kind() == "ScaledJob")
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode {
-			return n, child.Line == n.Line && child.Column == n.Column+1
+		below, isAction := unreadable(child, inScaledJob)
+		switch isKey := n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.MappingNode; {
+		case isAction:
+			return below, true
+		case isKey && child.Line == n.Line && child.Column == n.Column+1:
+			return n, true
+		case isKey:
+			found = cmp.Or(found, n)
 		}
-		if found, isAction := unreadable(child, inScaledJob); found != nil {
-			return found, isAction
-		}
+		found = cmp.Or(found, below)
 	}
-	return nil, false
+	return found, false
 }
