@@ -238,13 +238,6 @@ func TestPodByLabels(t *testing.T) {
 	require.Equal(t, Running, observe(t, target, Options{Pods: true}, j, *p).Phase, "the labels come first")
 }
 
-func TestFinished(t *testing.T) {
-	target := newTarget()
-	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, complete)).Finished)
-	require.Equal(t, noon, observe(t, target, Options{}, jobOf(target, 1, having(batchv1.JobFailed))).Finished)
-	require.Zero(t, observe(t, target, Options{}, jobOf(target, 1)).Finished)
-}
-
 // A Job by itself is described as by a tracker that does not watch pods.
 func TestJobOf(t *testing.T) {
 	target := newTarget()

@@ -246,18 +246,6 @@ func TestTwoNamespaces(t *testing.T) {
 	require.Equal(t, scaling.JobCounts{Running: 2, Pending: 2}, counts)
 }
 
-// An event is about the Job that it has, even if the cache has dropped the Job since.
-func TestDeletedBeforeAdded(t *testing.T) {
-	s := newServer()
-	w := newWriter(t, s, newTarget(), Options{})
-	_, err := w.poll(1)
-	require.NoError(t, err)
-	require.NoError(t, w.jobFeed().Delete(&s.all(t)[0]))
-	counts, _ := w.Counts(ownerUID, noon)
-	require.Zero(t, counts)
-	requireNoDoubt(t, w)
-}
-
 // An owner that is not tracked is forgotten with its last Job.
 func TestForgotten(t *testing.T) {
 	s, target := newServer(), newTarget()

@@ -19,31 +19,6 @@ func spec(least, most int32, strategy string) *keda.ScaledJob {
 	return &keda.ScaledJob{Spec: keda.Spec{MinReplicaCount: &least, MaxReplicaCount: &most, ScalingStrategy: keda.ScalingStrategy{Strategy: strategy}}}
 }
 
-// The reason is the stage that determined the number of Jobs.
-func TestReasons(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		j      *keda.ScaledJob
-		state  keda.State
-		create int64
-		want   string
-	}{
-		{"the strategy", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 2)}}, 2, "the strategy's answer"},
-		{"as many as the queue", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 1)}}, 4, "the strategy's answer"},
-		{"a queue below the answer", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{active(4, 0.5)}}, 4, "the queue length"},
-		{"below the minimum", spec(3, 9, ""), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 2}, 1, "the minimum; the queue is ignored"},
-		{"at the minimum", spec(3, 9, ""), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 3}, 6, "the strategy's answer"},
-		{"inactive", spec(0, 9, ""), keda.State{Scalers: []keda.Scaler{{Target: 1}}}, 0, "no scaler is active"},
-		{"inactive, with a minimum", spec(3, 9, ""), keda.State{Running: 1}, 2, "the minimum; the queue is ignored"},
-		{"Jobs that could not be listed", spec(0, 9, "accurate"), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: 9, Pending: 3, JobsUnknown: true}, 8, "the strategy's answer"},
-		{"negative counts", spec(0, 9, "accurate"), keda.State{Scalers: []keda.Scaler{active(8, 1)}, Running: -9, Pending: -3}, 8, "the strategy's answer"},
-	} {
-		d := keda.Newest().Decide(tt.j, tt.state)
-		require.Equal(t, tt.create, d.Create, "%s\n%s", tt.name, d)
-		require.Equal(t, tt.want, d.Reason.Text(), "%s\n%s", tt.name, d)
-	}
-}
-
 func TestDecisionText(t *testing.T) {
 	for _, tt := range []struct {
 		j     *keda.ScaledJob
@@ -132,27 +107,6 @@ func TestEndsOfInt64(t *testing.T) {
 		j.Spec.ScalingStrategy.MultipleScalersCalculation = "sum"
 		d := keda.Newest().Aggregate(j, []keda.Scaler{active(queue, 1)})
 		require.Equal(t, want, d.Fault, queue)
-	}
-}
-
-// A sum wraps around in whole numbers, and not for want of items.
-func TestSumsWrapAround(t *testing.T) {
-	j := spec(0, 9, "")
-	j.Spec.ScalingStrategy.MultipleScalersCalculation = "sum"
-	for _, tt := range []struct {
-		queues []float64
-		want   keda.Fault
-	}{
-		{[]float64{1 << 62, 1 << 62}, keda.WrapsAround}, {[]float64{-1 << 62, -1 << 62, -1}, keda.WrapsAround}, {[]float64{1 << 62, 1 << 62, 0}, keda.WrapsAround},
-		{[]float64{0, 0}, keda.NoFault}, {[]float64{5, 0}, keda.NoFault}, {[]float64{5, -5}, keda.NoFault}, {[]float64{-1 << 62, -1 << 62}, keda.NoFault},
-	} {
-		var scalers []keda.Scaler
-		for _, queue := range tt.queues {
-			scalers = append(scalers, active(queue, 0))
-		}
-		for _, name := range []string{"2.4", "2.7"} {
-			require.Equal(t, tt.want, release(t, name).Aggregate(j, scalers).Fault, "%s %v", name, tt.queues)
-		}
 	}
 }
 

@@ -31,18 +31,6 @@ func TestZeroValuesCreateNothing(t *testing.T) {
 	require.Equal(t, "nothing was decided", scaling.Decision{}.Reason.Text())
 }
 
-// The sum of a million thirds is the same in any order, and exact but for the
-// last digit of each third.
-func TestSumOfManyFractions(t *testing.T) {
-	metrics := make([]scaling.Metric, 999_999)
-	for i := range metrics {
-		metrics[i] = scaling.Metric{Value: 1, Target: 3}
-	}
-	d := scaling.Aggregate(scaling.Sum, metrics, false)
-	require.Equal(t, int64(333_333), d.Jobs)
-	require.Equal(t, 999_999.0, d.Queue)
-}
-
 // A quotient is rounded up, unless it is within one part in 10^9 of a whole number. A
 // queue that is not empty asks for a Job, and a sum of 2^63 and above is infinite.
 func TestRounding(t *testing.T) {

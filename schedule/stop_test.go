@@ -94,6 +94,22 @@ func TestCancelledWhileCreated(t *testing.T) {
 	require.Equal(t, "done 00:00, RunStopped, 1=0+0+1+0", brief(f.at(0)))
 }
 
+// History keeps the completed run of a request until the request shows it. An answered
+// request asks for no run, whatever has become of the state.
+func TestAnswered(t *testing.T) {
+	f := byHand(t, func(s *schedule.Policy) { s.Schedule, s.History.Succeeded = nil, history.Keep(0) })
+	f.seen.Requests = []schedule.Request{{ID: "r", RequestedAt: minute(0)}}
+	tag := f.starts(0)
+	f.seen.Jobs[0].Outcome, f.seen.Jobs[0].Finished = schedule.Succeeded, minute(1)
+	d := f.at(1)
+	require.Equal(t, "done 00:00*, RunSucceeded, 0=0+0+0+0", brief(d))
+	require.Equal(t, "r", d.Checkpoint.Completed[0].Request)
+	f.seen.Requests[0].Answered = true
+	require.Equal(t, []string{tag}, f.at(2).Delete)
+	f.checkpoint, f.seen.Jobs = schedule.Checkpoint{}, nil
+	require.Equal(t, "0=0+0+0+0", brief(f.at(3)))
+}
+
 // Refresh completes runs of a job whose spec cannot be read, and does nothing else.
 func TestRefresh(t *testing.T) {
 	f := byHand(t, func(s *schedule.Policy) { s.History.Failed = history.Keep(0) })

@@ -167,21 +167,6 @@ func TestExtremes(t *testing.T) {
 }
 func FuzzStrategies(f *testing.F) { premise.Fuzz(f, propOracle) }
 
-// Where two numbers of a load that makes no sense add up to more than int64 holds,
-// the proposal is the end of int64.
-func TestSaturation(t *testing.T) {
-	l := strategy.Load{Target: math.MaxInt64, Stuck: 5, Max: math.MaxInt64}
-	require.Equal(t, int64(math.MaxInt64), strategy.PendingAware{}.Propose(l))
-	l = strategy.Load{Target: math.MaxInt64, Running: -1, Pending: -5, Max: math.MaxInt64}
-	require.Equal(t, int64(math.MaxInt64), strategy.Default{}.Propose(l))
-	require.Equal(t, int64(math.MaxInt64), strategy.Accurate{}.Propose(l))
-	require.Equal(t, int64(math.MaxInt64), strategy.Accurate{SubtractPending: true}.Propose(l))
-	require.Equal(t, int64(math.MaxInt64), strategy.Eager{}.Propose(l))
-	l = strategy.Load{Target: math.MinInt64, Running: 3, Pending: 2, Max: math.MinInt64}
-	require.Equal(t, int64(math.MinInt64), strategy.Default{}.Propose(l))
-	require.Equal(t, int64(math.MinInt64), strategy.Eager{}.Propose(l))
-}
-
 // additive embeds a strategy with a total, and is none itself.
 type additive struct{ strategy.Default }
 
@@ -446,30 +431,6 @@ func TestPercentageText(t *testing.T) {
 		"-0.5", "1e400", "1_0", "1/2", "--1"} {
 		_, err := strategy.ParsePercentage(text)
 		require.ErrorContains(t, err, fmt.Sprintf("running job percentage: found %q; use a decimal that is not negative, such as 0.5", text))
-	}
-}
-
-func TestPercentageIsExact(t *testing.T) {
-	for _, tt := range []struct {
-		percentage string
-		n, want    int64
-	}{
-		{"0.29", 100, 29}, // int64(0.29 * 100.0) is 28
-		{"0.29", 58, 16},
-		{"0.33", 2, 0},
-		{"1.1", 10, 11},
-		{"0.00000095367431640625", 1 << 20, 1}, // 2^-20, 20 decimals
-		{"0.00000095367431640625", 1<<20 - 1, 0},
-		{"0.99999999999999999999999999999999", math.MaxInt64, math.MaxInt64 - 1},
-		{"1", math.MaxInt64, math.MaxInt64},
-		{"1.5", math.MaxInt64, math.MaxInt64},
-		{"1e300", 1, math.MaxInt64},
-		{"1e300", 0, 0},
-		{"0.5", -7, 0},
-	} {
-		p, err := strategy.ParsePercentage(tt.percentage)
-		require.NoError(t, err)
-		require.Equal(t, tt.want, p.Of(tt.n), "%s of %d", tt.percentage, tt.n)
 	}
 }
 

@@ -20,18 +20,6 @@ import (
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
 
-func TestClamp(t *testing.T) {
-	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).Add(-1)
-	for at, want := range map[time.Time]time.Time{
-		first.Add(-1): first, first: first, first.Add(1): first.Add(1),
-		last.Add(-1): last.Add(-1), last: last, last.Add(1): last, last.AddDate(500, 0, 0): last,
-	} {
-		require.Equal(t, want, interval.Clamp(at))
-	}
-	east := time.FixedZone("", 3600)
-	require.Equal(t, first, interval.Clamp(first.In(east)))
-}
-
 // The longest duration is 10,000 years. Fractions are exact or rejected, however long.
 func TestLongest(t *testing.T) {
 	for _, text := range []string{"P3652425D", "P521775W", "P10000Y", "P120000M", "PT0.5" + strings.Repeat("0", 70) + "H", "P0.0000152587890625W"} {

@@ -257,19 +257,6 @@ func TestZeroOccurrences(t *testing.T) {
 	}
 }
 
-// A span without Until has no end, and Next excludes the time that it is given.
-func TestSpanWithoutUntil(t *testing.T) {
-	s := occurrences(t, "R5//PT1H", created, nil)
-	require.Equal(t, int64(5), s.Count(interval.Span{}))
-	require.Equal(t, int64(4), s.Count(interval.Span{After: created}))
-	require.Zero(t, s.Count(interval.Span{After: created, Until: created}))
-	next, ok := s.Next(created)
-	require.True(t, ok)
-	require.Equal(t, created.Add(time.Hour), next)
-	require.Equal(t, []time.Time{created, created.Add(time.Hour)}, nextN(s, created.Add(-1), 2))
-	require.Len(t, nextN(s, time.Time{}, 99), 5)
-}
-
 // An interval that needs a creation time does not silently do without.
 func TestNoCreation(t *testing.T) {
 	for _, text := range []string{"R5//PT1H", "R/T02:00:00/P1D", "R/T02:00:00Z/P1D"} {
