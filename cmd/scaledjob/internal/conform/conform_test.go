@@ -277,7 +277,7 @@ func TestCancel(t *testing.T) {
 
 // Every vector is a fair question for a rule.
 func TestVectors(t *testing.T) {
-	for level, count := range map[string]int{"strategy": 295, "decision": 126, "history": 21, "rollout": 35} {
+	for level, count := range map[string]int{"strategy": 295, "decision": 126, "history": 23, "rollout": 35} {
 		list, err := vectors(level)
 		require.NoError(t, err)
 		require.Len(t, list, count, level)
@@ -320,6 +320,9 @@ func TestShrinks(t *testing.T) {
 	known, err := vectors("decision")
 	require.NoError(t, err)
 	require.Contains(t, small.likely(rules(), known, nil), 20)
+	known, err = vectors("strategy")
+	require.NoError(t, err)
+	require.Equal(t, 3, question{"kind": "strategy", "strategy": "eager", "running": n("-1")}.likely(rules(), known, nil)[0], "the formula")
 }
 
 // The port in Python conforms, and a fault of it is found with its rule.
