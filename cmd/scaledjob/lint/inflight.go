@@ -82,7 +82,7 @@ func (j *job) mixed(p keda.Profile) bool {
 }
 
 // inFlight returns the check for triggers that count so under a strategy. With one Job at most all strategies are alike.
-func inFlight(strategy string, how triggers.Counting, want func(t *manifest.ScaleTrigger) string, text string) func(*job) {
+func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 	return eachTrigger(func(j *job, i int, t *manifest.ScaleTrigger) {
 		name := j.spec.ScalingStrategy.Strategy
 		chosen := name == strategy || (strategy == "default" && name == "")
@@ -93,7 +93,10 @@ func inFlight(strategy string, how triggers.Counting, want func(t *manifest.Scal
 		affected := func(p keda.Profile) bool {
 			return counts(p) && (strategy == "default" || selects(p)) && !j.mixed(p)
 		}
-		fix := want(t)
+		fix := "Use the strategy accurate"
+		if how == triggers.Includes {
+			fix = excluding(t)
+		}
 		if releases, _ := j.scope.affected(affected); !j.scope.named && !affected(keda.Newest()) {
 			fix += ", with KEDA " + releases + " only"
 		}
@@ -107,5 +110,3 @@ func excluding(t *manifest.ScaleTrigger) string {
 	}
 	return "Use the strategy default"
 }
-
-func accurateInstead(*manifest.ScaleTrigger) string { return "Use the strategy accurate" }

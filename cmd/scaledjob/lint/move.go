@@ -25,15 +25,6 @@ type home struct {
 // optional are the objects below an existing one to which a key may belong although the document lacks them.
 var optional = []string{"metadata", "spec", "scalingStrategy", "rollout", "jobTargetRef", "template", "resources", "limits", "securityContext"}
 
-// closedFields are the fields of KEDA with a few values, which its types do not name.
-var closedFields = map[string][]string{
-	"spec.scalingStrategy.strategy":                   keda.Strategies(),
-	"spec.scalingStrategy.multipleScalersCalculation": keda.Calculations(),
-	"spec.rolloutStrategy":                            rollouts,
-	"spec.rollout.strategy":                           rollouts,
-	"spec.rollout.propagationPolicy":                  propagations,
-}
-
 // A parent is a place of the schema in the document: a struct, or a map of free keys.
 type parent struct {
 	kind reflect.Type
@@ -106,8 +97,8 @@ func fits(t reflect.Type, value *yaml.Node) bool {
 
 // allows reports whether a field of a few values has this one.
 func (r *reader) allows(path tree.Path, value *yaml.Node) bool {
-	choices, closed := closedFields[path.String()]
-	return !closed || slices.Contains(choices, value.Value)
+	f := r.crd(path)
+	return f == nil || f.Allows(value.Value, keda.Newest().Release())
 }
 
 // belongs returns the places of a key that its object does not have, the nearest only, or a fix that deletes it if
