@@ -146,6 +146,19 @@ func TestRefusedDelete(t *testing.T) {
 	require.Equal(t, []string{"2", "a"}, f.finish(f.poll(slots.Demand{Create: 1, Max: 1, Delete: []string{"a"}})))
 }
 
+// An object that is not shown is not deleted: neither one in flight nor one that is gone.
+func TestDeletesWhatIsShown(t *testing.T) {
+	f := newFixture(t, ended(1, "a"))
+	f.expect(slots.Demand{Create: 1, Max: 1}, slots.Create, slots.Done, "b")
+	require.Empty(t, f.poll(slots.Demand{Delete: []string{"b", "c"}}))
+	f.set.Observe(slots.Object{Number: 2, UID: "b"})
+	f.set.Observe(slots.Object{UID: "a", Gone: true})
+	batch := f.poll(slots.Demand{Delete: []string{"a", "b"}})
+	require.Len(t, batch, 1)
+	require.Equal(t, "b", batch[0].UID)
+	require.False(t, batch[0].Finished)
+}
+
 // A request that waits is not sent once its object is gone, or an unfinished one has finished.
 func TestDeletesWhatIsStillShown(t *testing.T) {
 	for finished, expected := range map[bool][]string{true: {"0", "2", "3"}, false: {"0", "3"}} {
