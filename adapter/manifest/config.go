@@ -101,13 +101,13 @@ func (r *reader) job() {
 }
 
 func (r *reader) policy() scaling.Policy {
-	p, in := scaling.DefaultPolicy(), &r.spec.ScalingStrategy
+	p, written := scaling.DefaultPolicy(), &r.spec.ScalingStrategy
 	p.Bounds.Min = r.number("spec.minReplicaCount", r.spec.MinReplicaCount, 0, p.Bounds.Min)
 	p.Bounds.Max = r.number("spec.maxReplicaCount", r.spec.MaxReplicaCount, 0, p.Bounds.Max)
 	r.warnings.Check(p.Bounds.Min <= p.Bounds.Max || p.Bounds.Max < 0, "spec.minReplicaCount", p.Bounds.Min,
 		fmt.Sprintf("maxReplicaCount or less; it is taken as %d", p.Bounds.Max))
 	p.Strategy = r.strategy()
-	parsed(r, "spec.scalingStrategy.multipleScalersCalculation", in.MultipleScalersCalculation, &p.Aggregation,
+	parsed(r, "spec.scalingStrategy.multipleScalersCalculation", written.MultipleScalersCalculation, &p.Aggregation,
 		"one of "+strings.Join(scaling.Aggregations(), ", "))
 	return p
 }
@@ -116,18 +116,18 @@ func (r *reader) policy() scaling.Policy {
 // parameters of custom beside another strategy.
 func (r *reader) strategy() strategy.Strategy {
 	const path = "spec.scalingStrategy"
-	in := &r.spec.ScalingStrategy
-	r.warnings.Check(in.Strategy != "custom" || in.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
+	written := &r.spec.ScalingStrategy
+	r.warnings.Check(written.Strategy != "custom" || written.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
 		`a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`)
-	if in.Strategy != "custom" {
+	if written.Strategy != "custom" {
 		const custom = "the strategy custom, which alone reads it"
-		if n := in.CustomScalingQueueLengthDeduction; n != nil {
+		if n := written.CustomScalingQueueLengthDeduction; n != nil {
 			r.warnings.Check(*n == 0, path+".customScalingQueueLengthDeduction", *n, custom)
 		}
-		percentage := in.CustomScalingRunningJobPercentage
+		percentage := written.CustomScalingRunningJobPercentage
 		r.warnings.Check(percentage == "", path+".customScalingRunningJobPercentage", percentage, custom)
 	}
-	s, err := strategy.FromSpec(in.Strategy, in.Parameters)
+	s, err := strategy.FromSpec(written.Strategy, written.Parameters)
 	r.problems.Join(path, err)
 	return s
 }

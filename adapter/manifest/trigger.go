@@ -44,9 +44,9 @@ func (r *reader) triggers(targets map[string]float64) []Trigger {
 	}
 	triggers := make([]Trigger, len(r.spec.Triggers))
 	for i, name := range TriggerNames(r.spec.Triggers) {
-		in := r.spec.Triggers[i]
-		triggers[i] = Trigger{Name: name, Type: in.Type}
-		r.trigger(fmt.Sprintf("spec.triggers[%d]", i), in, &triggers[i], targets)
+		written := r.spec.Triggers[i]
+		triggers[i] = Trigger{Name: name, Type: written.Type}
+		r.trigger(fmt.Sprintf("spec.triggers[%d]", i), written, &triggers[i], targets)
 	}
 	return triggers
 }

@@ -352,15 +352,15 @@ func (q *Queue) widespread() bool {
 // they have so few.
 func (q *Queue) admit() {
 	for {
-		in := [2]int{q.lanes[healthy].inFlight, q.lanes[congested].inFlight}
-		total, slots := in[0]+in[1]+q.held, q.slots
+		inFlight := [2]int{q.lanes[healthy].inFlight, q.lanes[congested].inFlight}
+		total, slots := inFlight[0]+inFlight[1]+q.held, q.slots
 		if q.widespread() {
 			slots -= slots / 3 // so that others keep half of all slots
 		}
 		quarter := max(1, slots/4)
 		switch free := slots - q.held; {
-		case in[congested] < min(quarter, max(1, free)) && total < slots && q.begin(congested):
-		case total < 2*q.slots && in[healthy] < max(1, free-min(in[congested], quarter)) && q.begin(healthy):
+		case inFlight[congested] < min(quarter, max(1, free)) && total < slots && q.begin(congested):
+		case total < 2*q.slots && inFlight[healthy] < max(1, free-min(inFlight[congested], quarter)) && q.begin(healthy):
 		default:
 			return
 		}

@@ -55,10 +55,10 @@ func (o *transition) check(problems *field.Errors) {
 	problems.Check(o.label == "" || len(validation.IsQualifiedName(o.label)) == 0, "-label", o.label, "the key of a label, such as scaledjob.github.io/serve")
 }
 
-// begins returns the time from which a ScaledJob with the label is polled: KEDA's operator may
+// firstPoll returns the time from which a ScaledJob with the label is polled: KEDA's operator may
 // have begun a poll just before it was labelled. A ScaledJob that loses the label and gets it
 // again is new.
-func (c *controller) begins(s *stored) time.Time {
+func (c *controller) firstPoll(s *stored) time.Time {
 	if c.label == "" {
 		return time.Time{}
 	}
@@ -78,7 +78,7 @@ func (c *controller) begins(s *stored) time.Time {
 // watchLabels notes when ScaledJobs appear, also while another controller leads.
 func (c *controller) watchLabels() error {
 	_, err := c.watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { c.begins(object.(*stored)) },
+		AddFunc: func(object any) { c.firstPoll(object.(*stored)) },
 		DeleteFunc: func(object any) {
 			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = unknown.Obj

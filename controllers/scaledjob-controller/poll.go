@@ -26,9 +26,9 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 		return plan, nil
 	}
 	e.mu.Lock()
-	spec, begins := e.spec, e.begins
+	spec, firstPoll := e.spec, e.firstPoll
 	e.mu.Unlock()
-	if wait := time.Until(begins); wait > 0 {
+	if wait := time.Until(firstPoll); wait > 0 {
 		t.polls.After(turn.Key, wait)
 		return plan, nil
 	}

@@ -43,10 +43,10 @@ type term struct {
 
 // An entry is the state of a ScaledJob in a term: some 2 KB between polls.
 type entry struct {
-	name     cache.ObjectName
-	uid      types.UID
-	begins   time.Time        // with -label
-	problems process.Warnings // only polls use it
+	name      cache.ObjectName
+	uid       types.UID
+	firstPoll time.Time        // with -label
+	problems  process.Warnings // only polls use it
 
 	mu     sync.Mutex
 	from   *stored
@@ -137,7 +137,7 @@ func (t *term) changed(s *stored) {
 	case s.DeletionTimestamp != nil:
 		t.reports.Now(key) // see free
 	case e == nil:
-		e = &entry{name: key, uid: s.UID, begins: t.begins(s)}
+		e = &entry{name: key, uid: s.UID, firstPoll: t.firstPoll(s)}
 		e.edit(t, s)
 		t.mu.Lock()
 		t.entries[key] = e

@@ -40,8 +40,8 @@ func (s *site) able() bool {
 
 func (s *site) read() bool { return !s.unregistered && !s.away && !s.missing && !s.busy }
 
-// A world is a fleet over time.
-type world struct {
+// A fleet is a number of members over time.
+type fleet struct {
 	*rapid.T
 	policy     replicas.Policy
 	total      int32
@@ -60,7 +60,7 @@ var siteNames = []string{"a", "b", "c", "d"}
 const bound = time.Minute + 5*time.Minute + 14*interval
 
 // event changes something. Each site fails and recovers in several ways.
-func (w *world) event() {
+func (w *fleet) event() {
 	w.calm = w.now
 	s := w.sites[rapid.SampledFrom(siteNames).Draw(w.T, "site")]
 	switch rapid.IntRange(0, 9).Draw(w.T, "event") {
@@ -92,10 +92,10 @@ func (w *world) event() {
 	}
 }
 
-func (w *world) see(premise string, is bool) { w.seen[premise] = w.seen[premise] || is }
+func (w *fleet) see(premise string, is bool) { w.seen[premise] = w.seen[premise] || is }
 
 // restart takes the checkpoint through JSON.
-func (w *world) restart() {
+func (w *fleet) restart() {
 	data, err := json.Marshal(w.checkpoint)
 	w.checkpoint = replicas.Checkpoint{}
 	if err != nil || json.Unmarshal(data, &w.checkpoint) != nil {
@@ -105,7 +105,7 @@ func (w *world) restart() {
 
 // start starts and stops pods: up to half of the missing ones, rounded up, in a poll,
 // and on a limited site none above two.
-func (w *world) start() {
+func (w *fleet) start() {
 	for _, s := range w.sites {
 		goal := s.spec
 		if s.limited {
@@ -116,7 +116,7 @@ func (w *world) start() {
 }
 
 // poll observes, plans and writes.
-func (w *world) poll() replicas.Decision {
+func (w *fleet) poll() replicas.Decision {
 	w.now = w.now.Add(interval)
 	w.start()
 	s := replicas.Observation{Replicas: &w.total, Now: w.now}
@@ -175,7 +175,7 @@ func (s *site) observed(name string) replicas.Cluster {
 
 // sums returns the replicas of the sites that can be read: those that exist, and those
 // that are ordered.
-func (w *world) sums() (existing, ordered int32) {
+func (w *fleet) sums() (existing, ordered int32) {
 	for _, s := range w.sites {
 		if s.read() {
 			existing, ordered = existing+s.existing, ordered+s.spec
@@ -185,7 +185,7 @@ func (w *world) sums() (existing, ordered int32) {
 }
 
 // check checks the laws after a poll.
-func (w *world) check(plan replicas.Decision, before, orderedBefore int32) {
+func (w *fleet) check(plan replicas.Decision, before, orderedBefore int32) {
 	foreign, foreignOrdered := int32(0), int32(0) // on sites that are neither members nor former ones
 	for _, name := range siteNames {
 		at := w.sites[name]
@@ -229,7 +229,7 @@ func arrived(plan replicas.Decision) bool {
 // total exists within the bound, if a member can take it. When the failures end, each member
 // has its share and former members have nothing.
 func propReplay(t *rapid.T, c *premise.Counts) {
-	w := &world{
+	w := &fleet{
 		T: t, policy: replicas.NewPolicy(rapid.Int32Range(1, 30).Draw(t, "max")),
 		sites: map[string]*site{}, now: epoch, calm: epoch, seen: map[string]bool{},
 	}

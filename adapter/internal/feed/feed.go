@@ -53,7 +53,7 @@ func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 	f := &Feed{Sink: sink, Namespace: namespace}
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			f.begins(o.Continue == "")
+			f.noteRead(o.Continue == "")
 			o.LabelSelector, o.ResourceVersion, o.ResourceVersionMatch = selector, "", ""
 			list, err := calls.List(ctx, o)
 			f.Failed(err)
@@ -61,7 +61,7 @@ func New[L runtime.Object](client any, kind runtime.Object, calls interface {
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.LabelSelector = selector; o.SendInitialEvents != nil && *o.SendInitialEvents {
-				f.begins(true)
+				f.noteRead(true)
 				o.ResourceVersion = "" // the API server's cache may be older than the creates of another leader
 			}
 			watch, err := calls.Watch(ctx, o)
@@ -92,8 +92,8 @@ func (f *Feed) restart() {
 	}
 }
 
-// begins notes that a consistent read begins, unless it is only continued.
-func (f *Feed) begins(consistent bool) {
+// noteRead notes that a consistent read begins, unless it is only continued.
+func (f *Feed) noteRead(consistent bool) {
 	if consistent {
 		f.Lock(func() { f.listing = f.Now() })
 	}

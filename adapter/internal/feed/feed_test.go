@@ -16,14 +16,14 @@ func TestReset(t *testing.T) {
 		Cached: func(string) []any { return nil },
 	}}
 	g := Group{f}
-	f.begins(true)
+	f.noteRead(true)
 	now = now.Add(time.Second)
 	g.Reset(now)
 	require.NoError(t, f.Replace(nil, ""))
 	require.ErrorIs(t, g.Lacks("shop"), errUnread, "the list is of before the term")
 
 	now = now.Add(time.Second)
-	f.begins(true)
+	f.noteRead(true)
 	began := now
 	now = now.Add(time.Second)
 	f.stop = func() { again++ }

@@ -53,7 +53,7 @@ func TestController(t *testing.T) {
 	polls := 0
 	for s := *seed; polls < *wanted; s++ {
 		synctest.Test(t, func(t *testing.T) {
-			g := &game{t: t, r: rand.New(rand.NewPCG(s, 0)), seed: s, reached: reached, limit: 60}
+			g := &sequence{t: t, r: rand.New(rand.NewPCG(s, 0)), seed: s, reached: reached, limit: 60}
 			polls += g.play()
 		})
 		require.False(t, t.Failed(), "sequence %d", s)
@@ -84,7 +84,7 @@ func TestRecording(t *testing.T) {
 	var sequences []recording.HorizontalSequence
 	for s := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
-			g := &game{t: t, r: rand.New(rand.NewPCG(s, 1)), seed: s, reached: map[string]int{}, limit: 12}
+			g := &sequence{t: t, r: rand.New(rand.NewPCG(s, 1)), seed: s, reached: map[string]int{}, limit: 12}
 			g.play()
 			sequences = append(sequences, g.recorded)
 		})
@@ -92,8 +92,8 @@ func TestRecording(t *testing.T) {
 	require.NoError(t, recording.Check("horizontal", sequences))
 }
 
-// A game is one sequence.
-type game struct {
+// A sequence is a series of polls.
+type sequence struct {
 	t       *testing.T
 	r       *rand.Rand
 	seed    uint64
@@ -104,7 +104,7 @@ type game struct {
 	hpa        *autoscalingv2.HorizontalPodAutoscaler
 	policy     horizontal.Policy
 	checkpoint horizontal.Checkpoint
-	world      *world
+	cluster      *cluster
 	pods       []*corev1.Pod
 	limited    string // reason of the last condition ScalingLimited
 	active     string // and of ScalingActive
@@ -113,14 +113,14 @@ type game struct {
 	next       time.Time // of the next poll
 }
 
-func (g *game) one(n int) bool { return g.r.IntN(n) == 0 }
+func (g *sequence) one(n int) bool { return g.r.IntN(n) == 0 }
 
-func pick[T any](g *game, all ...T) T { return all[g.r.IntN(len(all))] }
+func pick[T any](g *sequence, all ...T) T { return all[g.r.IntN(len(all))] }
 
-func (g *game) play() int {
+func (g *sequence) play() int {
 	g.flags = flags{downWindow: pick(g, 0, 30*time.Second, 5*time.Minute), initialization: 5 * time.Minute, readiness: 30 * time.Second, tolerance: pick(g, 0, 0.1)}
 	g.interval = pick(g, time.Second, 15*time.Second, time.Minute)
-	g.world = &world{replicas: int32(g.r.IntN(20))}
+	g.cluster = &cluster{replicas: int32(g.r.IntN(20))}
 	g.hpa = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace, UID: "1", ResourceVersion: "1"}}
 	g.drawSpec()
 	client := fake.NewClientset(g.hpa)
@@ -130,7 +130,7 @@ func (g *game) play() int {
 	for poll := range n {
 		first := c == nil
 		if first {
-			c = prepare(client, g.world, g.interval, g.flags)
+			c = prepare(client, g.cluster, g.interval, g.flags)
 			g.fill(c.pods)
 			g.next = time.Now()
 			if !pollsAtOnce {
@@ -139,7 +139,7 @@ func (g *game) play() int {
 		}
 		g.recorded = append(g.recorded, recording.HorizontalPoll{Policy: g.policy, Started: first, Observation: g.observation(g.next)})
 		want := g.decide(g.next)
-		reads, writes := g.world.polls, g.world.writes
+		reads, writes := g.cluster.polls, g.cluster.writes
 		if first {
 			c.start()
 		}
@@ -148,8 +148,8 @@ func (g *game) play() int {
 		}
 		g.next = g.next.Add(g.interval)
 		synctest.Wait()
-		if !assert.Equal(g.t, reads+1, g.world.polls, "reads of the scale in poll %d of %d, each %s, %+v", poll, g.seed, g.interval, g.reached) ||
-			!g.same(client, want, g.world.writes > writes, poll) {
+		if !assert.Equal(g.t, reads+1, g.cluster.polls, "reads of the scale in poll %d of %d, each %s, %+v", poll, g.seed, g.interval, g.reached) ||
+			!g.same(client, want, g.cluster.writes > writes, poll) {
 			c.stop()
 			return poll
 		}
@@ -180,7 +180,7 @@ func (g *game) play() int {
 	return n
 }
 
-func (g *game) decide(now time.Time) horizontal.Decision {
+func (g *sequence) decide(now time.Time) horizontal.Decision {
 	d := horizontal.Decide(g.policy, g.observation(now), g.checkpoint)
 	g.checkpoint = d.Checkpoint
 	if d.Replicas != d.Current {
@@ -191,7 +191,7 @@ func (g *game) decide(now time.Time) horizontal.Decision {
 }
 
 // same reports whether the controller did as decided.
-func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, poll int) bool {
+func (g *sequence) same(client *fake.Clientset, d horizontal.Decision, wrote bool, poll int) bool {
 	hpa, err := client.AutoscalingV2().HorizontalPodAutoscalers(namespace).Get(g.t.Context(), "web", metav1.GetOptions{})
 	require.NoError(g.t, err)
 	reasons := map[string]string{}
@@ -200,7 +200,7 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 	}
 	at := fmt.Sprintf("sequence %d, poll %d: %s\npolicy %+v\ncheckpoint %+v\nconditions %v", g.seed, poll, d, g.policy, g.checkpoint, reasons)
 	did := &g.recorded[poll]
-	did.Replicas, did.Wrote, did.Reasons = g.world.replicas, wrote, reasons
+	did.Replicas, did.Wrote, did.Reasons = g.cluster.replicas, wrote, reasons
 	ok := assert.Equal(g.t, d.Replicas, did.Replicas, at)
 	if !wrote {
 		want := d.AbleToScale.Reason
@@ -216,12 +216,12 @@ func (g *game) same(client *fake.Clientset, d horizontal.Decision, wrote bool, p
 	ok = assert.Equal(g.t, g.active, reasons["ScalingActive"], at) && ok
 	// The status of the workload follows the writes, mostly.
 	if !g.one(10) {
-		g.world.status = g.world.replicas
+		g.cluster.status = g.cluster.replicas
 	}
 	return ok
 }
 
-func (g *game) note(d horizontal.Decision) {
+func (g *sequence) note(d horizontal.Decision) {
 	g.reached["decided by "+string(d.Reason)]++
 	g.reached["reason "+d.ScalingActive.Reason]++
 	g.reached["reason "+d.ScalingLimited.Reason]++
@@ -253,7 +253,7 @@ func (g *game) note(d horizontal.Decision) {
 
 // drawSpec draws the spec of the autoscaler, with the defaults of the API server, and the
 // same policy.
-func (g *game) drawSpec() {
+func (g *sequence) drawSpec() {
 	spec := autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 		MaxReplicas:    1 + int32(g.r.IntN(30)),
@@ -288,7 +288,7 @@ func (g *game) drawSpec() {
 	}
 }
 
-func (g *game) drawRules() *autoscalingv2.HPAScalingRules {
+func (g *sequence) drawRules() *autoscalingv2.HPAScalingRules {
 	if g.one(5) {
 		return nil
 	}
@@ -321,7 +321,7 @@ func (g *game) drawRules() *autoscalingv2.HPAScalingRules {
 	return &rules
 }
 
-func (g *game) rules(r *autoscalingv2.HPAScalingRules) (rules horizontal.ScalingRules) {
+func (g *sequence) rules(r *autoscalingv2.HPAScalingRules) (rules horizontal.ScalingRules) {
 	if r == nil {
 		return rules
 	}
@@ -344,7 +344,7 @@ func quantity(milli int64) *resource.Quantity {
 	return resource.NewMilliQuantity(milli, resource.DecimalSI)
 }
 
-func (g *game) drawMetric(i int) autoscalingv2.MetricSpec {
+func (g *sequence) drawMetric(i int) autoscalingv2.MetricSpec {
 	name := fmt.Sprint("m", i)
 	amount := pick[int64](g, 300, 1000, 2500, 7000)
 	target := autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: quantity(amount)}
@@ -371,8 +371,8 @@ func (g *game) drawMetric(i int) autoscalingv2.MetricSpec {
 }
 
 // change draws the readings and the pods anew, and sometimes scales by hand.
-func (g *game) change() {
-	w := g.world
+func (g *sequence) change() {
+	w := g.cluster
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if g.one(15) {
@@ -415,7 +415,7 @@ func (g *game) change() {
 	}
 }
 
-func (g *game) value(around float64) int64 {
+func (g *sequence) value(around float64) int64 {
 	switch g.r.IntN(200) {
 	case 0:
 		g.reached["large numbers"]++
@@ -426,9 +426,9 @@ func (g *game) value(around float64) int64 {
 	return int64(around * (0.9 + g.r.Float64()/5)) // 0 if around is 0
 }
 
-func (g *game) drawPods() {
+func (g *sequence) drawPods() {
 	g.pods = nil
-	n := int(g.world.replicas)
+	n := int(g.cluster.replicas)
 	if g.one(5) {
 		n = g.r.IntN(20)
 	}
@@ -463,7 +463,7 @@ func (g *game) drawPods() {
 	}
 }
 
-func (g *game) fill(store cache.Store) {
+func (g *sequence) fill(store cache.Store) {
 	var all []any
 	for _, pod := range g.pods {
 		all = append(all, pod)
@@ -471,9 +471,9 @@ func (g *game) fill(store cache.Store) {
 	require.NoError(g.t, store.Replace(all, ""))
 }
 
-// observation is the world in the words of package horizontal.
-func (g *game) observation(now time.Time) horizontal.Observation {
-	o := horizontal.Observation{Now: now, Replicas: g.world.replicas, StatusReplicas: g.world.status}
+// observation is the cluster in the words of package horizontal.
+func (g *sequence) observation(now time.Time) horizontal.Observation {
+	o := horizontal.Observation{Now: now, Replicas: g.cluster.replicas, StatusReplicas: g.cluster.status}
 	for _, pod := range g.pods {
 		p := horizontal.Pod{Phase: string(pod.Status.Phase), Deleting: pod.DeletionTimestamp != nil, Started: pod.Status.StartTime.Time}
 		if len(pod.Status.Conditions) > 0 {
@@ -488,7 +488,7 @@ func (g *game) observation(now time.Time) horizontal.Observation {
 	return o
 }
 
-func (g *game) metric(spec autoscalingv2.MetricSpec) horizontal.Metric {
+func (g *sequence) metric(spec autoscalingv2.MetricSpec) horizontal.Metric {
 	m := horizontal.Metric{Source: string(spec.Type)}
 	name, target, perPod := "", autoscalingv2.MetricTarget{}, true
 	switch {
@@ -511,9 +511,9 @@ func (g *game) metric(spec autoscalingv2.MetricSpec) horizontal.Metric {
 	default:
 		m.Target = int64(*target.AverageUtilization)
 	}
-	values, ok := g.world.total[name]
+	values, ok := g.cluster.total[name]
 	if perPod {
-		_, ok = g.world.samples[name]
+		_, ok = g.cluster.samples[name]
 	}
 	if !ok {
 		m.Unreadable = "unreadable"
@@ -522,7 +522,7 @@ func (g *game) metric(spec autoscalingv2.MetricSpec) horizontal.Metric {
 		m.Values = values
 		return m
 	}
-	read := g.world.samples[name]
+	read := g.cluster.samples[name]
 	for _, pod := range g.pods {
 		sample, known := read[pod.Name]
 		request, asks := pod.Spec.Containers[0].Resources.Requests[corev1.ResourceName(name)]

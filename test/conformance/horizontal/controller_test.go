@@ -24,9 +24,9 @@ import (
 
 const namespace = "default"
 
-// A world is the part of a cluster that the controller reads: a workload, its pods, and
+// A cluster is the part of a cluster that the controller reads: a workload, its pods, and
 // the readings of its metrics. It is safe for concurrent use.
-type world struct {
+type cluster struct {
 	mu               sync.Mutex
 	replicas, status int32
 	total            map[string][]int64 // External and Object metrics; absent is an error
@@ -37,9 +37,9 @@ type world struct {
 
 var errUnreadable = errors.New("unreadable")
 
-func (w *world) Scales(string) scale.ScaleInterface { return w }
+func (w *cluster) Scales(string) scale.ScaleInterface { return w }
 
-func (w *world) scale() *autoscalingv1.Scale {
+func (w *cluster) scale() *autoscalingv1.Scale {
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: w.replicas},
@@ -47,14 +47,14 @@ func (w *world) scale() *autoscalingv1.Scale {
 	}
 }
 
-func (w *world) Get(context.Context, schema.GroupResource, string, metav1.GetOptions) (*autoscalingv1.Scale, error) {
+func (w *cluster) Get(context.Context, schema.GroupResource, string, metav1.GetOptions) (*autoscalingv1.Scale, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.polls++
 	return w.scale(), nil
 }
 
-func (w *world) Update(_ context.Context, _ schema.GroupResource, s *autoscalingv1.Scale, _ metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+func (w *cluster) Update(_ context.Context, _ schema.GroupResource, s *autoscalingv1.Scale, _ metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.replicas = s.Spec.Replicas
@@ -62,19 +62,19 @@ func (w *world) Update(_ context.Context, _ schema.GroupResource, s *autoscaling
 	return w.scale(), nil
 }
 
-func (w *world) Patch(context.Context, schema.GroupVersionResource, string, types.PatchType, []byte, metav1.PatchOptions) (*autoscalingv1.Scale, error) {
+func (w *cluster) Patch(context.Context, schema.GroupVersionResource, string, types.PatchType, []byte, metav1.PatchOptions) (*autoscalingv1.Scale, error) {
 	return nil, errors.New("not used")
 }
 
-func (w *world) GetResourceMetric(_ context.Context, resource corev1.ResourceName, _ string, _ labels.Selector, _ string) (metrics.PodMetricsInfo, time.Time, error) {
+func (w *cluster) GetResourceMetric(_ context.Context, resource corev1.ResourceName, _ string, _ labels.Selector, _ string) (metrics.PodMetricsInfo, time.Time, error) {
 	return w.sampled(string(resource))
 }
 
-func (w *world) GetRawMetric(name, _ string, _, _ labels.Selector) (metrics.PodMetricsInfo, time.Time, error) {
+func (w *cluster) GetRawMetric(name, _ string, _, _ labels.Selector) (metrics.PodMetricsInfo, time.Time, error) {
 	return w.sampled(name)
 }
 
-func (w *world) sampled(name string) (metrics.PodMetricsInfo, time.Time, error) {
+func (w *cluster) sampled(name string) (metrics.PodMetricsInfo, time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	read, ok := w.samples[name]
@@ -88,7 +88,7 @@ func (w *world) sampled(name string) (metrics.PodMetricsInfo, time.Time, error) 
 	return clone, time.Now(), nil
 }
 
-func (w *world) GetObjectMetric(name, _ string, _ *autoscalingv2.CrossVersionObjectReference, _ labels.Selector) (int64, time.Time, error) {
+func (w *cluster) GetObjectMetric(name, _ string, _ *autoscalingv2.CrossVersionObjectReference, _ labels.Selector) (int64, time.Time, error) {
 	values, at, err := w.GetExternalMetric(name, "", nil)
 	if err != nil {
 		return 0, at, err
@@ -96,7 +96,7 @@ func (w *world) GetObjectMetric(name, _ string, _ *autoscalingv2.CrossVersionObj
 	return values[0], at, nil
 }
 
-func (w *world) GetExternalMetric(name, _ string, _ labels.Selector) ([]int64, time.Time, error) {
+func (w *cluster) GetExternalMetric(name, _ string, _ labels.Selector) ([]int64, time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	values, ok := w.total[name]
@@ -114,7 +114,7 @@ type controller struct {
 
 // prepare returns a controller that polls at its start and then in intervals. Its caches
 // have synced, which can take an instant of the clock.
-func prepare(client *fake.Clientset, w *world, interval time.Duration, flags flags) *controller {
+func prepare(client *fake.Clientset, w *cluster, interval time.Duration, flags flags) *controller {
 	ctx, cancel := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods, hpas := factory.Core().V1().Pods(), factory.Autoscaling().V2().HorizontalPodAutoscalers()
