@@ -104,7 +104,7 @@ type sequence struct {
 	hpa        *autoscalingv2.HorizontalPodAutoscaler
 	policy     horizontal.Policy
 	checkpoint horizontal.Checkpoint
-	cluster      *cluster
+	cluster    *cluster
 	pods       []*corev1.Pod
 	limited    string // reason of the last condition ScalingLimited
 	active     string // and of ScalingActive
