@@ -41,7 +41,7 @@ func TestRulesHaveVectors(t *testing.T) {
 	require.Len(t, rules, 30)
 	for i, rule := range rules {
 		require.Equal(t, strconv.Itoa(i+1), rule[1])
-		require.True(t, cited[rule[1]] || i < 5 && cited[rule[2]], "rule %s", rule[0])
+		require.True(t, cited[rule[1]] || (i < 5 && cited[rule[2]]), "rule %s", rule[0])
 	}
 }
 

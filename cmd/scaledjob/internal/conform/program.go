@@ -204,8 +204,12 @@ func read(data []byte, id int, q question) (a answer, problem string) {
 	case !found:
 		return a, fmt.Sprintf("an answer without %q: %s", field, quote(data))
 	default:
+		form := "number"
+		if field == "deleted" {
+			form = "list of names"
+		}
 		if a.value = q.canonical(value); a.value == "" {
-			return a, fmt.Sprintf("%q is no %s: %s", field, map[bool]string{true: "list of names", false: "number"}[field == "deleted"], quote(data))
+			return a, fmt.Sprintf("%q is no %s: %s", field, form, quote(data))
 		}
 	}
 	return a, ""
