@@ -86,14 +86,17 @@ func TestMemoryOfALog(t *testing.T) {
 			fmt.Fprintf(&chunk, "2026-01-01T00:00:%02dZ\tINFO\tscaleexecutor\t%s, \"scaledJob.Name\": \"orders-%d\", \"scaledJob.Namespace\": \"shop\"}\n", owner/100, message, owner)
 		}
 	}
-	var minutes []io.Reader // 120 MB
-	for minute := range 100 {
-		minutes = append(minutes, strings.NewReader(strings.ReplaceAll(chunk.String(), "T00:00:", fmt.Sprintf("T%02d:%02d:", minute/60, minute%60))))
+	program := built(t)
+	for _, head := range []string{"", `{"level": "debug", "object": {"kind": "ScaledJob", "name": "a"}}` + "\n"} { // begins like an object
+		minutes := []io.Reader{strings.NewReader(head)} // 120 MB
+		for minute := range 100 {
+			minutes = append(minutes, strings.NewReader(strings.ReplaceAll(chunk.String(), "T00:00:", fmt.Sprintf("T%02d:%02d:", minute/60, minute%60))))
+		}
+		_, out, kib := measured(t, io.MultiReader(minutes...), program, "why", "--all", "--log", "-")
+		require.Less(t, kib, 256<<10, "KiB")
+		require.Contains(t, out, "the log has more lines than are kept")
+		require.Contains(t, out, "shop/orders-2999: No Job was created since")
 	}
-	_, out, kib := measured(t, io.MultiReader(minutes...), built(t), "why", "--all", "--log", "-")
-	require.Less(t, kib, 256<<10, "KiB")
-	require.Contains(t, out, "the log has more lines than are kept")
-	require.Contains(t, out, "shop/orders-2999: No Job was created since")
 }
 
 // built returns the command as a program.

@@ -130,7 +130,19 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 			logs = append(logs, log)
 			continue
 		}
-		s, err := input.ReadSource("-", log, input.MaxDump) // what was peeked at is gone from the file
+		text, err := input.Open("-", log, input.MaxDump) // what was peeked at is gone from the file
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(io.LimitReader(text, input.MaxManifest+1))
+		if err != nil {
+			return nil, input.FileError(name, err)
+		}
+		if len(data) > input.MaxManifest { // nobody pastes so much: a log that begins like kubectl's output
+			logs = append(logs, io.MultiReader(bytes.NewReader(data), text))
+			continue
+		}
+		s, err := input.ReadSource("-", bytes.NewReader(data), input.MaxManifest)
 		if err != nil {
 			return nil, err
 		}
