@@ -11,18 +11,6 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-func TestInfiniteQueue(t *testing.T) {
-	s := scaling.Observation{Metrics: []scaling.Metric{{Value: math.Inf(1), Target: 2}}, Jobs: &scaling.JobCounts{}}
-	for _, a := range []scaling.Aggregation{scaling.Max, scaling.Min, scaling.Avg, scaling.Sum} {
-		p := scaling.Policy{Bounds: scaling.Bounds{Max: 7}, Aggregation: a}
-		require.Equal(t, int64(7), scaling.Decide(p, s).Create, "%s", a)
-		p.Bounds.Max = scaling.NoMax
-		require.Equal(t, scaling.ReasonUnreadable, scaling.Decide(p, s).Reason, "%s", a)
-		longest := scaling.Observation{Metrics: []scaling.Metric{{Value: math.MaxFloat64, Target: 2}}, Jobs: &scaling.JobCounts{}}
-		require.Equal(t, scaling.ReasonStrategy, scaling.Decide(p, longest).Reason, "%s", a)
-	}
-}
-
 func TestZeroValuesCreateNothing(t *testing.T) {
 	queue := []scaling.Metric{{Value: 9, Target: 1}}
 	require.Equal(t, scaling.ReasonJobsUnknown, scaling.Decide(scaling.DefaultPolicy(), scaling.Observation{Metrics: queue}).Reason)
