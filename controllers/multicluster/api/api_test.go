@@ -242,6 +242,7 @@ func TestCustomFieldsOfOtherStrategies(t *testing.T) {
 	d.Spec.MemberClusters[0].Scheduling.Priority = nil
 	d.Spec.ScaledJobSpec.FailoverOverMax = false
 	d.Spec.ScaledJobSpec.RolloutStrategy = ""
+	d.Spec.ScaledJobSpec.Rollout.PropagationPolicy = ""
 	d.Spec.ScaledJobSpec.ScalingStrategy.Strategy = "accurate"
 	c, err := d.Config()
 	require.NoError(t, err)
