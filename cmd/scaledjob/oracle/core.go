@@ -332,7 +332,7 @@ func (l *line) coreRollOut() (pairs, error) {
 func (l *line) rolloutPolicy() (rollout.Policy, error) {
 	var problems field.Errors
 	policy := rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
-	written := cmp.Or(l.Rollout.Strategy, l.RolloutStrategy)
+	written := cmp.Or(l.Strategy, l.Rollout.Strategy, l.RolloutStrategy)
 	if l.RolloutStrategy != "" && l.RolloutStrategy != written {
 		problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", l.RolloutStrategy, written), Fix: "only rollout.strategy"})
 	}

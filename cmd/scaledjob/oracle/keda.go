@@ -58,7 +58,7 @@ var kedaKinds = map[string]func(*question) pairs{
 }
 
 // scaledJob returns the manifest of the line.
-func (l *line) scaledJob() *keda.ScaledJob {
+func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 	j := &keda.ScaledJob{
 		Name: l.Name, Namespace: l.Namespace, Generation: l.Generation, Labels: l.Labels, Annotations: l.Annotations,
 		Spec: keda.Spec{
@@ -72,6 +72,14 @@ func (l *line) scaledJob() *keda.ScaledJob {
 		},
 	}
 	j.RestartPolicy = l.RestartPolicy
+	if l.Kind == "rollout" && l.Strategy != "" {
+		j.Spec.ScalingStrategy.Strategy = ""
+		if p.Supports(keda.RolloutFields) != nil {
+			j.Spec.RolloutStrategy = l.Strategy
+		} else {
+			j.Spec.Rollout.Strategy = l.Strategy
+		}
+	}
 	if l.Annotation != nil {
 		j.Annotations = map[string]string{manifest.AnnotationPaused: *l.Annotation}
 	} else if l.Paused {

@@ -32,10 +32,11 @@ type line struct {
 	MaxReplicaCount            *int32   `json:"maxReplicaCount"`
 	Strategy                   string   `json:"strategy"`
 	strategy.Parameters
-	Running     int64 `json:"running"`
-	Pending     int64 `json:"pending"`
-	JobsUnknown bool  `json:"jobsUnknown"`
-	Paused      bool  `json:"paused"`
+	CustomScalingRunningJobPercentage decimal `json:"customScalingRunningJobPercentage"` // instead of the text in Parameters
+	Running                           int64   `json:"running"`
+	Pending                           int64   `json:"pending"`
+	JobsUnknown                       bool    `json:"jobsUnknown"`
+	Paused                            bool    `json:"paused"`
 
 	Terminating int64  `json:"terminating"`
 	Suspended   int64  `json:"suspended"`
@@ -56,6 +57,12 @@ type line struct {
 	PendingPodConditions       []string         `json:"pendingPodConditions"`
 	RolloutStrategy            string           `json:"rolloutStrategy"`
 	Rollout                    keda.RolloutSpec `json:"rollout"`
+
+	// Short forms: see expand.
+	Pods            []pod  `json:"pods"`
+	JobFinished     bool   `json:"jobFinished"`
+	FlatStrategy    string `json:"rollout.strategy"`
+	FlatPropagation string `json:"rollout.propagationPolicy"`
 
 	MaxScale      int64             `json:"maxScale"`
 	ScaleTo       int64             `json:"scaleTo"`
@@ -123,6 +130,10 @@ type job struct {
 	Pods                 []pod             `json:"pods"`
 	GenerationAnnotation *string           `json:"generationAnnotation"`
 	TemplateHash         string            `json:"templateHash"`
+
+	Finished                  bool      `json:"finished"`
+	Condition                 string    `json:"condition"`
+	FailedConditionTransition time.Time `json:"failedConditionTransition"`
 }
 
 func (j *job) annotations() map[string]string {
@@ -140,8 +151,36 @@ func (j *job) annotations() map[string]string {
 const generationAnnotation = "scaledjob.keda.sh/generation"
 
 type pod struct {
-	Phase      string      `json:"phase"`
-	Conditions []condition `json:"conditions"`
+	Phase          string      `json:"phase"`
+	Conditions     []condition `json:"conditions"`
+	TrueConditions []string    `json:"trueConditions"`
+}
+
+// expand replaces the short forms that published vectors use.
+func (l *line) expand() {
+	l.Parameters.CustomScalingRunningJobPercentage = string(l.CustomScalingRunningJobPercentage)
+	l.Rollout.Strategy = cmp.Or(l.FlatStrategy, l.Rollout.Strategy)
+	l.Rollout.PropagationPolicy = cmp.Or(l.FlatPropagation, l.Rollout.PropagationPolicy)
+	if l.Jobs == nil && (l.Pods != nil || l.JobFinished) {
+		l.Jobs = []job{{Pods: l.Pods, Finished: l.JobFinished}}
+	}
+	for i := range l.Jobs {
+		j := &l.Jobs[i]
+		if c := (condition{Type: j.Condition}); c.Type != "" {
+			if c.Type == "Failed" {
+				c.LastTransitionTime = j.FailedConditionTransition
+			}
+			j.Conditions = append(j.Conditions, c)
+		}
+		if j.Finished {
+			j.Conditions = append(j.Conditions, condition{Type: "Complete"})
+		}
+		for n := range j.Pods {
+			for _, name := range j.Pods[n].TrueConditions {
+				j.Pods[n].Conditions = append(j.Pods[n].Conditions, condition{Type: name})
+			}
+		}
+	}
 }
 
 // A condition without a status is true.
@@ -166,6 +205,9 @@ func (n number) MarshalJSON() ([]byte, error) {
 // A duration is a text such as "1h30m".
 type duration time.Duration
 
+// A decimal is a text or a number.
+type decimal string
+
 // A failure is true, or a text that describes it.
 type failure bool
 
@@ -180,6 +222,7 @@ func read(data []byte) (*line, error) {
 	}
 	problems.Join("", unknown)
 	problems.Join("", wrong)
+	l.expand()
 	return l, problems.Err()
 }
 
@@ -219,6 +262,20 @@ func (n *number) UnmarshalJSON(data []byte) error {
 
 // Wanted describes the values for an error.
 func (*number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
+
+// UnmarshalJSON reads a number or a text.
+func (d *decimal) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(d))
+	}
+	if *d = decimal(data); data[0] != '-' && (data[0] < '0' || data[0] > '9') {
+		return errType
+	}
+	return nil
+}
+
+// Wanted describes the values for an error.
+func (*decimal) Wanted() string { return `a number, or one as a text, such as "0.5"` }
 
 // UnmarshalJSON reads true, false or a text, of which "" is false.
 func (f *failure) UnmarshalJSON(data []byte) error {

@@ -144,7 +144,7 @@ func (l *line) answer() (pairs, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	q := &question{l, profile, l.scaledJob(), l.scalers()}
+	q := &question{l, profile, l.scaledJob(profile), l.scalers()}
 	if first := q.unsupported(); first != "" {
 		return pairs{"unsupported", "since " + first}, nil
 	}

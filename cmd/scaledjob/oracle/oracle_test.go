@@ -238,3 +238,30 @@ func TestOneByOne(t *testing.T) {
 	require.False(t, lines.Scan())
 	require.NoError(t, <-done)
 }
+
+// A short form asks the same as the long one.
+func TestShortForms(t *testing.T) {
+	for _, forms := range [][2]string{
+		{`"kind":"pending","pods":[{"phase":"Running"}]`, `"kind":"pending","jobs":[{"pods":[{"phase":"Running"}]}]`},
+		{`"kind":"pending","jobFinished":true`, `"kind":"pending","jobs":[{"conditions":[{"type":"Complete"}]}]`},
+		{`"kind":"pending","pendingPodConditions":["Ready"],"pods":[{"trueConditions":["Ready"]}]`,
+			`"kind":"pending","pendingPodConditions":["Ready"],"jobs":[{"pods":[{"conditions":[{"type":"Ready","status":"True"}]}]}]`},
+		{`"kind":"history","failedJobsHistoryLimit":0,"jobs":[{"name":"a","condition":"Failed","failedConditionTransition":"2026-01-01T00:00:00Z"}]`,
+			`"kind":"history","failedJobsHistoryLimit":0,"jobs":[{"name":"a","conditions":[{"type":"Failed","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]`},
+		{`"kind":"rollout","generation":2,"rollout.strategy":"gradual","rollout.propagationPolicy":"orphan","jobs":[{"name":"a","generationAnnotation":"1"}]`,
+			`"kind":"rollout","generation":2,"rollout":{"strategy":"gradual","propagationPolicy":"orphan"},"jobs":[{"name":"a","generationAnnotation":"1"}]`},
+		{`"kind":"rollout","generation":2,"strategy":"gradual","jobs":[{"name":"a","generationAnnotation":"1"}]`,
+			`"kind":"rollout","generation":2,"rollout":{"strategy":"gradual"},"jobs":[{"name":"a","generationAnnotation":"1"}]`},
+		{`"strategy":"custom","customScalingRunningJobPercentage":0.5,"running":3`, `"strategy":"custom","customScalingRunningJobPercentage":"0.5","running":3`},
+	} {
+		for _, release := range []string{"spec", "2.21"} {
+			lines := ""
+			for _, form := range forms {
+				lines += `{"release":"` + release + `",` + form + "}\n"
+			}
+			answers, unreadable := ask(t, lines)
+			require.Zero(t, unreadable, lines)
+			require.Equal(t, answers[1], answers[0], lines)
+		}
+	}
+}
