@@ -27,7 +27,7 @@ Which rights does each controller need, and why? These tables are written from t
 controller has them in one namespace that it serves, with a Role; ` + "`manifests/cluster`" + ` gives the same in all namespaces.
 An e2e test takes each right away (` + "`TestWithoutPermission`, `without a permission`" + ` in each ` + "`e2e/`" + `), except two that are
 rarely used: ` + "`patch events`" + `, for an event that repeats, and ` + "`patch scaledobjects`" + `, when KEDA has been away for ten
-minutes. The rights of the hub on a member are in [setup.go](../controllers/multicluster/registry/setup.go), and
+minutes. The rights of the hub on a member are in [setup.go](multicluster/registry/setup.go), and
 [SECURITY.md](../SECURITY.md) says what tenants gain.
 `
 

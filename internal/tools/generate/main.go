@@ -1,6 +1,6 @@
 // Generate writes what files of the repository repeat from Go: a line whose comment is
 // "generated: strategies" gets the names of the strategies, and so on, a definition gets the parameters of
-// strategies that it lacks, docs/keda-releases.md gets the rules of package keda, and docs/access.md the rights of the controllers. go generate ./... in the root runs it, and CI checks that
+// strategies that it lacks, docs/keda-releases.md gets the rules of package keda, and controllers/access.md the rights of the controllers. go generate ./... in the root runs it, and CI checks that
 // nothing changes.
 package main
 
@@ -49,7 +49,7 @@ func generate() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile("docs/access.md", []byte(rights), 0o644); err != nil {
+	if err := os.WriteFile("controllers/access.md", []byte(rights), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile("docs/keda-releases.md", []byte(releases(keda.Rules())), 0o644)
