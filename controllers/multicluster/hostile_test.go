@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 )
@@ -42,6 +44,8 @@ func TestHostileServer(t *testing.T) {
 	kubeconfig := processtest.HostileServer(t)
 	for _, args := range [][]string{{"list-orphans", "a"}, {"list-members"}, {"setup-member", "a", "--member-kubeconfig", kubeconfig}} {
 		var out, problem bytes.Buffer
+		klog.SetSlogLogger(process.Log{}.To(&problem)) // client-go writes warnings there
+		defer klog.ClearLogger()
 		require.Equal(t, 1, run(t.Context(), append(args, "--keda-kubeconfig", kubeconfig), streams{&out, &problem}))
 		processtest.RequireHarmless(t, out.String()+problem.String())
 	}

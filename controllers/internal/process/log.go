@@ -46,9 +46,12 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// warnings logs the warnings of an API server, which come with its answers.
-type warnings struct{ *slog.Logger }
+// serverWarnings logs the warnings of an API server, which come with its answers.
+type serverWarnings struct{ *slog.Logger }
 
-func (w warnings) HandleWarningHeader(_ int, _ string, text string) {
-	w.Info("the API server warns", "err", errors.New(text))
+func (w serverWarnings) HandleWarningHeader(code int, _ string, text string) {
+	if code != 299 || text == "" { // as client-go's handlers do
+		return
+	}
+	w.Warn("the API server warns", "err", errors.New(text))
 }

@@ -78,7 +78,7 @@ func (o *Options) Connect(ctx context.Context, log *slog.Logger) (*rest.Config, 
 	if err != nil {
 		return nil, err
 	}
-	config.WarningHandler = warnings{log}
+	config.WarningHandler = serverWarnings{log}
 	if !o.install {
 		return config, nil
 	}
