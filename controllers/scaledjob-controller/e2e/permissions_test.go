@@ -53,8 +53,7 @@ var kedaPermissions = []string{
 // afterKEDA removes a finalizer when KEDA has been away for ten minutes: TestFinalizer in kedametrics.
 const afterKEDA = "patch scaledobjects"
 
-// Without one of the permissions for KEDA, the controller sends a request that the API server denies, and
-// Ready says that access is forbidden.
+// Without one of the permissions for KEDA, the controller sends a request that the API server denies.
 func (s *stand) lacks(t *testing.T) {
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),

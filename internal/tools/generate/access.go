@@ -24,7 +24,11 @@ var (
 const accessPage = `# What the controllers may do
 
 Which rights does each controller need, and why? These tables are written from the manifests by ` + "`go generate ./...`" + `. Each
-controller has them in one namespace that it serves, with a Role; ` + "`manifests/cluster`" + ` gives the same in all namespaces.
+controller has them in one namespace that it serves, with a Role. The variant for all namespaces gives the same with a
+ClusterRole: ` + "`manifests/cluster`" + `, or ` + "`config/cluster`" + ` of redis-operator. That of multicluster has one rule more, to get the
+namespace kube-system. The redis-operator also reads each Secret for which a namespace gives it a Role, as in
+[password.yaml](redis-operator/config/samples/password.yaml).
+
 An e2e test takes each right away (` + "`TestWithoutPermission`, `without a permission`" + ` in each ` + "`e2e/`" + `), except two that are
 rarely used: ` + "`patch events`" + `, for an event that repeats, and ` + "`patch scaledobjects`" + `, when KEDA has been away for ten
 minutes. The rights of the hub on a member are in [setup.go](multicluster/registry/setup.go), and
