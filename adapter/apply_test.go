@@ -345,7 +345,7 @@ func TestPruneOfAChangedJob(t *testing.T) {
 	s.change(t, &s.all(t)[0], func(j *batchv1.Job) { j.Annotations["note"] = "read" })
 	result, err := w.poll(0)
 	require.NoError(t, err)
-	require.Equal(t, Result{HistoryLimit: 1}, result)
+	require.Equal(t, Result{Pruned: 1}, result)
 }
 
 // A prune that conflicts had no effect, also if it is not known why: it is sent again in the

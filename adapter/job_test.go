@@ -464,7 +464,7 @@ func TestTimeToLive(t *testing.T) {
 	w.clock = noon.Add(100 * time.Second)
 	result, err := w.poll(0)
 	require.NoError(t, err)
-	require.Equal(t, Result{HistoryLimit: 1}, result)
+	require.Equal(t, Result{Pruned: 1}, result)
 	w.catchUp(t)
 	require.Empty(t, w.Plan(ownerUID, items(0), w.clock.Add(time.Hour)).Delete)
 

@@ -17,9 +17,8 @@ import (
 type Result struct {
 	Created  int64 // Jobs that this call created
 	Existing int64 // Jobs found under a name that was to be created: another writer's, or of an earlier create
-	// Jobs that are deleted now, by the reason: HistoryLimit is pruned, and Other has all reasons
-	// of a program's own.
-	Outdated, HistoryLimit, Stuck, Other int
+	// Jobs deleted by this call, by reason. Pruned is HistoryLimit; Other has all reasons of a program's own.
+	Outdated, Pruned, Stuck, Other int
 }
 
 // A CreateError reports that a create failed, so that fewer Jobs were created than planned.
@@ -30,7 +29,7 @@ type CreateError struct {
 
 // Error returns the counts and the first reason.
 func (e *CreateError) Error() string {
-	return fmt.Sprintf("created %d of %s: %s", e.Created, field.Plural(e.Wanted, "Job"), request.Words(e.Err))
+	return fmt.Sprintf("created %d of %s: %s", e.Created, field.Plural(e.Wanted, "Job"), request.ErrorText(e.Err))
 }
 
 // Unwrap returns the first reason.
@@ -54,7 +53,7 @@ func ErrorText(err error) string {
 	if create || other || invalid {
 		return err.Error()
 	}
-	return request.Words(err)
+	return request.ErrorText(err)
 }
 
 var (
@@ -168,7 +167,7 @@ func (a *account) countDelete(d *Deletion, r request.Reply) {
 	case d.Reason == Outdated:
 		a.result.Outdated++
 	case d.Reason == HistoryLimit:
-		a.result.HistoryLimit++
+		a.result.Pruned++
 	case d.Reason == Stuck:
 		a.result.Stuck++
 	default:

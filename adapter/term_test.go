@@ -66,7 +66,7 @@ func TestStandbyLeads(t *testing.T) {
 		result, err := w.poll(5)
 		require.NoError(t, err)
 		require.Zero(t, result.Created)
-		require.Equal(t, at == late, result.HistoryLimit == 1, at)
+		require.Equal(t, at == late, result.Pruned == 1, at)
 	}
 	require.Equal(t, int64(1), s.unfinished(t))
 }

@@ -467,7 +467,7 @@ func TestList(t *testing.T) {
 	require.Len(t, plan.Delete, 1)
 	result, err := w.Apply(ctx, client, plan)
 	require.NoError(t, err)
-	require.Equal(t, Result{Created: 2, HistoryLimit: 1}, result)
+	require.Equal(t, Result{Created: 2, Pruned: 1}, result)
 
 	for _, resource := range []string{"jobs", "pods"} {
 		failing := newServer()

@@ -29,7 +29,7 @@ type Decision struct {
 
 	Proposals   []Proposal `json:"proposals,omitempty"` // for each metric; nil if metrics were not needed
 	Proposed    int32      `json:"proposed"`            // the largest readable proposal, at least 0
-	Recommended bool       `json:"recommended"`         // whether Metrics is a recommendation to remember
+	Recommended bool       `json:"recommended"`         // whether Proposed is a recommendation to remember
 	Stabilized  int32      `json:"stabilized"`          // after the windows
 	Allowed     int32      `json:"allowed"`             // after the limits of the rate; equal to Stabilized if none acted
 
@@ -359,7 +359,7 @@ func (p *Policy) allowed(d *Decision, c *Checkpoint, dir direction) int32 {
 	if rules.SelectPolicy == Disabled {
 		return d.Current
 	}
-	// The limit that allows the largest change has the largest result upwards.
+	// The policy that allows the largest change has the largest result upwards.
 	largest := (rules.SelectPolicy != MinChange) == (dir == up)
 	result := int32(math.MinInt32)
 	if !largest {
@@ -375,7 +375,7 @@ func (p *Policy) allowed(d *Decision, c *Checkpoint, dir direction) int32 {
 	return result
 }
 
-// limited returns the count that a limit allows, from the count at the start of its period.
+// limited returns the count that a policy allows, from the count at the start of its period.
 func (p *Policy) limited(l ScalingPolicy, start int32, dir direction) int32 {
 	if l.Type != PercentPolicy {
 		return p.narrow(int64(start) + int64(dir)*int64(l.Value))

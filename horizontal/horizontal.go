@@ -61,7 +61,7 @@
 //     to it; a record that is as old as the window does not count. Without one, the largest
 //     recommendation within DownWindow is taken, its end included, which can also raise the count.
 //
-//  5. Limits. With a Behavior, the policies of [Rules] limit the change within their
+//  5. Limits. With a Behavior, the policies of [ScalingRules] limit the change within their
 //     periods. Without one, the count at most doubles, or rises to 4. A limit never
 //     moves the count in the other direction.
 //

@@ -98,11 +98,10 @@ func (m Metric) Validate() error {
 	}
 	e.Check(ok, "TargetType", m.TargetType, targets)
 	e.AtLeast("Target", m.Target, 1)
-	if m.total() {
-		e.Check(len(m.Samples) == 0, "Samples", len(m.Samples), "Values: External and Object have no samples of pods")
-		e.Check(!m.CPU, "CPU", m.CPU, "false: only a Resource or ContainerResource is a processor")
-	} else {
-		e.Check(len(m.Values) == 0, "Values", len(m.Values), "Samples: a metric of pods has one for each pod")
+	if ofResource := m.Source == "Resource" || m.Source == "ContainerResource"; m.known() {
+		e.Check(!m.CPU || ofResource, "CPU", m.CPU, "false: CPU is for Resource and ContainerResource metrics")
+		e.Check(m.total() || len(m.Values) == 0, "Values", len(m.Values), "Samples: a metric of pods has one for each pod")
+		e.Check(!m.total() || len(m.Samples) == 0, "Samples", len(m.Samples), "Values: External and Object have no samples of pods")
 	}
 	return e.Err()
 }

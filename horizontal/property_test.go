@@ -273,8 +273,8 @@ TargetType: found nothing; use Value or AverageValue
 Target: found 0; use 1 or more`)
 	assert.EqualError(t, h.Metric{Source: "Pods", TargetType: h.Value, Target: 1}.Validate(), `TargetType: found "Value"; use AverageValue`)
 	assert.EqualError(t, h.Metric{Source: "Resource", TargetType: h.Value, Target: 1}.Validate(), `TargetType: found "Value"; use AverageValue or Utilization`)
-	assert.EqualError(t, h.Metric{TargetType: h.Value, Target: 1, CPU: true, Samples: []h.Sample{{Known: true}}}.Validate(), `Samples: found 1; use Values: External and Object have no samples of pods
-CPU: found true; use false: only a Resource or ContainerResource is a processor`)
+	assert.EqualError(t, h.Metric{TargetType: h.Value, Target: 1, CPU: true, Samples: []h.Sample{{Known: true}}}.Validate(), `CPU: found true; use false: CPU is for Resource and ContainerResource metrics
+Samples: found 1; use Values: External and Object have no samples of pods`)
 	assert.EqualError(t, h.Metric{Source: "Resource", TargetType: h.AverageValue, Target: 1, Values: []int64{1}}.Validate(), `Values: found 1; use Samples: a metric of pods has one for each pod`)
 	assert.EqualError(t, h.Policy{}.Validate(), "Max: found 0; use 1 or more")
 }

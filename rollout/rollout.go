@@ -138,8 +138,8 @@ func (p Policy) Validate() error {
 func (p Policy) Warnings() error {
 	var problems field.Errors
 	gradual := p.Strategy == Gradual
-	problems.Check(!gradual || !p.EveryEdit, "EveryEdit", p.EveryEdit, "false: under gradual no outdated Job is deleted")
-	problems.Check(!gradual || p.Propagation == Background, "Propagation", p.Propagation, "nothing: under gradual no outdated Job is deleted")
+	problems.Check(!gradual || !p.EveryEdit, "EveryEdit", p.EveryEdit, "false: gradual deletes no outdated Job")
+	problems.Check(!gradual || p.Propagation == Background, "Propagation", p.Propagation, "no value: gradual deletes no outdated Job")
 	return problems.Err()
 }
 

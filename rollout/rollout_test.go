@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 	require.EqualError(t, rollout.Policy{Strategy: 3, Propagation: 3}.Validate(),
 		"Strategy: found Strategy(3); use Gradual, Immediate or Drain\nPropagation: found Propagation(3); use Background, Foreground or Orphan")
 	require.EqualError(t, rollout.Policy{EveryEdit: true, Propagation: rollout.Orphan}.Warnings(),
-		"EveryEdit: found true; use false: under gradual no outdated Job is deleted\nPropagation: found orphan; use nothing: under gradual no outdated Job is deleted")
+		"EveryEdit: found true; use false: gradual deletes no outdated Job\nPropagation: found orphan; use no value: gradual deletes no outdated Job")
 	require.NoError(t, rollout.Policy{Strategy: rollout.Drain, EveryEdit: true, Propagation: rollout.Orphan}.Warnings())
 }
 

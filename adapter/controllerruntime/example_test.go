@@ -50,7 +50,7 @@ func poll(t *adapter.Tracker, queue *corev1.ConfigMap) (adapter.Plan, controller
 	items, unreadable := strconv.ParseUint(queue.Data["items"], 10, 64)
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
 	return t.Plan(queue.UID, metrics, time.Now()), func(_ context.Context, result adapter.Result, err error) time.Duration {
-		slog.Info("polled", "queue", queue.Name, "items", items, "created", result.Created, "deleted", result.HistoryLimit, "err", err)
+		slog.Info("polled", "queue", queue.Name, "items", items, "created", result.Created, "deleted", result.Pruned, "err", err)
 		return time.Second
 	}
 }

@@ -120,7 +120,7 @@ func (r *reader) strategy() strategy.Strategy {
 	r.warnings.Check(written.Strategy != "custom" || written.CustomScalingRunningJobPercentage != "", path+".customScalingRunningJobPercentage", nil,
 		`a decimal of 0 or more, such as "0.5"; without it, custom is the strategy default`)
 	if written.Strategy != "custom" {
-		const custom = "the strategy custom, which alone reads it"
+		const custom = "no value: only the strategy custom reads it"
 		if n := written.CustomScalingQueueLengthDeduction; n != nil {
 			r.warnings.Check(*n == 0, path+".customScalingQueueLengthDeduction", *n, custom)
 		}
@@ -164,8 +164,9 @@ func (r *reader) rollout() rollout.Policy {
 	}
 	parsed(r, "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy, &p.Propagation,
 		"background, foreground or orphan")
-	r.warnings.Check(p.Strategy != rollout.Gradual || r.spec.Rollout.PropagationPolicy == "", "spec.rollout.propagationPolicy", r.spec.Rollout.PropagationPolicy,
-		"nothing: under gradual no outdated Job is deleted")
+	for _, w := range field.All(p.Warnings()) {
+		r.warnings.Add(field.Error{Path: "spec.rollout.propagationPolicy", Found: w.Found, Fix: w.Fix})
+	}
 	return p
 }
 

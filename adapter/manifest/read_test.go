@@ -92,7 +92,7 @@ status: {paused: "0"}
 			{Name: "redis-2", Type: "redis", Target: 7},
 			{Name: "rabbitmq", Type: "rabbitmq", Target: 20, ActivationThreshold: 4},
 		},
-		Warnings: []*field.Error{{Path: "spec.rollout.propagationPolicy", Found: `"foreground"`, Fix: "nothing: under gradual no outdated Job is deleted"}},
+		Warnings: []*field.Error{{Path: "spec.rollout.propagationPolicy", Found: "foreground", Fix: "no value: gradual deletes no outdated Job"}},
 	}, c)
 }
 
@@ -301,8 +301,8 @@ func TestWarnings(t *testing.T) {
 	c, err = read(t, with("  scalingStrategy: {strategy: accurate, customScalingQueueLengthDeduction: 3, customScalingRunningJobPercentage: \"0.5\"}\n")).Config(nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"spec.scalingStrategy.customScalingQueueLengthDeduction: found 3; use the strategy custom, which alone reads it",
-		`spec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use the strategy custom, which alone reads it`,
+		"spec.scalingStrategy.customScalingQueueLengthDeduction: found 3; use no value: only the strategy custom reads it",
+		`spec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use no value: only the strategy custom reads it`,
 	}, texts(c))
 }
 

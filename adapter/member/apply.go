@@ -207,7 +207,7 @@ func (c *Cluster) apply(ctx, next context.Context, o *Observation, p *part) Repo
 	if r.Failures = combine(s.failed.Failures, s.failed.doubted); r.Failures == (jobs.Failures{}) && ctx.Err() == nil && errors.Is(r.Err, context.Canceled) {
 		r.Err = nil // the next observation has stopped it
 	}
-	if r.Outdated+r.Duplicates+r.HistoryLimit < len(p.delete) {
+	if r.Outdated+r.Duplicates+r.Pruned < len(p.delete) {
 		_, r.Undeleted = adapter.SplitErrors(r.Err)
 	}
 	c.note(owner, s.failed)

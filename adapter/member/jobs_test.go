@@ -490,7 +490,7 @@ func testDeletions(t *testing.T) {
 	w.eventually("three are too many", func() bool { plan, _ := w.plan(); return len(plan.Finished) == 3 })
 	reports := w.apply()
 	noErrors(t, reports)
-	require.Equal(t, []member.Report{{Cluster: "a", Result: adapter.Result{HistoryLimit: 3}}}, reports)
+	require.Equal(t, []member.Report{{Cluster: "a", Result: adapter.Result{Pruned: 3}}}, reports)
 	require.Equal(t, metav1.DeletePropagationBackground, w.sites["a"].propagation.Load())
 	require.Len(t, w.jobs("a"), 1)
 }

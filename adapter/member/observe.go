@@ -84,7 +84,7 @@ func (c *Cluster) observe(owner types.UID, target *owner) (cluster jobs.Cluster,
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
 	if listed {
-		cluster.Unanswered = c.late(owner, tracked)
+		cluster.Unanswered = c.unanswered(owner, tracked)
 	}
 	return cluster, tracked, problem
 }
@@ -93,9 +93,9 @@ func (c *Cluster) observe(owner types.UID, target *owner) (cluster jobs.Cluster,
 // was asked for the Job and has none. Such a create may still arrive.
 type creates map[string]bool
 
-// late returns the number of creates that may still arrive though their Jobs do not
+// unanswered returns the number of creates that may still arrive though their Jobs do not
 // exist. A create is over once a Job of its name is known to exist.
-func (c *Cluster) late(owner types.UID, tracked []adapter.Job) (n int64) {
+func (c *Cluster) unanswered(owner types.UID, tracked []adapter.Job) (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, tracked := c.failures[owner]; !tracked {

@@ -103,7 +103,7 @@ func (t *Term) end() (marked bool) {
 // one place that decides whether the process may act.
 type Terms struct{ term atomic.Pointer[Term] }
 
-// OneShot returns terms of which the first never ends, for a program that runs once and has no
+// OneShot returns terms whose first has begun and lasts until End, for a program that runs once and has no
 // replicas: nothing prevents that two of them act. A number with refused creates blocks its owner.
 func OneShot() *Terms { return withoutLease(false) }
 
@@ -122,8 +122,8 @@ type noLease struct{}
 func (noLease) Valid() bool                { return true }
 func (noLease) Mark(context.Context) error { return ErrNoMark }
 
-// Begin begins a term, after the process has taken the lease, and reports whether that had the mark. It
-// ends the term before.
+// Begin begins a term, after the process has taken the lease, and ends the term before. marked says
+// whether the lease had the mark.
 func (t *Terms) Begin(l Lease, marked bool) *Term {
 	begun := &Term{lease: l, found: marked, start: time.Now()}
 	begun.marked.Store(marked)

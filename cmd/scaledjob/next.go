@@ -50,7 +50,7 @@ keep the count: R3 edited to R5 runs two more.`
 const nextExample = `  $ scaledjob next 'R/T02:30:00/P1D' --zone Europe/Berlin --from 2026-03-28T00:00:00Z -n 2
   2026-03-28 02:30:00 +01:00 CET
   2026-03-29 03:30:00 +02:00 CEST
-    gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 03:30:00 instead
+    gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 2026-03-29 03:30:00 instead
 
   scaledjob next '0 6 * * *'
   scaledjob next -f report.yaml

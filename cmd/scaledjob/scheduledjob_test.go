@@ -19,7 +19,7 @@ spec:
 // with the reason for which runs wait. A lint or an explanation of the file is of the same.
 func TestScheduledJob(t *testing.T) {
 	file := written(t, "report.yaml", scheduledManifest)
-	const want = "2026-03-28 02:30:00 +01:00 CET\n2026-03-29 03:30:00 +02:00 CEST\n  gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 03:30:00 instead\n"
+	const want = "2026-03-28 02:30:00 +01:00 CET\n2026-03-29 03:30:00 +02:00 CEST\n  gap: 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 2026-03-29 03:30:00 instead\n"
 	status, out, said := call(t, "next -f "+file+" -n 2 --from 2026-03-28T00:00:00Z", "")
 	require.Equal(t, success, status, said)
 	require.Equal(t, want, out)

@@ -312,8 +312,8 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 // tell logs actions and errors.
 func (j *job) tell(o *jobOutcome) {
 	for _, r := range o.reports {
-		if deleted := r.Outdated + r.Duplicates + r.HistoryLimit; r.Created > 0 || deleted > 0 {
-			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.HistoryLimit)
+		if deleted := r.Outdated + r.Duplicates + r.Pruned; r.Created > 0 || deleted > 0 {
+			j.log.Info("done", "member", r.Cluster, "created", r.Created, "outdated", r.Outdated, "duplicates", r.Duplicates, "pruned", r.Pruned)
 		}
 		j.problems.Warn("failed on member "+r.Cluster, adapter.WithoutOutdated(r.Err))
 	}
@@ -329,7 +329,7 @@ func (j *job) keep(o *jobOutcome) error {
 	for _, r := range o.reports {
 		if r.Undeleted != nil {
 			j.undeleted[r.Cluster] = memberError(r.Cluster, r.Undeleted)
-		} else if r.Outdated+r.Duplicates+r.HistoryLimit > 0 {
+		} else if r.Outdated+r.Duplicates+r.Pruned > 0 {
 			delete(j.undeleted, r.Cluster)
 		}
 	}

@@ -325,7 +325,7 @@ func TestRefusalStaysWithItsMember(t *testing.T) {
 		return member.Report{Cluster: name, Result: adapter.Result{Created: 1}}
 	}
 	pruned := func(name string) member.Report {
-		return member.Report{Cluster: name, Result: adapter.Result{HistoryLimit: 1}}
+		return member.Report{Cluster: name, Result: adapter.Result{Pruned: 1}}
 	}
 	type poll struct {
 		create, delete string // members of the plan

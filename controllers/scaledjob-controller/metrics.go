@@ -174,10 +174,10 @@ func (t *tally) add(sums *totals, p scaledjob.PollResult, metrics []scaling.Metr
 	}
 	t.created += p.Result.Created
 	t.rollout += int64(p.Result.Outdated)
-	t.history += int64(p.Result.HistoryLimit)
+	t.history += int64(p.Result.Pruned)
 	sums.created.Add(float64(p.Result.Created))
 	sums.deleted.WithLabelValues("rollout").Add(float64(p.Result.Outdated))
-	sums.deleted.WithLabelValues("history").Add(float64(p.Result.HistoryLimit))
+	sums.deleted.WithLabelValues("history").Add(float64(p.Result.Pruned))
 	if errors.Is(p.Applied, adapter.ErrOutdated) {
 		sums.stopped.WithLabelValues(stop(p.Applied)).Inc()
 	}

@@ -80,8 +80,8 @@ func (e *entry) plan(t *term, read *spec, metrics []scaling.Metric) (plan adapte
 func (e *entry) tell(t *term, p scaledjob.PollResult) {
 	e.problems.Log = t.log.With("namespace", e.name.Namespace, "scaledjob", e.name.Name)
 	log := e.problems.Log
-	if r := p.Result; r.Created > 0 || r.Outdated > 0 || r.HistoryLimit > 0 {
-		log.Info("done", "created", r.Created, "outdated", r.Outdated, "pruned", r.HistoryLimit, "why", p.Decision.Reason.Text())
+	if r := p.Result; r.Created > 0 || r.Outdated > 0 || r.Pruned > 0 {
+		log.Info("done", "created", r.Created, "outdated", r.Outdated, "pruned", r.Pruned, "why", p.Decision.Reason.Text())
 	}
 	e.problems.Warn("invalid", p.Invalid)
 	e.problems.Warn("unread", p.Unread)

@@ -60,7 +60,7 @@ func reconcile(ctx context.Context, client kubernetes.Interface, queue *corev1.C
 	metrics := []scaling.Metric{{Value: float64(items), Target: 1, Failed: unreadable != nil}}
 	result, err := jobs.Apply(ctx, client, jobs.Plan(queue.UID, metrics, time.Now()))
 	if result != (adapter.Result{}) {
-		slog.Info("reconciled", "queue", cache.MetaObjectToName(queue), "items", items, "created", result.Created, "deleted", result.HistoryLimit)
+		slog.Info("reconciled", "queue", cache.MetaObjectToName(queue), "items", items, "created", result.Created, "deleted", result.Pruned)
 	}
 	return errors.Join(unreadable, err)
 }

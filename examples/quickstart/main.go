@@ -64,11 +64,11 @@ func run(ctx context.Context, file, queue string, out io.Writer) error {
 		if result.Created > 0 {
 			fmt.Fprintf(out, "  created   %d\n", result.Created)
 		}
-		if result.HistoryLimit > 0 {
-			fmt.Fprintf(out, "  pruned    %d, such as %s\n", result.HistoryLimit, plan.Delete[0].Name)
+		if result.Pruned > 0 {
+			fmt.Fprintf(out, "  pruned    %d, such as %s\n", result.Pruned, plan.Delete[0].Name)
 		}
 		running := plan.Decision.Trace.Jobs
-		created, pruned = created+result.Created, pruned+result.HistoryLimit
+		created, pruned = created+result.Created, pruned+result.Pruned
 		peak = max(peak, running.Running+running.Terminating+plan.Decision.Create)
 		if err := cluster.advance(ctx, config.PollingInterval); err != nil {
 			return err

@@ -170,17 +170,17 @@ func (f *fleet) count() {
 	}
 }
 
-// total returns the counts of all members, and their late creates.
-func (f *fleet) total() (counts scaling.JobCounts, late int64) {
+// total returns the counts of all members, and their creates without an answer.
+func (f *fleet) total() (counts scaling.JobCounts, unanswered int64) {
 	for i := range f.members {
 		c := &f.members[i].counts
 		counts.Running = plus(counts.Running, c.Running)
 		counts.Pending = plus(counts.Pending, c.Pending)
 		counts.Stuck = plus(counts.Stuck, c.Stuck)
 		counts.Terminating = plus(counts.Terminating, c.Terminating)
-		late = plus(late, max(0, f.members[i].Unanswered))
+		unanswered = plus(unanswered, max(0, f.members[i].Unanswered))
 	}
-	return counts, late
+	return counts, unanswered
 }
 
 func (f *fleet) ref(j *job) JobRef {

@@ -226,8 +226,8 @@ func (p *placer) recreate(n int64) (unplaced int64) {
 	return p.divide(n, func(t tier) []apportion.Party {
 		parties := slices.Clone(t.turns)
 		for k := range parties {
-			party, late := &parties[k], max(0, p.members[t.members[k]].Unanswered)
-			party.Cap = min(party.Cap, clip(plus(int64(party.Held), late)))
+			party, unanswered := &parties[k], max(0, p.members[t.members[k]].Unanswered)
+			party.Cap = min(party.Cap, clip(plus(int64(party.Held), unanswered)))
 		}
 		return parties
 	})

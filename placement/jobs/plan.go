@@ -43,10 +43,10 @@ func Decide(p Policy, o Observation, c Checkpoint) Decision {
 // decide sets the number of Jobs to create. Late creates occupy capacity, except for
 // Jobs that are created again on their clusters.
 func (f *fleet) decide(d *Decision) {
-	jobs, late := f.total()
+	jobs, unanswered := f.total()
 	d.Scaling = f.scale(jobs)
 	held := jobs
-	held.Terminating = plus(held.Terminating, late)
+	held.Terminating = plus(held.Terminating, unanswered)
 	f.createdAgain = d.Scaling.Create - f.scale(held).Create
 	t := &d.Scaling.Trace
 	d.Target = f.target(t.Demand.Jobs)

@@ -195,13 +195,6 @@ func TestNoWeightOrRoom(t *testing.T) {
 	}
 }
 
-func reach(answers bool) jobs.Reach {
-	if answers {
-		return jobs.Reachable
-	}
-	return jobs.Unreachable
-}
-
 // total adds up the Jobs of all members.
 func total(d jobs.Decision) (all scaling.JobCounts) {
 	for _, m := range d.Members {

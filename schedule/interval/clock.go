@@ -94,7 +94,7 @@ func (o Occurrences) Notes(occurrence time.Time) []Note {
 	wall := addDate(o.wall, o.step.months*k, o.step.days*k)
 	if instant := timeOf(o.zone, wall); o.step.calendar() || k == 0 {
 		if late := clockIn(o.zone, instant).Sub(wall); late > 0 {
-			add("gap", "%s does not exist in %s; the clock shows %s instead", wall.Format(local), o.zone, wall.Add(late).Format(time.TimeOnly))
+			add("gap", "%s does not exist in %s; the clock shows %s instead", wall.Format(local), o.zone, wall.Add(late).Format(local))
 		}
 	}
 	reading := clockIn(o.zone, occurrence)

@@ -169,9 +169,9 @@ func TestNotes(t *testing.T) {
 		{"R/2026-01-31T12:00:00Z/P1MT1H", "UTC", "2026-01-01T00:00:00Z", "2026-02-28T13:00:00Z",
 			[]interval.Note{{"clamped month", "February 2026 has 28 days, and the start is on day 31"}}},
 		{"R/T02:30:00/P1D", "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-29T01:30:00Z",
-			[]interval.Note{{"gap", "2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 03:30:00 instead"}}},
+			[]interval.Note{{"gap", "2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 2026-03-29 03:30:00 instead"}}},
 		{"R/T02:15:00/P1D", "Australia/Lord_Howe", "2026-10-01T00:00:00Z", "2026-10-03T15:45:00Z",
-			[]interval.Note{{"gap", "2026-10-04 02:15:00 does not exist in Australia/Lord_Howe; the clock shows 02:45:00 instead"}}},
+			[]interval.Note{{"gap", "2026-10-04 02:15:00 does not exist in Australia/Lord_Howe; the clock shows 2026-10-04 02:45:00 instead"}}},
 		{"R/2026-03-29T01:30:00Z/PT1H", "Europe/Berlin", "2026-03-01T00:00:00Z", "2026-03-29T01:30:00Z", nil}, // shown as 03:30
 		{"R/T02:30:00.5/P1D", "Europe/Berlin", "2026-10-24T00:00:00Z", "2026-10-25T00:30:00.5Z",
 			[]interval.Note{{"overlap", "2026-10-25 02:30:00.5 occurs twice in Europe/Berlin; this is the first"}}},

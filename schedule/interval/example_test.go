@@ -67,7 +67,7 @@ func ExampleOccurrences_Notes() {
 	}
 	// Output:
 	// 2026-03-28 02:30:00 +0100 CET []
-	// 2026-03-29 03:30:00 +0200 CEST [{gap 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 03:30:00 instead}]
+	// 2026-03-29 03:30:00 +0200 CEST [{gap 2026-03-29 02:30:00 does not exist in Europe/Berlin; the clock shows 2026-03-29 03:30:00 instead}]
 	// 2026-03-30 02:30:00 +0200 CEST []
 	// 2026-10-24 02:30:00 +0200 CEST []
 	// 2026-10-25 02:30:00 +0200 CEST [{overlap 2026-10-25 02:30:00 occurs twice in Europe/Berlin; this is the first}]

@@ -167,7 +167,7 @@ func ExampleSmallest() {
 
 // A strategy that ignores the running Jobs gives 3 items 12 Jobs, and one that subtracts them
 // starves a queue that counts waiting items only. A damped strategy breaks SettlesInOnePoll alone.
-func TestPlayed(t *testing.T) {
+func TestQueueProperties(t *testing.T) {
 	blind := strategy.Func(func(l strategy.Load) int64 { return min(l.Target, max(0, l.Max-l.Running)) })
 	damped := strategy.Total{Strategy: strategy.Func(func(l strategy.Load) int64 {
 		return (min(max(0, l.Target-l.Running), max(0, l.Max-l.Running)) + 1) / 2

@@ -246,7 +246,7 @@ func testHistory(t *testing.T, client kubernetes.Interface) {
 		}
 	}
 	require.Positive(t, failed)
-	require.Equal(t, n-3, f.apply(f.look(0)).HistoryLimit)
+	require.Equal(t, n-3, f.apply(f.look(0)).Pruned)
 	f.eventually("two succeeded and one failed are left", func() bool { f.look(0); return len(f.observed()) == 3 })
 	require.Empty(t, f.look(0).Delete)
 }

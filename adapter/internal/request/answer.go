@@ -44,9 +44,9 @@ func Result(err error) slots.Result {
 // Longest bounds what a server said, in characters.
 const Longest = 256
 
-// Words returns what a server said as one printable line without credentials, of at most [Longest]
+// ErrorText returns what a server said as one printable line without credentials, of at most [Longest]
 // characters. An answer of the API server begins with its status, such as "403 Forbidden: exceeded quota".
-func Words(err error) string {
+func ErrorText(err error) string {
 	text := err.Error()
 	if code := Code(err); code > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(int(code)))) + ": " + text
@@ -64,13 +64,13 @@ func Words(err error) string {
 	return string(line)
 }
 
-// An Error is a failed request. Its text ends with the [Words] of the API server.
+// An Error is a failed request. Its text ends with the [ErrorText] of the API server.
 type Error struct {
 	Request string
 	Err     error
 }
 
-func (e *Error) Error() string { return e.Request + ": " + Words(e.Err) }
+func (e *Error) Error() string { return e.Request + ": " + ErrorText(e.Err) }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }

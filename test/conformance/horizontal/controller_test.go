@@ -24,7 +24,7 @@ import (
 
 const namespace = "default"
 
-// A cluster is the part of a cluster that the controller reads: a workload, its pods, and
+// A cluster fakes what the controller reads: a workload, its pods, and
 // the readings of its metrics. It is safe for concurrent use.
 type cluster struct {
 	mu               sync.Mutex

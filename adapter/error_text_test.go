@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 	} {
 		require.Equal(t, want, (&CreateError{Created: 2, Wanted: 10, Err: err}).Error())
 	}
-	long := request.Words(refused(422, strings.Repeat("é", 10000)))
+	long := request.ErrorText(refused(422, strings.Repeat("é", 10000)))
 	require.Equal(t, request.Longest, utf8.RuneCountInString(long))
 }
 
