@@ -63,7 +63,7 @@ func TestManaged(t *testing.T) {
 	require.Empty(t, m.Cache.DefaultNamespaces)
 }
 
-// The flags of the Deployments are valid. Metrics are shown to nobody who is not named.
+// The flags of the Deployments are valid. Metrics are served beyond the pod only by config/prometheus.
 func TestDeployment(t *testing.T) {
 	for directory, metrics := range map[string]string{"config/cluster": "127.0.0.1:8080", "config/prometheus": ":8080", "config/tenant": "127.0.0.1:8080"} {
 		o := processtest.Parse(t, newOptions(), processtest.Arguments(t, directory)...)

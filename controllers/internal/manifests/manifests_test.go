@@ -127,7 +127,10 @@ func TestLeastPrivilege(t *testing.T) {
 func TestRestricted(t *testing.T) {
 	data, err := os.ReadFile("../../redis-operator/config/prometheus/networkpolicy.yaml")
 	require.NoError(t, err)
-	metrics := as[networkingv1.NetworkPolicy](t, objects(t, string(data))[0]).Spec.Ingress[0].From[0].NamespaceSelector
+	policy := as[networkingv1.NetworkPolicy](t, objects(t, string(data))[0]).Spec
+	require.Len(t, policy.Ingress, 1)
+	require.Len(t, policy.Ingress[0].From, 1, "nobody who is not named")
+	metrics := policy.Ingress[0].From[0].NamespaceSelector
 	for name, s := range all {
 		for variant, objects := range map[string][]*unstructured.Unstructured{"tenant": s.one(t), "cluster": s.every(t)} {
 			t.Run(name+" "+variant, func(t *testing.T) {
@@ -144,6 +147,9 @@ func TestRestricted(t *testing.T) {
 						restricted(t, d.Spec.Template.Spec)
 						args := strings.Join(d.Spec.Template.Spec.Containers[0].Args, " ")
 						require.Equal(t, variant == "tenant", strings.Contains(args, "-namespace=tenant"), args)
+						if name == "redis-operator" {
+							require.Equal(t, *d.Spec.Selector, policy.PodSelector)
+						}
 						survivesDrain(t, name, d, objects)
 					case "NetworkPolicy":
 						p := as[networkingv1.NetworkPolicy](t, u)

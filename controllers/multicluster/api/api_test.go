@@ -20,6 +20,7 @@ import (
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/placement/jobs"
+	"github.com/scaledjob/scaledjob/placement/replicas"
 	"github.com/scaledjob/scaledjob/placement/taint"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -51,6 +52,16 @@ func TestDocumented(t *testing.T) {
 		c, err := d.Config()
 		require.NoError(t, err)
 		require.Empty(t, c.Warnings)
+		want := jobs.DefaultPolicy()
+		want.Members = []jobs.Member{{Name: "member-cluster-1", Weight: 2}, {Name: "member-cluster-2", Weight: 3}}
+		want.Revision, want.Seed = c.Target.Revision, "/processor-job"
+		want.Scheduling = jobs.WeightedRoundRobin
+		if name == "distributedscaledjob" {
+			want.Scaling.Bounds.Max, want.History = 20, history.Policy{Succeeded: history.Keep(2), Failed: history.Keep(2)}
+		} else {
+			require.Equal(t, "my-registry.local/processor:v2", c.Overrides["member-cluster-1"].Pod.ContainerOverrides["processor"].Image)
+		}
+		require.Equal(t, want, c.Policy)
 	}
 	d, err := parse[DistributedScaledJob](t, documented(t, "distributedscaledjob-failover"))
 	require.NoError(t, err)
@@ -59,10 +70,14 @@ func TestDocumented(t *testing.T) {
 		"spec.scaledJobSpec.triggers: found none; use at least one trigger")
 	require.Equal(t, jobs.PriorityFailover, c.Policy.Scheduling)
 	require.Equal(t, taint.Workload{Class: "team-a", Size: 4}, c.Policy.Workload)
+	require.Equal(t, []jobs.Member{
+		{Name: "member-primary", Weight: 1, Priority: size(100)}, {Name: "member-failover", Weight: 1, Priority: size(0)},
+	}, c.Policy.Members)
 	o, err := parse[DistributedScaledObject](t, documented(t, "distributedscaledobject"))
 	require.NoError(t, err)
-	_, err = o.Config()
+	object, err := o.Config()
 	require.NoError(t, err)
+	require.Equal(t, []replicas.Member{{Name: "member-cluster-1", Weight: 4}, {Name: "member-cluster-2", Weight: 6}}, object.Policy.Members)
 }
 
 const everyJobField = `
