@@ -33,7 +33,8 @@ type Settings struct {
 	// Min and Max are the documented bounds of the number of Jobs. The simulation does
 	// not enforce them: it measures how far an autoscaler exceeds Max.
 	Min, Max int64
-	// StuckAfter is the time after which a pending Job is stuck; nil means never.
+	// StuckAfter is the time after which a pending Job is stuck; nil means never, and pendingAware
+	// then decides as default.
 	StuckAfter *Duration
 	// Metrics select the items that each queue's metric counts under this autoscaler, as
 	// Queue.Metric does; "" or no element means Queue.Metric.
