@@ -385,10 +385,12 @@ func TestSchema(t *testing.T) {
 			}
 		}
 		require.NoError(t, yaml.Unmarshal(data, &crd))
-		spec, _ := kind.FieldByName("Spec")
-		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-		compare(t, file, spec.Type, schema)
-		if jobs, is := schema.Properties["scaledJobSpec"]; is {
+		schemas := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+		for _, name := range []string{"Spec", "Status"} {
+			part, _ := kind.FieldByName(name)
+			compare(t, file+"."+name, part.Type, schemas[strings.ToLower(name)])
+		}
+		if jobs, isJob := schemas["spec"].Properties["scaledJobSpec"]; isJob {
 			require.ElementsMatch(t, append(strategy.Names(), "", "basic"), jobs.Properties["scalingStrategy"].Properties["strategy"].Enum)
 		}
 	}
@@ -398,15 +400,27 @@ type openAPI struct {
 	Properties map[string]openAPI
 	Items      *openAPI
 	Enum       []string
-	Additional any  `json:"additionalProperties"`
-	Anything   bool `json:"x-kubernetes-preserve-unknown-fields"`
+	Additional schemaOrBool `json:"additionalProperties"`
+	Anything   bool         `json:"x-kubernetes-preserve-unknown-fields"`
+}
+
+type schemaOrBool struct{ *openAPI }
+
+func (s *schemaOrBool) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" || string(data) == "false" {
+		return nil
+	}
+	return json.Unmarshal(data, &s.openAPI)
 }
 
 func compare(t *testing.T, path string, of reflect.Type, s openAPI) {
 	t.Helper()
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-		if of.Kind() == reflect.Slice && s.Items != nil {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		switch {
+		case of.Kind() == reflect.Slice && s.Items != nil:
 			s = *s.Items
+		case of.Kind() == reflect.Map && s.Additional.openAPI != nil:
+			s = *s.Additional.openAPI
 		}
 		of = of.Elem()
 	}
