@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -367,90 +366,4 @@ spec:
 	require.Len(t, c.Warnings, 1)
 	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Path)
 	require.Equal(t, "no such container", c.Warnings[0].Found)
-}
-
-// The custom resources have exactly the fields of the types.
-func TestSchema(t *testing.T) {
-	for file, kind := range map[string]reflect.Type{
-		"distributedscaledjobs":    reflect.TypeFor[DistributedScaledJob](),
-		"distributedscaledobjects": reflect.TypeFor[DistributedScaledObject](),
-	} {
-		data, err := os.ReadFile(filepath.Join("..", "manifests", "crds", file+".yaml"))
-		require.NoError(t, err)
-		var crd struct {
-			Spec struct {
-				Versions []struct {
-					Schema struct{ OpenAPIV3Schema openAPI }
-				}
-			}
-		}
-		require.NoError(t, yaml.Unmarshal(data, &crd))
-		schemas := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
-		for _, name := range []string{"Spec", "Status"} {
-			part, _ := kind.FieldByName(name)
-			compare(t, file+"."+name, part.Type, schemas[strings.ToLower(name)])
-		}
-		if jobs, isJob := schemas["spec"].Properties["scaledJobSpec"]; isJob {
-			require.ElementsMatch(t, append(strategy.Names(), "", "basic"), jobs.Properties["scalingStrategy"].Properties["strategy"].Enum)
-		}
-	}
-}
-
-type openAPI struct {
-	Properties map[string]openAPI
-	Items      *openAPI
-	Enum       []string
-	Additional schemaOrBool `json:"additionalProperties"`
-	Anything   bool         `json:"x-kubernetes-preserve-unknown-fields"`
-}
-
-type schemaOrBool struct{ *openAPI }
-
-func (s *schemaOrBool) UnmarshalJSON(data []byte) error {
-	if string(data) == "true" || string(data) == "false" {
-		return nil
-	}
-	return json.Unmarshal(data, &s.openAPI)
-}
-
-func compare(t *testing.T, path string, of reflect.Type, s openAPI) {
-	t.Helper()
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
-		switch {
-		case of.Kind() == reflect.Slice && s.Items != nil:
-			s = *s.Items
-		case of.Kind() == reflect.Map && s.Additional.openAPI != nil:
-			s = *s.Additional.openAPI
-		}
-		of = of.Elem()
-	}
-	if of.Kind() != reflect.Struct || s.Anything || len(s.Properties) == 0 {
-		return
-	}
-	fields := map[string]reflect.Type{}
-	collect(of, fields)
-	var is, want []string
-	for name := range fields {
-		want = append(want, name)
-	}
-	for name := range s.Properties {
-		is = append(is, name)
-	}
-	slices.Sort(is)
-	slices.Sort(want)
-	require.Equal(t, want, is, path)
-	for name, field := range fields {
-		compare(t, path+"."+name, field, s.Properties[name])
-	}
-}
-
-func collect(of reflect.Type, fields map[string]reflect.Type) {
-	for f := range of.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" {
-			collect(f.Type, fields)
-			continue
-		}
-		fields[name] = f.Type
-	}
 }
