@@ -225,7 +225,7 @@ func (r *reader) interval(path, text string) interval.Interval {
 	}
 	i, err := interval.Parse(text)
 	if wrong := (*interval.ParseError)(nil); errors.As(err, &wrong) {
-		found, fix, _ := strings.Cut(wrong.Error(), ": want ")
+		found, fix, _ := strings.Cut(wrong.Error(), "; use ")
 		if isCron := len(strings.Fields(text)) == 5 || strings.HasPrefix(text, "@"); isCron {
 			fix = "spec.schedule.cron for a cron expression"
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -265,17 +266,26 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 
 func parseSchedule(text string, zone *time.Location) (schedule.Schedule, error) {
 	if scheduled.IsCron(text) {
-		s, err := scheduled.Cron(text, zone)
+		s, err := scheduledjob.Cron(parseCron)(text, zone)
 		if err != nil {
-			return nil, input.Usagef("cron expression %q: %v; use five fields, such as '30 2 * * *', or @daily", text, err)
+			return nil, input.Usagef("cron expression %q: %v", text, err)
 		}
 		return s, nil
 	}
 	i, err := interval.Parse(text)
 	if err != nil {
-		return nil, input.Usagef("interval %q: %s", text, strings.Replace(err.Error(), ": want ", "; use ", 1))
+		return nil, input.Usagef("interval %q: %v", text, err)
 	}
 	return schedule.ISO8601(i, zone), nil
+}
+
+// parseCron adds to an error of the parser what to use.
+func parseCron(text string) (cron.Schedule, error) {
+	s, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w; use five fields, such as '30 2 * * *', or @daily", err)
+	}
+	return s, nil
 }
 
 // flagTime returns the time of a flag, or another time if the flag is empty.

@@ -50,6 +50,7 @@ func TestNextCron(t *testing.T) {
 	} {
 		_, err := parseSchedule(text, berlin)
 		require.ErrorContains(t, err, want)
+		require.Equal(t, text == "0 6 * *", strings.Contains(err.Error(), "use five fields"), err)
 	}
 	_, err = parseSchedule("R/2026-01-01 02:00:00Z/P1D", berlin)
 	require.ErrorContains(t, err, `byte 12 is " 02:00:00Z"; use T and a time of day`)

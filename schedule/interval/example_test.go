@@ -14,7 +14,7 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// R5/2026-01-01T02:00:00Z/P1D <nil>
-	// byte 15 is "01": want a unit behind the number: H, M or S
+	// byte 15 is "01"; use a unit behind the number: H, M or S
 }
 
 // The last day of each month, counted from the start.

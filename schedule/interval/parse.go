@@ -44,7 +44,7 @@ func (e *ParseError) Error() string {
 		}
 		found = strconv.Quote(start)
 	}
-	return fmt.Sprintf("byte %d is %s: want %s", e.Offset, found, e.Want)
+	return fmt.Sprintf("byte %d is %s; use %s", e.Offset, found, e.Want)
 }
 
 // A parser reads a text from pos on. What it reads after the first problem has no meaning.

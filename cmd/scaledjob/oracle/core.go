@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -291,7 +292,8 @@ func (l *line) coreHistory() (pairs, error) {
 		deleted = append(deleted, jobs[d.Index].Name)
 		reasons[d.Index] = "delete: " + d.Reason.Text()
 	}
-	trace := "history   " + policy.String()
+	trace := "history   keep " + policy.String()
+	width := widest(jobs)
 	for i, j := range jobs {
 		state := j.Phase.String()
 		if !j.Finished.IsZero() {
@@ -300,7 +302,7 @@ func (l *line) coreHistory() (pairs, error) {
 		if j.Deleting {
 			state += ", being deleted"
 		}
-		trace += fmt.Sprintf("\n%-9s %s; %s", j.Name, state, cmp.Or(reasons[i], "keep"))
+		trace += fmt.Sprintf("\n%-*s %s; %s", width, j.Name, state, cmp.Or(reasons[i], "keep"))
 	}
 	return pairs{"deleted", deleted, "trace", trace}, nil
 }
@@ -316,7 +318,8 @@ func (l *line) coreRollOut() (pairs, error) {
 	}
 	current := rollout.Revision{Generation: l.Generation, TemplateHash: l.TemplateHash}
 	jobs, _ := observed.Jobs(owner)
-	deleted, trace := []string{}, fmt.Sprintf("rollout   %v at generation %d", policy.Strategy, current.Generation)
+	deleted, trace := []string{}, fmt.Sprintf("rollout   %v at %s", policy.Strategy, revisionText(policy, current))
+	width := widest(jobs)
 	for _, j := range jobs {
 		finished := j.Phase == adapter.Succeeded || j.Phase == adapter.Failed
 		d := rollout.Decide(policy, rollout.Observation{Current: current,
@@ -324,9 +327,30 @@ func (l *line) coreRollOut() (pairs, error) {
 		if d.Delete {
 			deleted = append(deleted, j.Name)
 		}
-		trace += fmt.Sprintf("\n%-9s generation %d; %v", j.Name, j.Revision.Generation, d)
+		trace += fmt.Sprintf("\n%-*s %s; %v", width, j.Name, revisionText(policy, j.Revision), d)
 	}
 	return pairs{"deleted", deleted, "propagationPolicy", policy.Propagation, "trace", trace}, nil
+}
+
+// revisionText returns what a policy compares of a revision.
+func revisionText(p rollout.Policy, r rollout.Revision) string {
+	generation := "unknown"
+	if r.Generation > 0 {
+		generation = strconv.FormatInt(r.Generation, 10)
+	}
+	if p.EveryEdit {
+		return "generation " + generation
+	}
+	return fmt.Sprintf("generation %s, template %s", generation, cmp.Or(r.TemplateHash, "unknown"))
+}
+
+// widest returns the width of the names of Jobs in a trace.
+func widest(jobs []adapter.Job) int {
+	width := len("rollout  ")
+	for _, j := range jobs {
+		width = max(width, utf8.RuneCountInString(j.Name))
+	}
+	return width
 }
 
 func (l *line) rolloutPolicy() (rollout.Policy, error) {

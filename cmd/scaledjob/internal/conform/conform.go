@@ -154,18 +154,16 @@ func (r *run) compare(asked []vector, tally *Tally) error {
 			questions[i] = part[i].question
 		}
 		answers, failure := r.program.ask(r.ctx, questions...)
-		for i, given := range answers {
+		for i, answered := range answers {
 			switch v := part[i]; {
-			case given.unsupported:
+			case answered.unsupported:
 				tally.Unsupported++
-			case given == v.right:
+			case answered == v.right:
 				tally.Right++
 			default:
 				tally.Wrong++
 				r.wrong[v.name] = true
-				if failure == nil {
-					failure = r.differ(v, given)
-				}
+				failure = r.differ(v, answered, failure)
 			}
 		}
 		if failure != nil {
@@ -175,12 +173,13 @@ func (r *run) compare(asked []vector, tally *Tally) error {
 	return nil
 }
 
-// differ adds a difference, as small as possible.
-func (r *run) differ(v vector, given answer) error {
+// differ adds a difference, as small as possible, and returns the failure of the program. After one nothing
+// can be asked, and the difference stays as it is.
+func (r *run) differ(v vector, answered answer, failure error) error {
 	if len(r.level.Differences) >= shown {
-		return nil
+		return failure
 	}
-	q, err := v.question.shrink(func(q question) (bool, error) {
+	q, wrong := v.question, func(q question) (bool, error) {
 		right, _, ok := q.right()
 		if !ok {
 			return false, nil
@@ -188,16 +187,19 @@ func (r *run) differ(v vector, given answer) error {
 		answers, err := r.program.ask(r.ctx, q)
 		wrong := err == nil && !answers[0].unsupported && answers[0] != right
 		if wrong {
-			given = answers[0]
+			answered = answers[0]
 		}
 		return wrong, err
-	})
+	}
+	if failure == nil {
+		q, failure = q.shrink(wrong)
+	}
 	right, trace, _ := q.right()
 	if q.String() != v.question.String() && v.rule > 0 {
 		v.name += ", made smaller"
 	}
-	r.add(Difference{Name: v.name, Question: q, Answer: given.value, Right: right.value, Trace: trace})
-	return err
+	r.add(Difference{Name: v.name, Question: q, Answer: answered.value, Right: right.value, Trace: trace})
+	return failure
 }
 
 // add adds a difference. Differences that became the same question count once.

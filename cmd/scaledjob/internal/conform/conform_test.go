@@ -75,6 +75,12 @@ var faults = map[string]func(n int, answer map[string]any) any{
 		}
 		return a
 	},
+	"is wrong and dies": func(n int, a map[string]any) any {
+		if n == 30 {
+			os.Exit(7)
+		}
+		return change(a, func(x float64) any { return x + 1 })
+	},
 	"answers to nothing": func(int, map[string]any) any { return nil },
 	"skips one": func(n int, a map[string]any) any {
 		if n == 9 {
@@ -214,7 +220,7 @@ func runFault(ctx context.Context, fault string, options Options) (*Report, erro
 // Each program that cannot be compared is told what to do, at once.
 func TestFailures(t *testing.T) {
 	for fault, problem := range map[string]string{
-		"hangs": "no answer within 1s", "needs each field": "without an answer: exit status 1", "hangs later": "no answer within 1s", "ends": "without an answer: exit status 0", "dies later": "without an answer: exit status 7",
+		"hangs": "no answer within 1s", "needs each field": "without an answer: exit status 1", "hangs later": "no answer within 1s", "ends": "without an answer: exit status 0", "dies later": "without an answer: exit status 7", "is wrong and dies": "without an answer: exit status 7",
 		"answers to nothing": "no answer within 1s", "skips one": `with id 11 in the place of the answer with id 10`, "answers twice": "with id 1 in the place of the answer with id 2",
 		"adds a line": "not a JSON object: done", "says hello": "not a JSON object: hello", "prints megabytes": "longer than 1048576 bytes", "prints lines": "without the id of its question: {}",
 		"prints empty lines": "no answer within 1s", "writes NaN": "not a JSON object", "writes half": "not a JSON object", "writes texts": `"effectiveMaxScale" is no number`, "writes null": `"effectiveMaxScale" is no number`,
@@ -238,6 +244,10 @@ func TestFailures(t *testing.T) {
 				require.Equal(t, 30, report.Levels[0].Vectors.Right)
 				require.Contains(t, report.Stderr, "out of")
 				require.NotContains(t, report.Stderr, "\x1b")
+			}
+			if fault == "is wrong and dies" {
+				require.Equal(t, 30, report.Levels[0].Vectors.Wrong)
+				require.Len(t, report.Levels[0].Differences, shown, "those before the failure")
 			}
 		})
 	}
@@ -303,6 +313,22 @@ func TestRandomQuestions(t *testing.T) {
 		}
 		require.Greater(t, something, 300, level)
 		require.Greater(t, len(others), 1000, level)
+	}
+}
+
+// The Jobs of a random question have different names, also if some names end with a digit.
+func TestRandomNames(t *testing.T) {
+	jobs := make([]any, 12)
+	for i := range jobs {
+		jobs[i] = map[string]any{"name": []string{"a", "a1"}[i%2]}
+	}
+	random := newGenerator([]vector{{question: question{"kind": "history", "jobs": jobs}}}, 1)
+	for range 100 {
+		names := map[any]bool{}
+		for _, j := range random.draw("history.jobs").([]any) {
+			names[j.(map[string]any)["name"]] = true
+		}
+		require.Len(t, names, len(jobs))
 	}
 }
 

@@ -102,9 +102,9 @@ func (p *program) ask(ctx context.Context, questions ...question) ([]answer, err
 	answers := make([]answer, 0, len(questions))
 	for i, q := range questions {
 		data, problem := p.next(ctx)
-		var given answer
+		var answered answer
 		if problem == "" {
-			given, problem = read(data, first+i+1, q)
+			answered, problem = read(data, first+i+1, q)
 		}
 		if ctx.Err() != nil {
 			return answers, ctx.Err()
@@ -112,7 +112,7 @@ func (p *program) ask(ctx context.Context, questions ...question) ([]answer, err
 		if problem != "" {
 			return answers, &Failure{problem, texts[i], p.errors.String()}
 		}
-		answers = append(answers, given)
+		answers = append(answers, answered)
 	}
 	return answers, nil
 }

@@ -20,9 +20,9 @@ type generator struct {
 	values  map[string][]any          // other values at a path
 }
 
-func newGenerator(from []vector, seed uint64) *generator {
+func newGenerator(examples []vector, seed uint64) *generator {
 	g := &generator{rand.New(rand.NewPCG(seed, 0)), nil, map[string]int{}, map[string]map[string]int{}, map[string][]int{}, map[string][]any{}}
-	for _, v := range from {
+	for _, v := range examples {
 		g.kinds = append(g.kinds, v.question["kind"])
 		g.learn(fmt.Sprint(v.question["kind"]), map[string]any(v.question))
 	}
@@ -79,7 +79,7 @@ func (g *generator) draw(path string) any {
 		for i := range list {
 			list[i] = g.draw(path + "[]")
 			if object, ok := list[i].(map[string]any); ok && object["name"] != nil {
-				object["name"] = fmt.Sprint(object["name"], i) // names are unique
+				object["name"] = fmt.Sprintf("%v-%d", object["name"], i) // names are unique
 			}
 		}
 		return list

@@ -211,8 +211,7 @@ func prefixes(path string) iter.Seq[string] {
 	}
 }
 
-// form returns the values of a type that reads itself, in the words of its error: what follows
-// "use" or "want".
+// form returns the values of a type that reads itself, in the words of its error: what follows "use".
 func form(t reflect.Type, data []byte) (string, bool) {
 	var err error
 	var text string
@@ -226,6 +225,6 @@ func form(t reflect.Type, data []byte) (string, bool) {
 	if err == nil {
 		return "", true
 	}
-	_, fix, _ := strings.Cut(strings.Replace(err.Error(), ": want ", "; use ", 1), "; use ")
+	_, fix, _ := strings.Cut(err.Error(), "; use ")
 	return fix, true
 }
