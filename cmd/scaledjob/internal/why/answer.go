@@ -37,23 +37,37 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 		j.idleSince(a, complete)
 	}
 	if a.Differ > 0 {
-		a.Answer += fmt.Sprintf(" But %d of %d polls that were computed again differ from the rules of KEDA %s: the manifest or the release is not the one of the log.", a.Differ, a.Compared, j.profile.Release())
+		a.Answer += fmt.Sprintf(" But %s from the rules of KEDA %s: the manifest or the release is not the one of the log.", a.differing(), j.profile.Release())
 	}
 	a.addOthers()
 }
 
+func (a *Account) differing() string {
+	switch {
+	case a.Compared == 1:
+		return "the one poll that was computed again differs"
+	case a.Differ == 1:
+		return fmt.Sprintf("1 of %d polls that were computed again differs", a.Compared)
+	}
+	return fmt.Sprintf("%d of %d polls that were computed again differ", a.Differ, a.Compared)
+}
+
+// addOthers adds the other causes and their fixes to the answer, each text once.
 func (a *Account) addOthers() {
 	for _, c := range a.Also {
 		if slices.ContainsFunc(a.Causes, func(cause Cause) bool { return cause.ID == c.ID }) {
 			continue
 		}
-		if _, reason, found := strings.Cut(c.Text, ": "); found && strings.Contains(a.Answer, reason) {
-			continue
-		}
 		if strings.Contains(a.Answer, c.Fix) {
 			c.Fix = ""
 		}
-		a.Answer += " " + upper(c.phrase(""))
+		_, reason, found := strings.Cut(c.Text, ": ")
+		switch repeated := found && strings.Contains(a.Answer, reason); {
+		case !repeated:
+			a.Answer += " " + upper(c.phrase(""))
+		case c.Fix != "":
+			a.Answer += " " + sentence(c.Fix)
+		}
 	}
 }
 
@@ -386,7 +400,8 @@ func restarts(l *Log, s *Subject) []Cause {
 	}
 	c := Cause{ID: "restart", Basis: Observed, Decide: operatorCommand, Fix: operatorFix}
 	if len(starts) > 0 {
-		c.Text = "started at " + strings.Join(starts, ", ")
+		last := len(starts) - 1
+		c.Text = "started at " + strings.TrimPrefix(strings.Join(starts[:last], ", ")+" and "+starts[last], " and ")
 		if lost != "" {
 			c.Text += ", and "
 		}

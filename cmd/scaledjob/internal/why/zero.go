@@ -144,7 +144,7 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 		causes = append(causes, j.foreign(r))
 	case j.spec != nil && r >= m+queueMax && name != "custom":
 		causes = append(causes, Cause{ID: "maximum", Basis: Computed,
-			Text: fmt.Sprintf("the maximum is reached: %s, and maxReplicaCount allows %d%s", jobsRun(r), m+queueMax, pendingWords(p)),
+			Text: fmt.Sprintf("the maximum is reached: %s%s, and maxReplicaCount allows %d", jobsRun(r), pendingWords(p), m+queueMax),
 			Fix:  "Raise maxReplicaCount, or make Jobs shorter"})
 		if p > 0 {
 			causes[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
