@@ -190,7 +190,7 @@ func (d *Decision) jobs() string {
 		return "could not be listed, so R=0 and P=0"
 	}
 	if d.Asked && d.Replicas.Min > 0 {
-		return fmt.Sprintf("%d running, %d of them for the minimum: R=%d, P=%d", d.Running, min(d.Running, d.Replicas.Min), d.Load.Running, d.Pending)
+		return fmt.Sprintf("%d running, %d of them for the minimum: R=%d, P=%d pending", d.Running, min(d.Running, d.Replicas.Min), d.Load.Running, d.Pending)
 	}
 	return fmt.Sprintf("R=%d running, P=%d of them pending", d.Running, d.Pending)
 }

@@ -28,7 +28,7 @@ func TestDecisionText(t *testing.T) {
 		{spec(1, 9, "eager"), keda.State{Scalers: []keda.Scaler{active(20, 2), {Failed: true}}, Running: 3, Pending: 1}, `release   KEDA 2.21.0
 replicas  min 1, and 8 for the queue
 scalers   1 of 2 read, active: queue length 20 asks for 10 Jobs, limited to 8 by the maximum, rounded up to 8
-jobs      3 running, 1 of them for the minimum: R=2, P=1
+jobs      3 running, 1 of them for the minimum: R=2, P=1 pending
 strategy  eager: min(M - R - P, T); at T=8 R=2 P=1 M=8
 proposal  5, at most 8 (the maximum for the queue)
 create    5: the strategy's answer`},

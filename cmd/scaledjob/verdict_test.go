@@ -188,7 +188,7 @@ func TestFirstSentence(t *testing.T) {
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "orders leaves 9", said)
 	require.NotContains(t, out, "keeps up")
 	_, out, said = call(t, "explain "+manifest+" --queue 5 --running 3 --release 2.14", "")
-	require.Contains(t, out, "KEDA 2.14.1 creates no Job: queue length 5 / 1 per Job = 5 Jobs, the maximum is 2, 3 unfinished Jobs (1 for the minimum).", said)
+	require.Contains(t, out, "KEDA 2.14.1 creates no Job: queue length 5 / 1 per Job = 5 Jobs, the maximum is 2, 3 unfinished Jobs; 1 counts for the minimum.", said)
 }
 
 // While pods warm up they are not pending, and their items wait: accurate creates as many again. An agent that

@@ -259,7 +259,7 @@ func (p *Poll) Print(out io.Writer, format string, blank bool) error {
 	case create != nil:
 		fmt.Fprintln(out, create.Trace)
 	case p.Blocked == "":
-		fmt.Fprintln(out, "create    not known: no queue length; use --queue NUMBER")
+		fmt.Fprintln(out, "create    not known: "+input.NoQueue)
 	}
 	p.Prune.print(out, "prune")
 	fmt.Fprintf(out, "edits     %s\n", p.Edits)

@@ -47,18 +47,17 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 		causes = append(causes, fmt.Sprintf("the maximum is %d", limit))
 	}
 	if running > 0 {
-		var parts []string
+		text := field.Plural(int(running), "unfinished Job")
 		if pending > 0 {
-			parts = append(parts, fmt.Sprintf("%d pending", pending))
+			text += fmt.Sprintf(" (%d pending)", pending)
 		}
 		if profile := p.Release.Profile; profile != nil { // of the specification the steps have it
-			if n := profile.Replicas(m.KEDA).Min; 0 < n && n <= running {
-				parts = append(parts, fmt.Sprintf("%d for the minimum", n))
+			switch n := profile.Replicas(m.KEDA).Min; {
+			case n == 1:
+				text += "; 1 counts for the minimum"
+			case 1 < n && n <= running:
+				text += fmt.Sprintf("; %d count for the minimum", n)
 			}
-		}
-		text := field.Plural(int(running), "unfinished Job")
-		if parts != nil {
-			text += " (" + strings.Join(parts, ", ") + ")"
 		}
 		causes = append(causes, text)
 	}
@@ -71,7 +70,7 @@ func (p *Poll) sentence(m *input.ScaledJob, s *situation, running, pending int64
 	return creates + ": " + strings.Join(causes, ", ") + "." + strategy
 }
 
-// subtraction is a sentence about what the strategy subtracts. What default does, the running Jobs say.
+// subtraction is a sentence about what the strategy subtracts. What default does, the unfinished Jobs say.
 func subtraction(m *input.ScaledJob, created, running, pending int64) string {
 	strategy := m.Spec.Spec.ScalingStrategy
 	low, limit := int64(*cmp.Or(m.Spec.Spec.MinReplicaCount, new(int32(0)))), int64(*cmp.Or(m.Spec.Spec.MaxReplicaCount, new(int32(100))))
@@ -84,21 +83,21 @@ func subtraction(m *input.ScaledJob, created, running, pending int64) string {
 	case custom && deduction > 0 && deduction >= limit-low:
 		return fmt.Sprintf(" customScalingQueueLengthDeduction is %d and uses up the maximum.", deduction)
 	case custom && running > low && deduction == 0:
-		return fmt.Sprintf(" The strategy custom subtracts %s of the running Jobs.", report.Clean(strategy.CustomScalingRunningJobPercentage))
+		return fmt.Sprintf(" The strategy custom subtracts %s of the unfinished Jobs.", report.Clean(strategy.CustomScalingRunningJobPercentage))
 	case custom && running > low:
-		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s of the running Jobs.", deduction, report.Clean(strategy.CustomScalingRunningJobPercentage))
+		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s of the unfinished Jobs.", deduction, report.Clean(strategy.CustomScalingRunningJobPercentage))
 	case custom && deduction > 0:
 		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction).", deduction)
 	case custom || running == 0 || !slices.Contains([]string{"accurate", "eager"}, strategy.Strategy):
 		return ""
 	case created == max(0, room) && strategy.Strategy == "eager":
-		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d running - %d pending.", created, limit, running, pending)
+		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d unfinished - %d pending.", created, limit, running, pending)
 	case created == max(0, room):
-		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d running.", created, limit, running)
+		return fmt.Sprintf(" The maximum leaves room for %d: %d - %d unfinished.", created, limit, running)
 	case pending > 0 && strategy.Strategy == "accurate":
 		return " The strategy accurate subtracts only the pending Jobs."
 	}
-	return fmt.Sprintf(" The strategy %s subtracts no running Job.", strategy.Strategy)
+	return fmt.Sprintf(" The strategy %s subtracts no unfinished Job.", strategy.Strategy)
 }
 
 func demandOf(t manifest.Trigger, length float64, named bool) string {
@@ -232,6 +231,7 @@ func plainer(trace string, s *situation) string {
 func Plain(trace string) string {
 	trace = choice.ReplaceAllString(trace, ": $2 if $1, else $3")
 	trace = answered.ReplaceAllString(trace, "$1: what the strategy proposes")
+	trace = strings.Replace(trace, "create    0: what the strategy proposes", "create    0: the strategy proposes none", 1)
 	return roundedUp.ReplaceAllStringFunc(trace, func(text string) string {
 		m := roundedUp.FindStringSubmatch(text)
 		if m[4] == m[1] || m[4] == m[3] {

@@ -18,12 +18,12 @@ func TestSentence(t *testing.T) {
 		spec, trigger, queue, says, step string
 		running, pending                 int64
 	}{
-		{"scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 10, customScalingRunningJobPercentage: '0.5'}", redis, "40", "2 unfinished Jobs. customScalingQueueLengthDeduction is 10 and uses up the maximum.", "create    0: what the strategy proposes", 2, 0},
-		{"scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 3, customScalingRunningJobPercentage: '0.5'}", redis, "8", "The strategy custom subtracts 3 (customScalingQueueLengthDeduction) and 0.5 of the running Jobs.", "create    3: what the strategy proposes", 4, 1},
+		{"scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 10, customScalingRunningJobPercentage: '0.5'}", redis, "40", "2 unfinished Jobs. customScalingQueueLengthDeduction is 10 and uses up the maximum.", "create    0: the strategy proposes none", 2, 0},
+		{"scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 3, customScalingRunningJobPercentage: '0.5'}", redis, "8", "The strategy custom subtracts 3 (customScalingQueueLengthDeduction) and 0.5 of the unfinished Jobs.", "create    3: what the strategy proposes", 4, 1},
 		{"scalingStrategy: {strategy: accurate}", redis, "4", "4 unfinished Jobs (2 pending). The strategy accurate subtracts only the pending Jobs.", "accurate: M - R if T + R - P > M, else T - P; at", 4, 2},
-		{"scalingStrategy: {strategy: accurate}", redis, "8", "4 unfinished Jobs. The maximum leaves room for 6: 10 - 4 running.", "create    6: what", 4, 0},
-		{"scalingStrategy: {strategy: accurate}", redis, "3", "4 unfinished Jobs. The strategy accurate subtracts no running Job.", "create    3: what", 4, 0},
-		{"scalingStrategy: {strategy: eager}", redis, "8", "The maximum leaves room for 4: 10 - 4 running - 2 pending.", "create    4", 4, 2},
+		{"scalingStrategy: {strategy: accurate}", redis, "8", "4 unfinished Jobs. The maximum leaves room for 6: 10 - 4 unfinished.", "create    6: what", 4, 0},
+		{"scalingStrategy: {strategy: accurate}", redis, "3", "4 unfinished Jobs. The strategy accurate subtracts no unfinished Job.", "create    3: what", 4, 0},
+		{"scalingStrategy: {strategy: eager}", redis, "8", "The maximum leaves room for 4: 10 - 4 unfinished - 2 pending.", "create    4", 4, 2},
 		{"scalingStrategy: {multipleScalersCalculation: sum}", redis + ", " + redis, "6,6", "6 Jobs, the maximum is 10.", "create    10", 0, 0},
 		{"minReplicaCount: 5", redis, "8", "4 unfinished Jobs, and the minimum is 5.", "create    1: the minimum", 4, 0},
 		{"minReplicaCount: 0", cron, "4", "creates 3 Jobs: cron asks for 4 Jobs, 1 unfinished Job.", "active: value 4 asks for 4 Jobs", 1, 0},

@@ -52,7 +52,11 @@ func (w *Workload) Set(s *simulation.Scenario, triggers []manifest.Trigger, pref
 	}
 	for number, a := range w.Arrivals {
 		if number >= len(triggers) {
-			problems = append(problems, fmt.Errorf("%sarrivals %q: more patterns than triggers; use one for each of %s", prefix, a, input.TriggerNames(triggers)))
+			fix := "use one for each of " + input.TriggerNames(triggers)
+			if len(triggers) == 1 {
+				fix = "use one, for " + triggers[0].Name
+			}
+			problems = append(problems, fmt.Errorf("%sarrivals %q: more patterns than triggers; %s", prefix, a, fix))
 			continue
 		}
 		pattern, index := a, ordered[number]
