@@ -243,7 +243,8 @@ func passwordUnescaped(j *job) {
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key := range t.Metadata {
 		fix := j.fromVariable(i, key)
-		j.check(fix != "", j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the name itself as the value")
+		said := j.hasProblem(i, func(p *metadataProblem) bool { return p.Key == key && p.isForm() })
+		j.check(fix != "" && !said, j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
 	}
 }
 
@@ -301,7 +302,7 @@ func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 	provided := slices.ContainsFunc([]string{"awsRoleArn", "awsAccessKeyID", "awsAccessKeyId"}, func(name string) bool {
 		return in.Authentication != nil && in.Authentication(name).State != triggers.Absent
 	})
-	j.check(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
+	j.checkPolls(!provided && t.Metadata["awsAccessKeyID"] == "" && t.Metadata["awsAccessKeyIDFromEnv"] == "",
 		j.key("spec", "triggers", i, "metadata"), "Add an authenticationRef to a TriggerAuthentication with podIdentity.provider: aws, or write identityOwner: operator, which has the rights of KEDA's operator",
 		"the trigger has no AWS credentials, so KEDA rejects it and never polls")
 }

@@ -46,9 +46,13 @@ func minIsAdditional(j *job) {
 	if minimum == nil || *minimum < 1 || maximum == nil || *minimum >= *maximum || needed {
 		return
 	}
+	fewer := "none runs"
+	if *minimum > 1 {
+		fewer = fmt.Sprintf("fewer than %d run", *minimum)
+	}
 	j.find(j.place("spec", "minReplicaCount"), "Write 0 if the Jobs for the queue are enough",
 		effect{affected: func(p keda.Profile) bool { return p.Replicas(j.model).Min > 0 },
-			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue. While fewer than %d run, it ignores the queue", field.Plural(int(*minimum), "Job"), *minimum)})
+			text: fmt.Sprintf("KEDA keeps %s on top of those for the queue. While %s, it ignores the queue", field.Plural(int(*minimum), "Job"), fewer)})
 }
 
 func minWithoutMax(j *job) {
@@ -65,7 +69,7 @@ func minWithoutMax(j *job) {
 
 const (
 	refusal = "the API server rejects it"
-	panics  = "KEDA's operator panics and scales nothing in the whole cluster until the ScaledJob is changed"
+	panics  = "KEDA's operator panics and restarts again and again, which delays every ScaledJob and ScaledObject"
 )
 
 // replaced finds a value that the API server rejects in some releases. In others that meet the
@@ -101,7 +105,7 @@ func historyLimitNegative(j *job) {
 		"failedJobsHistoryLimit":     j.spec.FailedJobsHistoryLimit,
 	} {
 		if n != nil && *n < 0 {
-			j.replaced("spec."+field, nil, "KEDA deletes every finished Job of that outcome, or "+panics, "Write 0 or more; 0 keeps none")
+			j.replaced("spec."+field, nil, "KEDA deletes every finished Job of that outcome. While there are few or none, "+panics, "Write 0 or more; 0 keeps none")
 		}
 	}
 }

@@ -89,8 +89,9 @@ type effect struct {
 	text     string
 	// fatal makes the finding an error if the caller named the releases and a release
 	// among them has this effect.
-	fatal     bool
-	sinceData bool // see Effect
+	fatal      bool
+	neverPolls bool // see Effect
+	sinceData  bool // see Effect
 }
 
 // regardless are the rules that do not judge the form of a value, so that a tool that replaces a variable in it makes
@@ -119,7 +120,7 @@ func (c *collector) add(r Rule, position place, want string, effects ...effect) 
 		if !affected {
 			continue
 		}
-		f.Effects = append(f.Effects, Effect{releases, clean(shortened(e.text)), e.sinceData})
+		f.Effects = append(f.Effects, Effect{releases, clean(shortened(e.text)), e.neverPolls, e.sinceData})
 		if e.fatal && c.scope.named {
 			f.Severity = Error
 		}

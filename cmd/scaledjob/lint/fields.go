@@ -20,28 +20,41 @@ type fieldRule struct {
 	accepts func(v any) bool // of a string, an int64, a list or a map
 	reason  string
 	fix     string
+	limit   int64 // over it, reason and fix are others; 0 is none
 }
 
 func within(lower, limit int64) fieldRule {
-	reason, fix := fmt.Sprintf("it is not from %d to %d", lower, limit), fmt.Sprintf("Write %d to %d", lower, limit)
-	if limit >= math.MaxInt32 {
-		reason, fix = fmt.Sprintf("it is below %d", lower), fmt.Sprintf("Write %d or more", lower)
+	r := fieldRule{accepts: func(v any) bool { n, ok := v.(int64); return !ok || (lower <= n && n <= limit) }}
+	switch {
+	case limit < math.MaxInt32:
+		r.reason, r.fix = fmt.Sprintf("it is not from %d to %d", lower, limit), fmt.Sprintf("Write %d to %d", lower, limit)
+		return r
+	case lower == 0:
+		r.reason = "it is negative"
+	default:
+		r.reason = fmt.Sprintf("it is below %d", lower)
 	}
-	if lower == 0 && limit >= math.MaxInt32 {
-		reason = "it is negative"
+	r.fix, r.limit = fmt.Sprintf("Write %d or more", lower), limit
+	return r
+}
+
+// advice returns what is wrong with a value that the rule does not accept, and the fix.
+func (r fieldRule) advice(v any) (reason, fix string) {
+	if n, isNumber := v.(int64); isNumber && r.limit > 0 && n > r.limit {
+		return fmt.Sprintf("it exceeds %d", r.limit), fmt.Sprintf("Write %d or less", r.limit)
 	}
-	return fieldRule{func(v any) bool { n, ok := v.(int64); return !ok || (lower <= n && n <= limit) }, reason, fix}
+	return r.reason, r.fix
 }
 
 func mode() fieldRule {
 	r := within(0, 0o777)
-	r.reason, r.fix = "it exceeds 0777", "Write the mode with a leading 0, such as 0644 (in JSON 420)"
+	r.reason, r.fix = "it is not from 0 to 0777", "Write the mode with a leading 0, such as 0644 (in JSON 420)"
 	return r
 }
 
 // word is a rule for a string that is not empty.
 func word(reason, fix string, accepts func(text string) bool) fieldRule {
-	return fieldRule{func(v any) bool { s, ok := v.(string); return !ok || s == "" || accepts(s) }, reason, fix}
+	return fieldRule{accepts: func(v any) bool { s, ok := v.(string); return !ok || s == "" || accepts(s) }, reason: reason, fix: fix}
 }
 
 func named(noun, fix string, problems func(string) []string) fieldRule {
@@ -53,10 +66,10 @@ func object(noun string) fieldRule {
 }
 
 var (
-	nonEmpty = fieldRule{func(v any) bool {
+	nonEmpty = fieldRule{accepts: func(v any) bool {
 		list, isList := v.([]any)
 		return v != "" && (!isList || len(list) > 0)
-	}, "it is empty", "Write a value"}
+	}, reason: "it is empty", fix: "Write a value"}
 	volume   = named("a volume", dnsLabel, validation.IsDNS1123Label)
 	host     = named("a host", dnsLabel, validation.IsDNS1123Label)
 	local    = word("it is not a path within the volume", "Write a relative path in which no part is \"..\"", isLocal)
@@ -136,8 +149,9 @@ var selectors = []string{"LabelSelectorRequirement", "NodeSelectorRequirement"}
 // field reports a value that the API server does not allow in a field of a Job.
 func (r *reader) field(t reflect.Type, name string, n *yaml.Node, path tree.Path) {
 	for _, rule := range fieldRules[t.Name()+"."+name] {
-		if !rule.accepts(numberOf(n)) {
-			position, fix, text := r.place(path...), rule.fix, rule.reason+", so "+rejected
+		if v := numberOf(n); !rule.accepts(v) {
+			reason, fix := rule.advice(v)
+			position, text := r.place(path...), reason+", so "+rejected
 			if position.found == emptyList {
 				fix, text = "Add an item", rejected
 			}

@@ -58,6 +58,8 @@ type Finding struct {
 type Effect struct {
 	Releases string `json:"releases,omitempty"` // "since 2.11", "2.20.0 to 2.20.1"; "" is all that were asked about
 	Text     string `json:"text"`
+	// NeverPolled is true if KEDA rejects what it would poll, in these releases.
+	NeverPolled bool `json:"-"`
 
 	sinceData bool // the releases are those whose parameters are known, so that the message does not name them
 }

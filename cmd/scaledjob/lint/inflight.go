@@ -98,7 +98,7 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 			fix = excluding(t)
 		}
 		if releases, _ := j.scope.affected(affected); !j.scope.named && !affected(keda.Newest()) {
-			fix += ", with KEDA " + releases + " only"
+			fix += ", with KEDA " + strings.TrimPrefix(period(releases), "in ") + " only"
 		}
 		j.find(j.trigger(i, "type"), fix, effect{affected: affected, text: text})
 	})

@@ -128,7 +128,7 @@ func (j *job) variableValue(env *corev1.EnvVar) triggers.Value {
 	case from == nil && strings.Contains(env.Value, "$("):
 		return triggers.Value{State: triggers.Hidden} // KEDA inserts other variables
 	case from == nil:
-		v := known(env.Value)
+		v := literalOrHidden(env.Value)
 		v.Plain = true
 		return v
 	case from.SecretKeyRef != nil:
@@ -147,8 +147,8 @@ const encrypted = "sops"
 // 1Password, vals, Vault's injectors, envsubst, templates and argocd-vault-plugin.
 var substituted = regexp.MustCompile(`^(ENC\[|op://|ref\+|vault:)|\$\{|\{\{|<[^>]+>`)
 
-// known returns the value that a text stands for, which is hidden if a tool replaces it.
-func known(text string) triggers.Value {
+// literalOrHidden returns the value that a text stands for, which is hidden if a tool replaces it.
+func literalOrHidden(text string) triggers.Value {
 	v := triggers.Literal(text)
 	if substituted.MatchString(v.Text) {
 		return triggers.Value{State: triggers.Hidden}
@@ -183,20 +183,20 @@ func (d *document) value(key string) triggers.Value {
 		return triggers.Value{State: triggers.Hidden}
 	}
 	if n := d.node("stringData", key); kind == "Secret" && n != nil && n.Kind == yaml.ScalarNode {
-		return known(n.Value)
+		return literalOrHidden(n.Value)
 	}
 	n := d.node("data", key)
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return maybe
 	}
 	if kind == "ConfigMap" {
-		return known(n.Value)
+		return literalOrHidden(n.Value)
 	}
 	text, err := base64.StdEncoding.DecodeString(n.Value)
 	if err != nil || len(text) == 0 {
 		return triggers.Value{State: triggers.Hidden} // a placeholder
 	}
-	return known(string(text))
+	return literalOrHidden(string(text))
 }
 
 // providers are the lists of a TriggerAuthentication that provide parameters, except the

@@ -97,6 +97,13 @@ func (j *job) check(problem bool, position place, want, text string) {
 	}
 }
 
+// checkPolls is check for a problem with which KEDA never polls.
+func (j *job) checkPolls(problem bool, position place, want, text string) {
+	if problem {
+		j.find(position, want, effect{text: text, neverPolls: true})
+	}
+}
+
 // eachTrigger returns the check of all triggers.
 func eachTrigger(check func(j *job, i int, t *manifest.ScaleTrigger)) func(*job) {
 	return func(j *job) {

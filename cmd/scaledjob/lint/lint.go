@@ -114,8 +114,18 @@ func sorted(findings []Finding, files []File) []Finding {
 		return samePlace && a.Rule == b.Rule && a.Path == b.Path && a.Found == b.Found
 	})
 	findings = withoutMoot(findings)
+	type value struct{ seat, path string }
+	count := map[value]int{}
+	at := func(f *Finding) value { return value{fmt.Sprintf("%s:%d", f.File, f.Line), f.Path} }
 	for i := range findings {
-		findings[i].named = rendered[findings[i].File]
+		count[at(&findings[i])]++
+	}
+	for i := range findings {
+		f := &findings[i]
+		f.named = rendered[f.File]
+		for k := range f.Effects { // beside another finding of the value, its releases are named
+			f.Effects[k].sinceData = f.Effects[k].sinceData && count[at(f)] == 1
+		}
 	}
 	return findings
 }

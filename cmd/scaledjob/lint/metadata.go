@@ -2,7 +2,9 @@ package lint
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -77,8 +79,13 @@ func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 
 // ignored reports whether the newest release does not read a key of a trigger's metadata: no value of it matters.
 func (j *job) ignored(trigger int, key string) bool {
+	return j.hasProblem(trigger, func(p *metadataProblem) bool { return p.Key == key && p.Kind == triggers.WrongPlace && p.newest })
+}
+
+// hasProblem reports whether a trigger has a problem that meets a condition.
+func (j *job) hasProblem(trigger int, meets func(*metadataProblem) bool) bool {
 	for _, p := range j.problemsFrom(trigger) {
-		if p.trigger != trigger || (p.Key == key && p.Kind == triggers.WrongPlace && p.newest) {
+		if p.trigger != trigger || meets(p) {
 			return p.trigger == trigger
 		}
 	}
@@ -108,14 +115,8 @@ func (j *job) problemsFrom(trigger int) []*metadataProblem {
 // accepted returns the condition that a release does not reject the trigger because of
 // the parameter, or that its parameters are unknown.
 func (j *job) accepted(trigger int, key string) condition {
-	problems := j.problemsFrom(trigger)
 	return func(profile keda.Profile) bool {
-		for _, p := range problems {
-			if p.trigger != trigger || (p.Key == key && !p.Warning && p.inRelease(profile)) {
-				return p.trigger != trigger
-			}
-		}
-		return true
+		return !j.hasProblem(trigger, func(p *metadataProblem) bool { return p.Key == key && !p.Warning && p.inRelease(profile) })
 	}
 }
 
@@ -153,14 +154,12 @@ func (j *job) findMetadata(p *metadataProblem) {
 	if p.Kind == triggers.UnknownKey && strings.HasPrefix(p.Fix, "Delete") {
 		p.Fix = cmp.Or(j.reader.belongs(tree.Path{"spec", "triggers", p.trigger, "metadata"}, p.Key), p.Fix)
 	}
-	if p.Kind == triggers.Broken || p.Kind == triggers.WrongType {
+	if p.isForm() {
 		p.Fix = cmp.Or(j.fromVariable(p.trigger, p.Key), p.Fix)
 	}
-	e := effect{affected: p.inRelease, text: p.Text, sinceData: j.always(p)}
-	if predicate, found := strings.CutPrefix(e.text, p.Key+" "); found && p.Key != "" && strings.HasSuffix(position.path, "."+p.Key) { // the place says it
-		if predicate = strings.TrimPrefix(predicate, position.found+" "); strings.HasPrefix(predicate, "is ") || strings.HasPrefix(predicate, "has ") || strings.HasPrefix(predicate, "does ") {
-			e.text = "it " + predicate
-		}
+	e := effect{affected: p.inRelease, text: p.Text, neverPolls: !p.Warning, sinceData: j.always(p)}
+	if strings.HasSuffix(position.path, "."+p.Key) {
+		e.text = p.withoutKey(j.spec.Triggers[p.trigger].Metadata[p.Key])
 	}
 	if r := j.rule; r.Severity == Error && !j.scope.named && !p.newest {
 		r.Severity = Warning
@@ -168,6 +167,24 @@ func (j *job) findMetadata(p *metadataProblem) {
 		return
 	}
 	j.find(position, p.Fix, e)
+}
+
+// verb matches the begin of what a problem says of its key.
+var verb = regexp.MustCompile(`^(is|has|does) `)
+
+// withoutKey returns the problem without its key and the key's value, which the place says.
+func (p *metadataProblem) withoutKey(value string) string {
+	predicate, found := strings.CutPrefix(p.Text, p.Key+" ")
+	predicate, quoted := strings.CutPrefix(predicate, strconv.Quote(strings.TrimSpace(value))+" ")
+	if found && (quoted || verb.MatchString(predicate)) {
+		return "it " + predicate
+	}
+	return p.Text
+}
+
+// isForm reports whether a value has a form that KEDA rejects.
+func (p *metadataProblem) isForm() bool {
+	return p.Kind == triggers.Broken || p.Kind == triggers.WrongType
 }
 
 // keyOfAnotherRelease finds keys that a release in question ignores and another reads. If

@@ -167,7 +167,7 @@ func TestPlanted(t *testing.T) {
 		from("ADDRESS"): "Write a variable of the container main: LIST, REDIS",
 		strings.Replace(minimal, `threshold: "5"`, "threshold: \u201c5\u201d", 1):                               "Write plain quotes instead of typographic ones",
 		strings.Replace(minimal, `threshold: "5"`, "threshold: \"5\"\n        authenticationRef: {name: a}", 1): "Move it to spec.triggers[0].authenticationRef",
-		strings.Replace(minimal, "    template:", "    activeDeadlineSeconds: 10m\n    template:", 1):           "Write a whole number",
+		strings.Replace(minimal, "    template:", "    activeDeadlineSeconds: 10m\n    template:", 1):           "Write 600 (seconds), without a unit",
 	} {
 		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, keda.Newest())
 		require.Len(t, r.Findings, 1, text)

@@ -41,10 +41,7 @@ var programs = []string{"command", "args", "env"}
 // placeholdersOf adds the placeholders of a ScaledJob, whose form no rule judges, and the place of the first.
 func placeholdersOf(d *document, names map[string]bool, first *place) {
 	visit(d.root, false, func(n *yaml.Node, program bool) {
-		found := triggers.Placeholder.FindString(n.Value)
-		if isName := strings.HasPrefix(found, "<") && found == strings.ToUpper(found); program && !isName { // a shell's $NAME, or XML
-			return
-		}
+		found := firstPlaceholder(n.Value, program)
 		if found != "" && len(names) == 0 {
 			*first = place{file: d.file, line: n.Line, column: n.Column, found: found}
 		}
@@ -52,6 +49,28 @@ func placeholdersOf(d *document, names map[string]bool, first *place) {
 			names[found] = true
 		}
 	})
+}
+
+// firstPlaceholder returns the first placeholder in a text, or "".
+func firstPlaceholder(text string, program bool) string {
+	for _, span := range triggers.Placeholder.FindAllStringIndex(text, -1) {
+		if !program || isReplaced(text, span[0], span[1]) {
+			return text[span[0]:span[1]]
+		}
+	}
+	return ""
+}
+
+// isReplaced reports whether a placeholder in a container's text is no part of the program: $NAME and {NAME} may be a
+// shell's, <a> XML, and <FILE >FILE redirects.
+func isReplaced(text string, start, end int) bool {
+	found := text[start:end]
+	if !strings.HasPrefix(found, "<") {
+		return strings.HasPrefix(found, "#{") || !strings.ContainsAny(found, "${"+opening)
+	}
+	before := text[:start]
+	redirects := strings.HasSuffix(before, "<") || strings.HasSuffix(found, " >") || (strings.HasSuffix(before, " ") && end < len(text))
+	return found == strings.ToUpper(found) && !redirects
 }
 
 // notePlaceholders notes the placeholders of a file's ScaledJobs.

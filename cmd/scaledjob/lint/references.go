@@ -32,14 +32,15 @@ var referring = map[string]struct{ kind, name string }{
 	"configMapRef": {"ConfigMap", "name"}, "configMapKeyRef": {"ConfigMap", "name"}, "configMap": {"ConfigMap", "name"},
 }
 
+const podsWait = "Pods start only after it exists"
+
 // findReferences returns the required references of the containers' environments, of the volumes and of
 // the TriggerAuthentications in use.
 func (j *job) findReferences() []reference {
-	const starts = "Pods start only after it exists"
 	var references []reference
 	containers := j.template.Template.Spec.Containers
 	for i := range containers {
-		text := starts
+		text := podsWait
 		if &containers[i] == j.envSource() {
 			text = "KEDA polls only after it exists, because it reads the container's environment"
 		}
@@ -47,7 +48,7 @@ func (j *job) findReferences() []reference {
 			references = append(references, j.referencesBelow(text, j.pod("containers", i, field))...)
 		}
 	}
-	references = append(references, j.referencesBelow(starts, j.pod("volumes"))...)
+	references = append(references, j.referencesBelow(podsWait, j.pod("volumes"))...)
 	for i, t := range j.spec.Triggers {
 		if kind := t.Metadata["resourceKind"]; t.Type == "kubernetes-resource" && (kind == "Secret" || kind == "ConfigMap") {
 			references = append(references, reference{j.lookup(kind, t.Metadata["resourceName"]), t.Metadata["key"],
@@ -146,8 +147,13 @@ func missing(kind string) func(*job) {
 				continue
 			}
 			if len(validation.IsDNS1123Subdomain(r.name)) > 0 {
-				text := fmt.Sprintf("no %s can have this name. %s", kind, strings.Replace(r.effect, "Pods start only after it exists", "The pods never start", 1))
-				j.check(!strings.Contains(r.position.path, ".env"), r.position, "Write lower-case letters, digits, dots and -", text) // of which template-rejected is
+				rule, result := j.rule, r.effect
+				if r.effect == podsWait {
+					rule.Severity, result = Error, "The pods never start"
+				}
+				if !strings.Contains(r.position.path, ".env") { // of which template-rejected is
+					j.add(rule, r.position, "Write lower-case letters, digits, dots and -", effect{text: fmt.Sprintf("no %s can have this name. %s", kind, result)})
+				}
 				uses[r.lookup] = 0
 				continue
 			}

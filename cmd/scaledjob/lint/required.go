@@ -41,11 +41,12 @@ func missingTemplate(j *job) {
 		j.require("Add a pod template", template...)
 		return
 	}
-	position, text := j.place(append(template, "spec", "containers")...), refusal
+	position := j.place(append(template, "spec", "containers")...)
 	if position.found == emptyList {
-		text = "KEDA reads the environment of a container and never polls without one"
+		j.checkPolls(true, position, "Add at least one container", "KEDA reads the environment of a container and never polls without one")
+		return
 	}
-	j.check(position.empty(), position, "Add at least one container", text)
+	j.check(position.empty(), position, "Add at least one container", refusal)
 }
 
 func missingTriggers(j *job) {
@@ -55,7 +56,7 @@ func missingTriggers(j *job) {
 		return
 	}
 	j.find(position, "Add at least one trigger",
-		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job"},
+		effect{affected: not(from("2.20.0")), text: "KEDA never creates a Job for the queue"},
 		effect{affected: from("2.20.0"), text: refusal})
 }
 

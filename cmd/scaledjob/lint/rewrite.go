@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -44,7 +45,8 @@ func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
 	scalar := n.Kind == yaml.ScalarNode
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]() && scalar:
-		if point := strings.Replace(n.Value, ",", ".", 1); point != n.Value && fits(t, &yaml.Node{Kind: yaml.ScalarNode, Value: point}) {
+		point := strings.Replace(n.Value, ",", ".", 1)
+		if point != n.Value && !thousands.MatchString(n.Value) && fits(t, &yaml.Node{Kind: yaml.ScalarNode, Value: point}) {
 			return point
 		}
 	case t.Kind() == reflect.Slice && n.Kind == yaml.MappingNode && fits(t.Elem(), n):
@@ -52,12 +54,12 @@ func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
 	case t.Kind() == reflect.Slice && n.Kind == yaml.MappingNode && key == "env":
 		return "a list of items with name and value"
 	case t.Kind() == reflect.Slice && scalar && t.Elem().Kind() == reflect.String:
-		return `a list, such as ["` + strings.Join(strings.Fields(n.Value), `", "`) + `"]`
+		return listOfWords(key, n.Value)
 	case t.Kind() == reflect.Slice && scalar:
 		return wrapped("a list, such as [{%s: %s}]", t.Elem(), n)
 	case t.Kind() == reflect.Struct && scalar:
 		return wrapped("{%s: %s}", t, n)
-	case t.Kind() == reflect.Int32 && scalar && (key == "pollingInterval" || strings.HasSuffix(key, "Seconds")):
+	case (t.Kind() == reflect.Int32 || t.Kind() == reflect.Int64) && scalar && (key == "pollingInterval" || strings.Contains(key, "Seconds")):
 		if d, err := time.ParseDuration(n.Value); err == nil && d > 0 && d%time.Second == 0 {
 			return fmt.Sprintf("%d (seconds), without a unit", int(d.Seconds()))
 		}
@@ -65,15 +67,31 @@ func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
 	return ""
 }
 
+// thousands matches a number whose comma may separate thousands.
+var thousands = regexp.MustCompile(`,[0-9]{3}([^0-9]|$)`)
+
+// listOfWords splits a text at its spaces, unless it may need a shell.
+func listOfWords(key, text string) string {
+	switch {
+	case !strings.ContainsAny(text, "\"'`\\\n$|&;<>(){}*?#~"):
+		return `a list, such as ["` + strings.Join(strings.Fields(text), `", "`) + `"]`
+	case key == "command":
+		return `a list, such as ["sh", "-c", "…"]`
+	}
+	return "a list, with - before each item"
+}
+
+// onlyField is the field that says all, by the name of the type.
+var onlyField = map[string]string{
+	"AuthenticationRef": "name", "ConfigMapEnvSource": "name", "ConfigMapVolumeSource": "name", "LocalObjectReference": "name", "SecretEnvSource": "name",
+	"Rollout": "strategy", "ScalingStrategy": "strategy",
+}
+
 // wrapped puts a value below the field of an object that it is meant for, or returns "".
 func wrapped(format string, t reflect.Type, n *yaml.Node) string {
-	if t.Kind() != reflect.Struct {
+	name := onlyField[t.Name()]
+	if name == "" || !fits(t.FieldByIndex(field.Names(t)[name]).Type, n) {
 		return ""
 	}
-	for _, name := range []string{"name", "strategy"} {
-		if index, found := field.Names(t)[name]; found && fits(t.FieldByIndex(index).Type, n) {
-			return fmt.Sprintf(format, name, n.Value)
-		}
-	}
-	return ""
+	return fmt.Sprintf(format, name, n.Value)
 }

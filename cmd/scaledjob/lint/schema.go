@@ -190,7 +190,7 @@ func (r *reader) unfit(path tree.Path, fix string) {
 	fix = cmp.Or(rewritten(typeAt(r.schema, path), path, n), fix)
 	switch {
 	case bits && n != nil && isWhole(n):
-		fix = "a number below 2147483648"
+		fix = "a number from -2147483648 to 2147483647"
 	case fix == "an object":
 		fix = "keys and values, as key: value"
 	case n == nil:

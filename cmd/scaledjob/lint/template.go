@@ -95,7 +95,7 @@ func envContainerUnknown(j *job) {
 		choices = append(choices, c.Name)
 	}
 	for _, problem := range j.problems {
-		j.check(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), oneOf(j.spec.EnvSourceContainerName, choices),
+		j.checkPolls(problem.Path == "spec.envSourceContainerName", j.place("spec", "envSourceContainerName"), oneOf(j.spec.EnvSourceContainerName, choices),
 			"the template has no container of this name, so KEDA never polls")
 	}
 	for _, a := range j.authentications() {

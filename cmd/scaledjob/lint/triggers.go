@@ -28,7 +28,7 @@ func triggerTypeUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 	if near := cmp.Or(nearest(t.Type, types), containing(t.Type, types)); near != "" {
 		fix = "Write " + near
 	}
-	j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls"})
+	j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls", neverPolls: true})
 }
 
 // containing lists the types that contain a word or are part of it: sqs is part of
@@ -61,7 +61,7 @@ func triggerNameDuplicate(j *job) {
 	first := map[string]int{}
 	for i, t := range j.spec.Triggers {
 		if _, repeated := first[t.Name]; repeated && t.Name != "" {
-			j.find(j.trigger(i, "name"), "Give each trigger a name of its own", effect{affected: from("2.14.0"), text: "KEDA rejects both triggers and never polls"})
+			j.find(j.trigger(i, "name"), "Give each trigger a name of its own", effect{affected: from("2.14.0"), text: "KEDA rejects both triggers and never polls", neverPolls: true})
 			continue
 		}
 		first[t.Name] = i
@@ -71,7 +71,7 @@ func triggerNameDuplicate(j *job) {
 func triggerMetricType(j *job, i int, t *manifest.ScaleTrigger) {
 	if t.MetricType != "" {
 		j.find(j.trigger(i, "metricType"), "Delete the field; a ScaledJob always uses the target average value",
-			effect{affected: from("2.7.0"), text: "KEDA rejects it and never polls"})
+			effect{affected: from("2.7.0"), text: "KEDA rejects it and never polls", neverPolls: true})
 	}
 }
 
@@ -221,7 +221,7 @@ func hostIsName(host string) bool {
 
 func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
 	host := t.Metadata["host"]
-	j.check(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", strings.Trim(host, "$()")),
+	j.checkPolls(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", strings.Trim(host, "$()")),
 		"it is not a URL, so KEDA rejects the trigger and never polls")
 }
 
@@ -289,7 +289,7 @@ func typeOfAnotherRelease(j *job) {
 		_, inNewest := triggers.Lookup(t.Type, minors[len(minors)-1])
 		if slices.Contains(triggers.Types(), t.Type) && (j.scope.named || !inNewest) {
 			j.find(j.trigger(i, "type"), "Use another trigger, or a release that has "+t.Type,
-				effect{affected: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true})
+				effect{affected: lacks, text: "KEDA has no scaler of this type and never polls", fatal: true, neverPolls: true})
 		}
 	}
 }

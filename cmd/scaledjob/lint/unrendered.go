@@ -72,9 +72,9 @@ func (c *collector) unrendered(file, text string, n *yaml.Node) bool {
 	return true
 }
 
-// unreadable returns the first node of a template's action, or the first map with a map as its key, or nil. In a ScaledJob every action in a
-// text counts; other objects may have actions of other tools as texts. YAML reads {{ }} without
-// quotes as a map with a map as its key.
+// unreadable returns the first action of a template or, if there is none, the first map with a map as its key, or nil, and
+// whether it is an action. In a ScaledJob every action in a text counts; other objects may have actions of other tools as
+// texts. YAML reads {{ }} without quotes as a map with a map as its key.
 func unreadable(n *yaml.Node, inScaledJob bool) (found *yaml.Node, isAction bool) {
 	if n.Kind == yaml.ScalarNode && actionPattern.MatchString(n.Value) && (inScaledJob || len(actionPattern.FindAllString(n.Value, -1)) > len(quotePattern.FindAllString(n.Value, -1))) {
 		return n, true

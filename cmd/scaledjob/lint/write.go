@@ -21,9 +21,7 @@ func (r *Report) Summary() string {
 	if counts == nil {
 		counts = []string{"no findings"}
 	}
-	if r.ScaledJobs+r.Scheduled == 0 {
-		return strings.Join(counts, ", ") + "; no ScaledJob found"
-	}
+	text := strings.Join(counts, ", ")
 	var objects []string
 	if r.ScaledJobs > 0 {
 		objects = append(objects, field.Plural(r.ScaledJobs, "ScaledJob"))
@@ -31,7 +29,11 @@ func (r *Report) Summary() string {
 	if r.Scheduled > 0 {
 		objects = append(objects, field.Plural(r.Scheduled, "ScheduledJob"))
 	}
-	text := strings.Join(counts, ", ") + " in " + strings.Join(objects, " and ")
+	if objects == nil {
+		text += "; no ScaledJob found"
+	} else {
+		text += " in " + strings.Join(objects, " and ")
+	}
 	if r.Ignored > 0 {
 		text += fmt.Sprintf(", and %d ignored", r.Ignored)
 	}

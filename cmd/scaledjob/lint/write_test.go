@@ -36,6 +36,7 @@ b.yaml:3:3: note: x: y. z. [trigger-push]
 1 error, 1 warning, 2 notes in 2 ScaledJobs, and 1 ignored
 `, b.String())
 	require.Equal(t, "no findings; no ScaledJob found", new(lint.Report).Summary())
+	require.Equal(t, "no findings; no ScaledJob found, and 2 ignored", (&lint.Report{Ignored: 2}).Summary())
 	require.Equal(t, lint.Error, report.Worst())
 	require.Equal(t, "none", new(lint.Report).Worst().String())
 	require.Equal(t, "Severity(9)", lint.Severity(9).String())

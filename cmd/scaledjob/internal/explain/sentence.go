@@ -137,15 +137,11 @@ func NewFiles(sources []input.Source) *Files {
 	return &Files{sources: sources, findings: map[string][]lint.Finding{}}
 }
 
-// neverPolled are the rules of what KEDA rejects when it builds the scalers.
-var neverPolled = []string{"env-container-unknown", "host-not-a-url", "missing-field", "trigger-credentials-missing", "trigger-key-removed", "trigger-metric-type",
-	"trigger-name-duplicate", "trigger-parameter-missing", "trigger-rejected", "trigger-type-release", "trigger-type-unknown", "trigger-value-type", "trigger-value-unknown"}
-
 // rejection returns the finding of lint with which the release never polls the manifest, or "". A ScaledJob
 // without files is judged by itself.
 func (f *Files) rejection(m *input.ScaledJob, profile keda.Profile) string {
 	for _, found := range f.check(m, profile) {
-		if found.Severity == lint.Error && slices.Contains(neverPolled, found.Rule) {
+		if found.Severity == lint.Error && slices.ContainsFunc(found.Effects, func(e lint.Effect) bool { return e.NeverPolled }) {
 			return found.Message()
 		}
 	}

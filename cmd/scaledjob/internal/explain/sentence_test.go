@@ -8,6 +8,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
+	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -47,4 +48,33 @@ func TestSentence(t *testing.T) {
 	_, err = Decide(cluster.Subject{ScaledJob: found[0]}, input.NewestOnly().List[0], &input.QueueFlags{Queue: "4"}, &scaling.JobCounts{}, nil)
 	require.ErrorContains(t, err, "spec.triggers: found none")
 	require.NotContains(t, err.Error(), "--target")
+}
+
+// TestRejection has what KEDA cannot poll, and what the API server rejects or what has no trigger, which is another thing.
+func TestRejection(t *testing.T) {
+	const template = "jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [CONTAINERS]}}}"
+	const redis = "triggers: [{type: redis, metadata: {address: 'a.b:1', listName: l, listLength: '1'}}]"
+	for _, c := range []struct {
+		containers, more string
+		never            bool
+	}{
+		{"{name: main, image: a}", redis, false},
+		{"{name: main, image: a, ports: [{}]}", redis, false},
+		{"{name: main, image: a}", "triggers: []", false},
+		{"{name: main, image: a}", redis + ", envSourceContainerName: other", true},
+		{"{name: main, image: a}", strings.Replace(redis, "listName: l, ", "", 1), true},
+		{"{name: main, image: a}", strings.Replace(redis, "'1'", "one", 1), true},
+		{"{name: main, image: a}", strings.Replace(redis, "type: redis", "type: rediss", 1), true},
+		{"", redis, true},
+	} {
+		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: a}\nspec: {" + strings.Replace(template, "CONTAINERS", c.containers, 1) + ", " + c.more + "}\n"
+		source := input.Source{Name: "a.yaml", Data: []byte(text)}
+		found, _, err := source.Manifests()
+		require.NoError(t, err)
+		for _, release := range []string{"2.19.0", "2.21.0"} {
+			profile, err := keda.Release(release)
+			require.NoError(t, err)
+			require.Equal(t, c.never, NewFiles([]input.Source{source}).rejection(found[0], profile) != "", "%s %s", release, text)
+		}
+	}
 }

@@ -13,8 +13,8 @@ import (
 
 // awsRules are the rules of triggers for Amazon Web Services.
 var awsRules = []Rule{
-	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, onlyIf(matches("queueURL", "is neither a URL nor a name", "a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
-	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", accepted(polls, matches("metricStat", "is not a statistic of CloudWatch", "a statistic such as Average, Sum, Maximum or p99", statistic.MatchString))},
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, onlyIf(matches("queueURL", "is neither a URL nor a name", "Write a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
+	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", accepted(polls, matches("metricStat", "is not a statistic of CloudWatch", "Write a statistic such as Average, Sum, Maximum or p99", statistic.MatchString))},
 	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
 		accepted("KEDA ignores it", onlyIf(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), provided("expression")))},
 	{awsTypes, "PodIdentityOwner = false", "2.18", accepted("KEDA takes it as operator", onlyIf(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")))},

@@ -44,8 +44,8 @@ var azureRules = []Rule{
 	{[]string{"azure-blob"}, "invalid glob pattern", "2.18", glob("globPattern")},
 	{[]string{"azure-queue"}, "no accountName given", "2.18", needs(identity("azure-workload"), "with azure-workload", "accountName")},
 	{[]string{"azure-servicebus"}, "namespace are required when using pod identity", "2.18", needs(identity("azure-workload"), "with azure-workload", "namespace")},
-	{[]string{"azure-servicebus"}, "queueName is not a valid regular expression", "2.18", onlyIf(matches("queueName", "is not a regular expression", "a regular expression", isRegexp), isTrue("useRegex"))},
-	{[]string{"azure-servicebus"}, "subscriptionName is not a valid regular expression", "2.18", onlyIf(matches("subscriptionName", "is not a regular expression", "a regular expression", isRegexp), isTrue("useRegex"))},
+	{[]string{"azure-servicebus"}, "queueName is not a valid regular expression", "2.18", onlyIf(matches("queueName", "is not a regular expression", "Write a regular expression", isRegexp), isTrue("useRegex"))},
+	{[]string{"azure-servicebus"}, "subscriptionName is not a valid regular expression", "2.18", onlyIf(matches("subscriptionName", "is not a regular expression", "Write a regular expression", isRegexp), isTrue("useRegex"))},
 	{[]string{"azure-eventhub"}, "no storage connection string given", "2.18", needs(noIdentity, "without a pod identity", "storageConnection", "connection")},
 	{[]string{"azure-eventhub"}, "connection string does not contain event hub name", "2.18", eventHubName},
 	{[]string{"azure-eventhub"}, "no event hub name string given", "2.18", needs(identity("azure-workload"), "with azure-workload", "eventHubNamespace", "eventHubName")},
@@ -55,13 +55,13 @@ var azureRules = []Rule{
 	{[]string{"azure-cosmosdb"}, "activationChangeFeedLagThreshold must be less than changeFeedLagThreshold", "2.21", below("activationChangeFeedLagThreshold", "changeFeedLagThreshold")},
 	{[]string{"azure-cosmosdb"}, "or complete service-principal credentials are required", "2.21",
 		onlyIf(oneOf("connection", "cosmosDBKey", "tenantId clientId clientSecret"), noIdentity)},
-	{[]string{"azure-data-explorer"}, "azkustodata.New(", "2.20", matches("endpoint", "is not a URL", "a URL such as https://CLUSTER.REGION.kusto.windows.net",
+	{[]string{"azure-data-explorer"}, "azkustodata.New(", "2.20", matches("endpoint", "is not a URL", "Write a URL such as https://CLUSTER.REGION.kusto.windows.net",
 		func(text string) bool {
 			return strings.Contains(text, "=") || strings.HasPrefix(strings.ToLower(text), "https://")
 		})}, // = is in a connection string
 	{[]string{"azure-data-explorer"}, "clientSecret was not found in metadata", "2.18", needs(noIdentity, "without a pod identity", "tenantId", "clientId", "clientSecret")},
 	{[]string{"azure-pipelines"}, "failed to extract organization name from organizationURL", "2.18",
-		matches("organizationURL", "ends with / and names no organization", "a URL that ends with the organization, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
+		matches("organizationURL", "ends with / and names no organization", "Write a URL that ends with the organization, such as https://dev.azure.com/contoso", func(text string) bool { return !strings.HasSuffix(text, "/") })},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and fetchUnfinishedJobsOnly", "2.18", onlyIf(exclusive("jobsToFetch", "fetchUnfinishedJobsOnly"), inMetadata("jobsToFetch"), inMetadata("fetchUnfinishedJobsOnly"))},
 	{[]string{"azure-pipelines"}, "cannot specify both jobsToFetch and parent", "2.18", onlyIf(exclusive("jobsToFetch", "parent"), inMetadata("jobsToFetch"))},
 	{[]string{"azure-pipelines"}, "no personalAccessToken", "2.18", onlyIf(oneOf("personalAccessToken", "azureServicePrincipal"), noIdentity)},

@@ -192,24 +192,10 @@ func (c *checker) parameter(p Parameter) {
 			Fix: "Set " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
-		fix := "Delete the key"
-		if m := removal.FindStringSubmatch(p.Deprecated); m != nil {
-			fix += ". " + sentence(word.ReplaceAllString(m[2], "$1"))
-		}
-		if v.Key == "subscriptionSize" {
-			fix = inPlaceOfSize(v)
-		}
-		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: fix})
+		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: replacement(p, v)})
 	default:
 		if p.Announced != "" && v.Key != "" {
-			text, fix := "a later release of KEDA drops this key", sentence(p.Announced)
-			if m := removal.FindStringSubmatch(p.Announced); m != nil {
-				text, fix = "KEDA "+m[1]+" rejects this key", sentence(word.ReplaceAllString(m[2], "$1"))
-			}
-			if v.Key == "subscriptionSize" {
-				fix = inPlaceOfSize(v)
-			}
-			c.add(Problem{Kind: Announced, Key: v.Key, Warning: true, Text: text, Fix: fix})
+			c.add(announced(p, v))
 		}
 		if v.State == Visible {
 			c.value(p, v)
@@ -217,23 +203,36 @@ func (c *checker) parameter(p Parameter) {
 	}
 }
 
-// removal matches KEDA's text about a key: the release without it, and what replaces it.
-var removal = regexp.MustCompile(`removed in v([0-9.]+).*? - (.*)$`)
+// removal matches the release without a key in KEDA's text about it.
+var removal = regexp.MustCompile(`removed in v([0-9]+\.[0-9]+)`)
 
-// word matches the name of a key in quotes.
-var word = regexp.MustCompile(`'(\w+)'`)
-
-func inPlaceOfSize(v Value) string {
-	return fmt.Sprintf("Write mode: SubscriptionSize and value: %q in its place", v.Text)
+// replacements are the fixes of keys that KEDA removes, other than to delete the key.
+var replacements = map[string]string{
+	"authToken":         "Move it to a TriggerAuthentication, or write authTokenFromEnv with the name of a variable",
+	"buildId":           "Write workerDeploymentName and workerDeploymentBuildId in its place",
+	"minMetricValue":    "Write activationTargetMetricValue in its place",
+	"selectAllActive":   "Write workerDeploymentName and workerDeploymentBuildId in its place",
+	"selectUnversioned": "Delete it; workers with versions need workerDeploymentName and workerDeploymentBuildId",
+	"tls":               "Write unsafeSsl in its place",
 }
 
-// sentence begins with a capital letter and has no full stop.
-func sentence(text string) string {
-	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
-	if text == "" || text == "deprecated" {
-		return "It has no effect"
+func replacement(p Parameter, v Value) string {
+	if p.Names[0] == "subscriptionSize" {
+		return fmt.Sprintf("Write mode: SubscriptionSize and value: %q in its place", v.Text)
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return cmp.Or(replacements[p.Names[0]], "Delete the key")
+}
+
+// announced is the problem of a parameter, or of its type, that KEDA is about to remove.
+func announced(p Parameter, v Value) Problem {
+	release, text, fix := "a later release of KEDA", "rejects this key", replacement(p, v)
+	if m := removal.FindStringSubmatch(p.Announced); m != nil {
+		release = "KEDA " + m[1]
+	}
+	if strings.HasPrefix(p.Announced, "This scaler") {
+		text, fix = "drops this trigger type", "Move to another trigger"
+	}
+	return Problem{Kind: Announced, Key: v.Key, Warning: true, Text: release + " " + text, Fix: fix}
 }
 
 // value checks the text of a parameter as KEDA's parser does: allowed values, then type.

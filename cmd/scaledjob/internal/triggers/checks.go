@@ -182,7 +182,7 @@ func parts(name, separator string, n int, form string) check {
 		if len(strings.Split(text, separator)) == n {
 			return "", ""
 		}
-		return fmt.Sprintf("%s is %q and not of the form %s", name, text, form), "Write it as " + form
+		return fmt.Sprintf("%s %q is not of the form %s", name, text, form), "Write it as " + form
 	})
 }
 
@@ -211,12 +211,12 @@ func atLeast(name string, lower float64) check {
 }
 
 // matches finds a known value that a function rejects: predicate says what it is not.
-func matches(name, predicate, form string, accepts func(text string) bool) check {
+func matches(name, predicate, fix string, accepts func(text string) bool) check {
 	return about(name, func(text string) (string, string) {
 		if accepts(text) {
 			return "", ""
 		}
-		return fmt.Sprintf("%s %q %s", name, text, predicate), "Write " + form
+		return fmt.Sprintf("%s %q %s", name, text, predicate), fix
 	})
 }
 
@@ -259,8 +259,8 @@ func jsonObject(name string) check {
 	})
 }
 
-func requestURI(name, form string) check {
-	return matches(name, "is not a URL", form, func(text string) bool {
+func requestURI(name, fix string) check {
+	return matches(name, "is not a URL", fix, func(text string) bool {
 		_, err := url.ParseRequestURI(text)
 		return err == nil
 	})

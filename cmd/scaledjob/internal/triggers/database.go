@@ -25,7 +25,7 @@ var databaseRules = []Rule{
 	{[]string{"mysql"}, "net.JoinHostPort(meta.Host, meta.Port)", "2.18", oneOf("connectionString", "host port")},
 	{[]string{"mssql"}, "must provide either connectionstring or host", "2.18", oneOf("connectionString", "host")},
 	{[]string{"postgresql"}, "no host given", "2.18", oneOf("connection", "host port userName dbName sslmode")},
-	{[]string{"elastic-forecast"}, "lookAhead must be positive", "2.20", matches("lookAhead", "is not above 0", "a duration above 0, such as 10m", func(text string) bool { return strings.Trim(text, "0hmsunµ.") != "" })},
+	{[]string{"elastic-forecast"}, "lookAhead must be positive", "2.20", matches("lookAhead", "is not above 0", "Write a duration above 0, such as 10m", func(text string) bool { return strings.Trim(text, "0hmsunµ.") != "" })},
 	{[]string{"elastic-forecast", "elasticsearch"}, "both cloudID and apiKey must be provided", "2.18", together("cloudID", "apiKey")},
 	{[]string{"elastic-forecast", "elasticsearch"}, "provide both cloud config", "2.18", exclusive("cloudID", "addresses")},
 	{[]string{"elastic-forecast", "elasticsearch"}, "both username and password must be provided", "2.18", needs(provided("addresses"), "with addresses", "username", "password")},
@@ -42,7 +42,7 @@ var databaseRules = []Rule{
 	{[]string{"etcd"}, "cert must be provided with key", "2.18", onlyIf(together("cert", "key"), isSet("tls", "enable"))},
 	{[]string{"etcd"}, "watchProgressNotifyInterval must be greater than 0", "2.18", atLeast("watchProgressNotifyInterval", 1)},
 	{[]string{"etcd"}, "username must be provided with password", "2.18", together("username", "password")},
-	{[]string{"opensearch"}, "expected key:value", "2.20", matches("parameters", "is not a list of pairs", "a list of pairs such as a:1,b:2", isPairs)},
+	{[]string{"opensearch"}, "expected key:value", "2.20", matches("parameters", "is not a list of pairs", "Write a list of pairs such as a:1,b:2", isPairs)},
 	{[]string{"postgresql"}, "error establishing postgreSQL connection", "2.18", between("port", 1, 65535)},
 }
 

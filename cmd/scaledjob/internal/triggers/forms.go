@@ -21,11 +21,11 @@ func activemqTemplate(name string) check {
 		if q, err := url.ParseQuery(strings.ReplaceAll(names, ",", "&")); err != nil || q.Get(name) != "" {
 			return "", ""
 		}
-		return "restAPITemplate has no " + name, "Write " + activemqForm
+		return "restAPITemplate has no " + name, activemqFix
 	})
 }
 
-const activemqForm = "it as http://HOST:8161/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
+const activemqFix = "Write it as http://HOST:8161/api/jolokia/read/org.apache.activemq:type=Broker,brokerName=NAME,destinationType=Queue,destinationName=NAME/QueueSize"
 
 // urls finds a text, or an item of a list, that Go cannot parse as a URL, such as an IP address with a port. The client
 // puts the scheme before a text without one. The text may have a password.

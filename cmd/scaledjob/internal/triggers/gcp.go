@@ -9,7 +9,7 @@ import (
 
 // gcpRules are the rules of triggers for Google Cloud.
 var gcpRules = []Rule{
-	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "is not a function that KEDA knows", "a function such as mean, sum or percentile99", aggregation.MatchString))},
+	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "is not a function that KEDA knows", "Write a function such as mean, sum or percentile99", aggregation.MatchString))},
 	{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
 		accepted("KEDA ignores it", onlyIf(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), missing("alignmentPeriodSeconds")))},
 	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted(polls, pubsubMode)},

@@ -12,7 +12,7 @@ var monitoringRules = []Rule{
 	{[]string{"datadog"}, "missing AppKey", "2.18", needs(isNotTrue("useClusterAgentProxy"), "without useClusterAgentProxy", "appKey", "apiKey", "query")},
 	{[]string{"datadog"}, "datadog metrics service is required", "2.18",
 		needs(isTrue("useClusterAgentProxy"), "with useClusterAgentProxy", "datadogMetricsService", "datadogMetricName", "datadogNamespace", "datadogMetricNamespace")},
-	{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "has no scope in braces", "a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
+	{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "has no scope in braces", "Write a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
 	{[]string{"datadog"}, "type has to be global or average", "2.18", allowedInAnyCase("type", "average", "global")},
 	{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
 		func(c *checker) fault {
@@ -29,10 +29,10 @@ var monitoringRules = []Rule{
 	{[]string{"dynatrace"}, "'metricSelector' and 'query' are mutually exclusive", "2.19", exclusive("metricSelector", "query")},
 	{[]string{"dynatrace"}, "'from' can't be used with query", "2.19", onlyIf(exclusive("query", "from"), inMetadata("from"))},
 	{[]string{"influxdb"}, "query type must be 'influxql' or 'flightsql'", "2.18", onlyIf(allowedInAnyCase("queryType", "InfluxQL", "FlightSQL"), isSet("influxVersion", "3"))},
-	{[]string{"predictkube"}, "predictHorizon parsing error", "2.18", matches("predictHorizon", "is not a duration", "a duration such as 2h", isLongDuration)},
-	{[]string{"predictkube"}, "queryStep parsing error", "2.18", matches("queryStep", "is not a duration", "a duration such as 2m", isLongDuration)},
-	{[]string{"predictkube"}, "historyTimeWindow parsing error", "2.18", matches("historyTimeWindow", "is not a duration", "a duration such as 7d", isLongDuration)},
-	{[]string{"predictkube"}, "invalid prometheusAddress", "2.18", requestURI("prometheusAddress", "a URL such as http://HOST:9090")},
+	{[]string{"predictkube"}, "predictHorizon parsing error", "2.18", matches("predictHorizon", "is not a duration", "Write a duration such as 2h", isLongDuration)},
+	{[]string{"predictkube"}, "queryStep parsing error", "2.18", matches("queryStep", "is not a duration", "Write a duration such as 2m", isLongDuration)},
+	{[]string{"predictkube"}, "historyTimeWindow parsing error", "2.18", matches("historyTimeWindow", "is not a duration", "Write a duration such as 7d", isLongDuration)},
+	{[]string{"predictkube"}, "invalid prometheusAddress", "2.18", requestURI("prometheusAddress", "Write a URL such as http://HOST:9090")},
 	{[]string{"prometheus"}, "pod identity cannot be enabled with other auth types", "2.18",
 		func(c *checker) fault {
 			if !c.in.AnyIdentity && !noIdentity(c) && c.hasAll("authModes") {
@@ -40,7 +40,7 @@ var monitoringRules = []Rule{
 			}
 			return fault{}
 		}},
-	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host", "a URL such as https://HOST:8089")},
+	{[]string{"splunk", "solarwinds"}, "invalid value for host. Must be a valid URL", "2.18", requestURI("host", "Write a URL such as https://HOST:8089")},
 	{[]string{"splunk"}, "API token and Password were all set", "2.18", exclusive("apiToken", "password")},
 	{[]string{"sumologic"}, "only one of query or query.<RowId>", "2.18", sumologicQueries},
 	{[]string{"sumologic"}, "not found in queries", "2.18", sumologicRow},

@@ -14,7 +14,7 @@ var platformRules = []Rule{
 	{[]string{"selenium-grid"}, "parseCapabilitiesToMap", "2.18", accepted("KEDA does not match any session", jsonObject("capabilities"))},
 	{[]string{"github-runner"}, "no personalAccessToken", "2.18", oneOf("personalAccessToken", "appKey", "bearerToken")},
 	{[]string{"github-runner"}, "no applicationID given", "2.18", gitHubApp},
-	{[]string{"kubernetes-workload"}, "error parsing pod selector", "2.18", matches("podSelector", "is not a label selector", "a label selector, such as app=worker or app in (a, b)", isSelector)},
+	{[]string{"kubernetes-workload"}, "error parsing pod selector", "2.18", matches("podSelector", "is not a label selector", "Write a label selector, such as app=worker or app in (a, b)", isSelector)},
 	{[]string{"kubernetes-resource"}, "valueLocation is required for %s format", "2.21", needs(isSet("format", "json", "yaml"), "with this format", "valueLocation")},
 	{[]string{"openstack-metric"}, "authURL doesn't exist in the authParams", "2.18", needs(unconditional, "in the TriggerAuthentication", "authURL")},
 	{[]string{"openstack-metric", "openstack-swift"}, "authURL is invalid", "2.18", urls("authURL", "", "")},

@@ -38,6 +38,20 @@ func TestTypes(t *testing.T) {
 	require.False(t, ok)
 }
 
+// Each key that KEDA removes has advice of its own, which is not the text for KEDA's developers.
+func TestReplacements(t *testing.T) {
+	for _, name := range Types() {
+		for minor := 8; minor <= 21; minor++ {
+			d, _ := Lookup(name, fmt.Sprintf("2.%d.0", minor))
+			for _, p := range d.Parameters {
+				isKey := (p.Deprecated != "" || p.Announced != "") && !strings.HasPrefix(p.Announced, "This scaler")
+				onlyDeleted := p.Names[0] == "type" // a ScaledJob's triggers have nothing in its place
+				require.Equal(t, isKey && !onlyDeleted, isKey && replacement(p, Value{}) != "Delete the key", "%s %s", name, p.Names[0])
+			}
+		}
+	}
+}
+
 func TestSchedules(t *testing.T) {
 	for text, want := range map[string]bool{
 		"0 6 * * *": true, "*/5 * * * *": true, "0 6 * * 1-5": true, "0 6 * * MON-FRI": true, "0 6 1,15 jan-mar ?": true, "5/10 * * * *": true,
