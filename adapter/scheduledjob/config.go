@@ -194,7 +194,9 @@ func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule 
 	}
 	s, err := r.inputs.Cron(text, zone)
 	if err != nil {
-		r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%q: %v", text, err), Fix: `five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`})
+		found, fix, _ := strings.Cut(err.Error(), "; use ")
+		fix = cmp.Or(fix, `five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`)
+		r.problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%q: %s", text, found), Fix: fix})
 		return nil
 	}
 	return s
