@@ -243,8 +243,10 @@ func passwordUnescaped(j *job) {
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key := range t.Metadata {
 		fix := j.fromVariable(i, key)
-		said := j.hasProblem(i, func(p *metadataProblem) bool { return p.Key == key && p.isForm() })
-		j.check(fix != "" && !said, j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
+		said := func() bool {
+			return j.hasProblem(i, func(p *metadataProblem) bool { return p.Key == key && p.isForm() })
+		}
+		j.check(fix != "" && !said(), j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
 	}
 }
 

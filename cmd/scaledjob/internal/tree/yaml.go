@@ -42,7 +42,7 @@ func Split(text string) []Part {
 // Bounds of a document, before it is parsed: the parser needs up to 140 times as much memory as the text.
 const (
 	MaxDocument = 5 << 20 // bytes
-	maxMarks    = 400_000
+	maxMarks    = 300_000
 )
 
 // errTooLarge is the error of a document that is not parsed.
