@@ -38,7 +38,7 @@ func typeAt(t reflect.Type, path tree.Path) reflect.Type {
 
 // rewritten returns what the author of a value of the wrong type meant, in the form of the field's type, or "".
 func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
-	if t == nil || n == nil || n.Value == "" && n.Kind == yaml.ScalarNode {
+	if t == nil || n == nil || (n.Value == "" && n.Kind == yaml.ScalarNode) {
 		return ""
 	}
 	key := fmt.Sprint(path[len(path)-1])
