@@ -14,7 +14,7 @@ var forms = map[reflect.Type]string{
 	reflect.TypeFor[metav1.MicroTime]():   "a time such as 2026-01-01T00:00:00.000000Z",
 	reflect.TypeFor[metav1.Duration]():    "a duration such as 1m30s",
 	reflect.TypeFor[intstr.IntOrString](): "a whole number or a string",
-	reflect.TypeFor[resource.Quantity]():  "a quantity such as 500m",
+	reflect.TypeFor[resource.Quantity]():  "a quantity such as 500m or 512Mi",
 }
 
 var longExponent = regexp.MustCompile(`^[^eE]*[eE][+-]?[0-9]{4}`)

@@ -26,7 +26,7 @@ func Cron[S interface {
 		}
 		switch {
 		case strings.Contains(expression, "TZ"):
-			return nil, errors.New("it names a zone; use the time zone of the schedule")
+			return nil, errors.New("it names a zone; use the expression alone, and give the zone beside it")
 		case strings.HasPrefix(expression, "@every"):
 			return nil, errors.New("@every has no fixed times; use an interval such as R//PT1H")
 		}

@@ -108,7 +108,7 @@ func TestCron(t *testing.T) {
 	require.Equal(t, "0 6 * * * Europe/Berlin", c.Policy.Schedule.String())
 	require.Equal(t, "Europe/Berlin", in.String())
 	for text, want := range map[string]string{
-		"x": `no minute; use five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`, "TZ=UTC 0 6 * * *": "it names a zone; use the time zone of the schedule", "@every 1h": "@every has no fixed times; use an interval such as R//PT1H",
+		"x": `no minute; use five fields (minute, hour, day of month, month, day of week), such as "0 6 * * *"`, "TZ=UTC 0 6 * * *": "it names a zone; use the expression alone, and give the zone beside it", "@every 1h": "@every has no fixed times; use an interval such as R//PT1H",
 	} {
 		_, err = config(text)
 		require.EqualError(t, err, fmt.Sprintf("spec.schedule.cron: found %q: %s", text, want))

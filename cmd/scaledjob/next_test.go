@@ -46,7 +46,7 @@ func TestNextCron(t *testing.T) {
 	for text, want := range map[string]string{
 		"0 6 * *":          "expected exactly 5 fields",
 		"@every 1h":        "use an interval such as R//PT1H",
-		"TZ=UTC 0 6 * * *": "it names a zone; use the time zone of the schedule",
+		"TZ=UTC 0 6 * * *": "it names a zone; use the expression alone, and give the zone beside it",
 	} {
 		_, err := parseSchedule(text, berlin)
 		require.ErrorContains(t, err, want)

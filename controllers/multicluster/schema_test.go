@@ -70,7 +70,11 @@ func compare(t *testing.T, path string, of reflect.Type, s openAPI) {
 		}
 		of = of.Elem()
 	}
-	if of.Kind() != reflect.Struct || s.Anything || len(s.Properties) == 0 {
+	if of.Kind() != reflect.Struct || s.Anything {
+		return
+	}
+	if len(s.Properties) == 0 { // the API server would drop the fields of a type of ours
+		require.NotContains(t, of.PkgPath(), "scaledjob/controllers", path)
 		return
 	}
 	fields := map[string]reflect.Type{}

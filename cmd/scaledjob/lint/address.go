@@ -244,7 +244,7 @@ func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key := range t.Metadata {
 		fix := j.fromVariable(i, key)
 		said := func() bool {
-			return j.hasProblem(i, func(p *metadataProblem) bool { return p.Key == key && p.isForm() })
+			return j.hasProblem(i, key, (*metadataProblem).isForm)
 		}
 		j.check(fix != "" && !said(), j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
 	}

@@ -31,6 +31,7 @@ type job struct {
 	authentications func() []authentication
 	references      func() []reference
 	metadata        func() []*metadataProblem
+	metadataOf      func() map[triggerKey][]*metadataProblem
 	variablesOf     func() map[string]*corev1.EnvVar // the container that KEDA reads
 	sources         func() sources                   // of that container
 	lists           func() map[string]bool           // of Redis, by type and name
@@ -45,7 +46,7 @@ func (c *collector) check(d *document, objects *index) {
 	j.authentications, j.references = sync.OnceValue(j.findAuthentications), sync.OnceValue(j.findReferences)
 	j.metadata, j.variablesOf = sync.OnceValue(j.findMetadataProblems), sync.OnceValue(j.findVariables)
 	j.sources, j.volumeNames = sync.OnceValue(j.findSources), sync.OnceValues(j.findVolumes)
-	j.lists = sync.OnceValue(j.findLists)
+	j.lists, j.metadataOf = sync.OnceValue(j.findLists), sync.OnceValue(j.groupMetadataProblems)
 	j.config, j.problems = configOf(s)
 	if j.template = s.Spec.JobTargetRef; j.template == nil {
 		j.template = new(batchv1.JobSpec)

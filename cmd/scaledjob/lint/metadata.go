@@ -79,17 +79,26 @@ func (j *job) findMetadataProblems() (problems []*metadataProblem) {
 
 // ignored reports whether the newest release does not read a key of a trigger's metadata: no value of it matters.
 func (j *job) ignored(trigger int, key string) bool {
-	return j.hasProblem(trigger, func(p *metadataProblem) bool { return p.Key == key && p.Kind == triggers.WrongPlace && p.newest })
+	return j.hasProblem(trigger, key, func(p *metadataProblem) bool { return p.Kind == triggers.WrongPlace && p.newest })
 }
 
-// hasProblem reports whether a trigger has a problem that meets a condition.
-func (j *job) hasProblem(trigger int, meets func(*metadataProblem) bool) bool {
-	for _, p := range j.problemsFrom(trigger) {
-		if p.trigger != trigger || meets(p) {
-			return p.trigger == trigger
-		}
+// hasProblem reports whether a key of a trigger has a problem that meets a condition.
+func (j *job) hasProblem(trigger int, key string, meets func(*metadataProblem) bool) bool {
+	return slices.ContainsFunc(j.metadataOf()[triggerKey{trigger, key}], meets)
+}
+
+type triggerKey struct {
+	trigger int
+	key     string
+}
+
+func (j *job) groupMetadataProblems() map[triggerKey][]*metadataProblem {
+	groups := map[triggerKey][]*metadataProblem{}
+	for _, p := range j.metadata() {
+		id := triggerKey{p.trigger, p.Key}
+		groups[id] = append(groups[id], p)
 	}
-	return false
+	return groups
 }
 
 // always reports whether all releases with known parameters have the problem, so that nothing shows since when.
@@ -106,17 +115,11 @@ func (p *metadataProblem) inRelease(profile keda.Profile) bool {
 	return p.minors[minor(profile.Release())]
 }
 
-// problemsFrom returns the problems of a trigger and of those after it.
-func (j *job) problemsFrom(trigger int) []*metadataProblem {
-	first, _ := slices.BinarySearchFunc(j.metadata(), trigger, func(p *metadataProblem, trigger int) int { return p.trigger - trigger })
-	return j.metadata()[first:]
-}
-
 // accepted returns the condition that a release does not reject the trigger because of
 // the parameter, or that its parameters are unknown.
 func (j *job) accepted(trigger int, key string) condition {
 	return func(profile keda.Profile) bool {
-		return !j.hasProblem(trigger, func(p *metadataProblem) bool { return p.Key == key && !p.Warning && p.inRelease(profile) })
+		return !j.hasProblem(trigger, key, func(p *metadataProblem) bool { return !p.Warning && p.inRelease(profile) })
 	}
 }
 

@@ -51,22 +51,28 @@ func placeholdersOf(d *document, names map[string]bool, first *place) {
 	})
 }
 
-// firstPlaceholder returns the first placeholder in a text, or "".
+// firstPlaceholder returns the first placeholder in a text, or "". Of a program it looks at the first hundred forms.
 func firstPlaceholder(text string, program bool) string {
-	for _, span := range triggers.Placeholder.FindAllStringIndex(text, -1) {
-		if !program || isReplaced(text, span[0], span[1]) {
+	if !program {
+		return triggers.Placeholder.FindString(text)
+	}
+	for _, span := range triggers.Placeholder.FindAllStringIndex(text, 100) {
+		if isReplaced(text, span[0], span[1]) {
 			return text[span[0]:span[1]]
 		}
 	}
 	return ""
 }
 
+// replacedWords are placeholders that no program has.
+var replacedWords = regexp.MustCompile(`^(?:#\{|REPLACE_|CHANGE)`)
+
 // isReplaced reports whether a placeholder in a container's text is no part of the program: $NAME and {NAME} may be a
-// shell's, <a> XML, and <FILE >FILE redirects.
+// shell's, %NAME% and __NAME__ any program's, <a> XML, and <FILE >FILE redirects.
 func isReplaced(text string, start, end int) bool {
 	found := text[start:end]
 	if !strings.HasPrefix(found, "<") {
-		return strings.HasPrefix(found, "#{") || !strings.ContainsAny(found, "${"+opening)
+		return replacedWords.MatchString(found)
 	}
 	before := text[:start]
 	redirects := strings.HasSuffix(before, "<") || strings.HasSuffix(found, " >") || (strings.HasSuffix(before, " ") && end < len(text))

@@ -79,13 +79,17 @@ func subtraction(m *input.ScaledJob, created, running, pending int64) string {
 		room -= pending
 	}
 	deduction := int64(*cmp.Or(strategy.CustomScalingQueueLengthDeduction, new(int32(0))))
+	share := report.Clean(strategy.CustomScalingRunningJobPercentage) + " of the unfinished Jobs"
+	if low > 0 {
+		share += " above the minimum"
+	}
 	switch custom := strategy.Strategy == "custom" && strategy.CustomScalingRunningJobPercentage != ""; { // without, it is default
 	case custom && deduction > 0 && deduction >= limit-low:
 		return fmt.Sprintf(" customScalingQueueLengthDeduction is %d and uses up the maximum.", deduction)
 	case custom && running > low && deduction == 0:
-		return fmt.Sprintf(" The strategy custom subtracts %s of the unfinished Jobs.", report.Clean(strategy.CustomScalingRunningJobPercentage))
+		return fmt.Sprintf(" The strategy custom subtracts %s.", share)
 	case custom && running > low:
-		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s of the unfinished Jobs.", deduction, report.Clean(strategy.CustomScalingRunningJobPercentage))
+		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction) and %s.", deduction, share)
 	case custom && deduction > 0:
 		return fmt.Sprintf(" The strategy custom subtracts %d (customScalingQueueLengthDeduction).", deduction)
 	case custom || running == 0 || !slices.Contains([]string{"accurate", "eager"}, strategy.Strategy):
