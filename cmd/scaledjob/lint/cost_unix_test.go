@@ -57,6 +57,7 @@ var largeFiles = []struct {
 	{"ScaledJobs of one authentication", 5_000, many(300, "---\n", fmt.Sprintf(head, "", "", "{type: rabbitmq, authenticationRef: {name: a}, metadata: {queueName: q, mode: QueueLength, value: '1'}}")) +
 		"---\napiVersion: keda.sh/v1alpha1\nkind: TriggerAuthentication\nmetadata: {name: a, namespace: shop}\nspec: {secretTargetRef: [" + many(5_000, ", ", "{parameter: host#, name: s, key: h}") + "]}\n"},
 	{"keys of a trigger", 30_000, fmt.Sprintf(head, "", "", "{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: '1', "+many(30_000, ", ", "k#: a")+"}}")},
+	{"variables of a trigger", 30_000, fmt.Sprintf(head, "", "", "{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: '1', "+many(30_000, ", ", "k#FromEnv: a")+"}}")},
 	{"sources of variables", 0, fmt.Sprintf(head, ", envFrom: ["+many(3_000, ", ", "{configMapRef: {name: c#}}")+"]", "",
 		many(3_000, ", ", "{type: rabbitmq, metadata: {hostFromEnv: E#, queueName: q, mode: QueueLength, value: '1'}}")) +
 		many(3_000, "", "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c#, namespace: shop}\ndata: {E#: amqp://a}\n")},
