@@ -2,6 +2,7 @@ package apportion
 
 import (
 	"cmp"
+	"container/heap"
 	"hash/fnv"
 	"math"
 )
@@ -11,29 +12,47 @@ import (
 func Webster(seats int32, parties []Party) (shares []int32, unplaced int32) {
 	shares = make([]int32, len(parties))
 	remaining := max(0, seats) - int32(begin(shares, int64(seats), parties))
-	for ; remaining > 0; remaining-- {
-		party := firstTicket(parties, shares)
-		if party < 0 {
-			break
+	next := tickets{parties: parties, shares: shares}
+	for i := range parties {
+		if next.isOpen(i) {
+			next.order = append(next.order, i)
 		}
-		shares[party]++
+	}
+	for heap.Init(&next); remaining > 0 && next.Len() > 0; remaining-- {
+		first := next.order[0]
+		if shares[first]++; next.isOpen(first) {
+			heap.Fix(&next, 0)
+		} else {
+			heap.Pop(&next)
+		}
 	}
 	return shares, remaining
 }
 
-// firstTicket returns the party with the first ticket after those of the shares, or -1 if no
-// party may take another seat.
-func firstTicket(parties []Party, shares []int32) int {
-	first := -1
-	for i := range parties {
-		if parties[i].room() <= int64(shares[i]) {
-			continue
-		}
-		if first < 0 || compareTickets(parties, shares, i, first) < 0 {
-			first = i
-		}
-	}
-	return first
+// tickets is a heap of the parties that may take another seat, by their next tickets. A scan for each seat
+// takes twenty times as long with 1,000 parties (BenchmarkWebster).
+type tickets struct {
+	parties []Party
+	shares  []int32
+	order   []int // of parties
+}
+
+func (t *tickets) isOpen(i int) bool { return int64(t.shares[i]) < t.parties[i].room() }
+
+func (t *tickets) Len() int { return len(t.order) }
+
+func (t *tickets) Less(i, j int) bool {
+	return compareTickets(t.parties, t.shares, t.order[i], t.order[j]) < 0
+}
+
+func (t *tickets) Swap(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] }
+
+func (t *tickets) Push(i any) { t.order = append(t.order, i.(int)) }
+
+func (t *tickets) Pop() any {
+	last := t.order[len(t.order)-1]
+	t.order = t.order[:len(t.order)-1]
+	return last
 }
 
 // compareTickets compares the next tickets of parties i and j. The products are exact: a
