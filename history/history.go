@@ -222,7 +222,10 @@ func oldest(newest int64, outcome Outcome, jobs []Job) []int {
 		}
 	}
 	slices.SortFunc(indexes, func(a, b int) int {
-		return cmp.Or(jobs[a].Finished.Compare(jobs[b].Finished), cmp.Compare(jobs[a].Name, jobs[b].Name), cmp.Compare(a, b))
+		if order := jobs[a].Finished.Compare(jobs[b].Finished); order != 0 {
+			return order // names are compared for ties only
+		}
+		return cmp.Or(cmp.Compare(jobs[a].Name, jobs[b].Name), cmp.Compare(a, b))
 	})
 	return indexes[:n-newest]
 }

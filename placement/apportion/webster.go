@@ -60,39 +60,57 @@ func (t *tickets) Pop() any {
 func compareTickets(parties []Party, shares []int32, i, j int) int {
 	p, q := &parties[i], &parties[j]
 	seats, other := uint64(p.held())+uint64(shares[i]), uint64(q.held())+uint64(shares[j])
-	return cmp.Or(
-		cmp.Compare(uint64(q.Weight)*(2*seats+1), uint64(p.Weight)*(2*other+1)),
-		cmp.Compare(seats, other), cmp.Compare(p.Rank, q.Rank), cmp.Compare(i, j))
+	if order := cmp.Compare(uint64(q.Weight)*(2*seats+1), uint64(p.Weight)*(2*other+1)); order != 0 {
+		return order
+	}
+	return cmp.Or(cmp.Compare(seats, other), cmp.Compare(p.Rank, q.Rank), cmp.Compare(i, j))
 }
 
-// begin gives seats that are among the first n tickets, at most about two for each party
-// fewer than n or than there are, and returns their number.
+// rounding is more than the error of a quota that is computed in floating point, which is below 2^33.
+const rounding = 1.0 / (1 << 16)
+
+// begin gives seats that are among the first n tickets, up to about n or as many as there are, and returns
+// their number.
 //
-// All tickets with (2k + 1) / weight up to a line are the first of the order. Bisection finds a
-// line with n of them or fewer. A line is rounded, so that the last ticket of each party
-// below it does not count.
+// All tickets with (2k + 1) / weight up to a line are the first of the order. The search for a line with n of
+// them or a few fewer interpolates, which without caps is right at once, and bisects in turn. It counts the tickets
+// that rounding may have left above the line, and gives only those that are surely below it.
 func begin(shares []int32, n int64, parties []Party) (assigned int64) {
-	due := func(p *Party, line float64) int64 {
-		return max(0, min(int64(min((float64(p.Weight)*line+1)/2, 1<<33))-p.held(), p.room()))
-	}
-	low, high := 0.0, math.Exp2(34) // beyond the last ticket of a party with weight 1
-	for range 128 {
-		line, sum := (low+high)/2, int64(0)
+	tickets := func(line float64) (sum int64) {
 		for i := range parties {
-			sum += due(&parties[i], line)
+			sum += parties[i].tickets(line, rounding)
 		}
-		if sum > n {
-			high = line
-		} else if low = line; n-sum <= int64(len(parties)) {
-			break
+		return sum
+	}
+	low, high := 0.0, 1.0
+	below, above := int64(0), tickets(high)
+	for ; above <= n && high < 1<<35; above = tickets(high) { // the last ticket of a party with weight 1 is below 2^34
+		low, below, high = high, above, 2*high
+	}
+	found := func() bool { return above <= n || n-below <= int64(len(parties)/16) }
+	for step := 0; !found() && high-low > high/(1<<40); step++ {
+		line := (low + high) / 2
+		if step%2 == 0 {
+			line = low + (high-low)*float64(n-below)/float64(above-below)
+		}
+		if sum := tickets(line); sum > n {
+			high, above = line, sum
+		} else {
+			low, below = line, sum
 		}
 	}
 	for i := range parties {
-		share := max(0, due(&parties[i], low)-1)
+		share := parties[i].tickets(low, -rounding)
 		shares[i] = int32(share)
 		assigned += share
 	}
 	return assigned
+}
+
+// tickets returns the number of tickets of the party up to a line, after those of the seats that it holds.
+func (p *Party) tickets(line, rounding float64) int64 {
+	quota := (float64(p.Weight)*line+1)/2 + rounding
+	return max(0, min(int64(min(quota, 1<<33))-p.held(), p.room()))
 }
 
 // A Party takes seats. The zero value has no weight, and takes none.
