@@ -81,6 +81,16 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	return c
 }
 
+// started tests with a reader that runs.
+func started(t *testing.T, test func(*testing.T, *cluster)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.start()
+		defer c.stop()
+		test(t, c)
+	})
+}
+
 // start runs a reader. Its label is "test".
 func (c *cluster) start(change ...func(*Options)) {
 	o := Options{
@@ -144,6 +154,13 @@ func (c *cluster) poll(value string) {
 	c.keda = func(string) (string, error) { return value, nil }
 }
 
+// answer polls, and KEDA builds all objects.
+func (c *cluster) answer(value string) {
+	c.poll(value)
+	c.buildAll(true)
+	wait(time.Second)
+}
+
 func (c *cluster) list(r schema.GroupVersionResource) (all []unstructured.Unstructured) {
 	list, err := c.dynamic.Resource(r).List(context.Background(), metav1.ListOptions{})
 	require.NoError(c.t, err)
@@ -189,8 +206,13 @@ func (c *cluster) buildAll(active bool) {
 	}
 }
 
+func (c *cluster) track(name string) {
+	require.NoError(c.t, c.reader.Track(owner(name)))
+	wait(time.Second)
+}
+
 // track tracks many owners.
-func (c *cluster) track(n int) {
+func (c *cluster) trackMany(n int) {
 	for i := range n {
 		require.NoError(c.t, c.reader.Track(owner(fmt.Sprint("o", i))))
 		if i%creates == 0 {

@@ -23,12 +23,8 @@ import (
 
 // From the owner to the first reading, and from one poll of KEDA to the next.
 func TestReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+	started(t, func(t *testing.T, c *cluster) {
+		c.track("orders")
 		require.Len(t, c.list(scaledObjects), 1)
 		require.Len(t, c.list(readingTargets), 1)
 		_, found := c.reader.Take(keyOf("orders"))
@@ -36,9 +32,7 @@ func TestReading(t *testing.T) {
 		wait(patience)
 		require.Equal(t, []Problem{{Reason: Waiting}}, c.reading("orders").Problems)
 
-		c.poll("12")
-		c.buildAll(true)
-		wait(time.Second)
+		c.answer("12")
 		reading := c.reading("orders")
 		require.Equal(t, []scaling.Metric{{Name: "redis", Value: 12, Target: 5, Activity: scaling.Active}}, reading.Metrics)
 		require.NoError(t, reading.Err())
@@ -57,12 +51,8 @@ func TestReading(t *testing.T) {
 // KEDA's first verdict may be that nothing is active, and the true one follow with the same value. There are two decisions
 // then, and no third.
 func TestFirstVerdict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+	started(t, func(t *testing.T, c *cluster) {
+		c.track("orders")
 		c.poll("12")
 		for _, active := range []bool{false, true} {
 			c.buildAll(active)
@@ -81,10 +71,7 @@ func TestFirstVerdict(t *testing.T) {
 
 // What the objects say, for a trigger of each form.
 func TestObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
+	started(t, func(t *testing.T, c *cluster) {
 		o := owner("a-name-that-is-much-longer-than-an-object-of-kubernetes-may-have-in-a-label.and-dots",
 			manifest.ScaleTrigger{Type: "redis", Name: "x", MetricType: "Value", AuthenticationRef: &manifest.AuthenticationRef{Name: "redis"}},
 			manifest.ScaleTrigger{Type: "cron", Name: "x", UseCachedMetrics: true, Metadata: map[string]string{"start": "0 8 * * *"}})
@@ -123,16 +110,10 @@ func TestEdits(t *testing.T) {
 		"recreated": func(o *Owner) { o.UID = "another" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t)
-				c.start()
-				defer c.stop()
-				require.NoError(t, c.reader.Track(owner("orders")))
-				wait(time.Second)
+			started(t, func(t *testing.T, c *cluster) {
+				c.track("orders")
 				old := c.list(scaledObjects)[0].GetName()
-				c.poll("12")
-				c.buildAll(true)
-				wait(time.Second)
+				c.answer("12")
 				c.reading("orders")
 
 				edited := owner("orders")
@@ -173,10 +154,7 @@ func TestEdits(t *testing.T) {
 
 // An edit that KEDA cannot build: the condition names the trigger, and not KEDA's words.
 func TestNotBuilt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
+	started(t, func(t *testing.T, c *cluster) {
 		require.NoError(t, c.reader.Track(owner("orders", manifest.ScaleTrigger{Type: "redis"}, manifest.ScaleTrigger{Type: "aws-sqs-queue", Name: "jobs"})))
 		wait(time.Second)
 		s := c.list(scaledObjects)[0]
@@ -233,8 +211,7 @@ func TestConflict(t *testing.T) {
 		c = newCluster(t)
 		c.start()
 		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+		c.track("orders")
 		for _, change := range []func(*unstructured.Unstructured){
 			func(s *unstructured.Unstructured) { s.SetGeneration(2) },
 			func(s *unstructured.Unstructured) { s.SetAnnotations(nil) },
@@ -260,12 +237,8 @@ func failing(code int, text string) error {
 // Nothing is read through an object that is being deleted, or through an HPA of somebody else, and an object that the watch
 // does not show yet is not created again at once.
 func TestNotYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+	started(t, func(t *testing.T, c *cluster) {
+		c.track("orders")
 		c.poll("1")
 		s := c.list(scaledObjects)[0]
 		other := s.DeepCopy()
@@ -301,16 +274,12 @@ func TestNotYet(t *testing.T) {
 
 // A thousand new owners do not fill the API server's queues: what finds too many creates is created soon after.
 func TestCreates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
+	started(t, func(t *testing.T, c *cluster) {
 		wait(time.Second)
 		for range creates {
 			c.reader.creating <- struct{}{}
 		}
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+		c.track("orders")
 		require.Empty(t, c.list(readingTargets))
 		<-c.reader.creating
 		wait(time.Second)
@@ -348,15 +317,9 @@ func TestFaults(t *testing.T) {
 
 // What KEDA's metrics server may answer, and that a fixed text is all that is told of it.
 func TestValues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
-		c.poll("1")
-		c.buildAll(true)
-		wait(time.Second)
+	started(t, func(t *testing.T, c *cluster) {
+		c.track("orders")
+		c.answer("1")
 		c.reading("orders")
 		for err, want := range map[error]Reason{
 			failing(500, "rpc error: code = Unknown desc = password hunter2"): TriggerFailed,
@@ -409,10 +372,7 @@ func TestProbe(t *testing.T) {
 
 // A controller that reads no value asks whether KEDA can be asked.
 func TestProbeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		c.start()
-		defer c.stop()
+	started(t, func(t *testing.T, c *cluster) {
 		wait(time.Minute)
 		require.Empty(t, c.reader.Available())
 		c.set(func() { c.away = failing(503, "service unavailable") })
@@ -432,9 +392,8 @@ func TestRecovery(t *testing.T) {
 		c.start()
 		defer c.stop()
 		wait(time.Second)
-		c.track(n)
-		c.poll("1")
-		c.buildAll(true)
+		c.trackMany(n)
+		c.answer("1")
 		wait(10 * time.Second)
 		require.GreaterOrEqual(t, len(c.decided), n)
 
@@ -472,9 +431,8 @@ func TestIsolation(t *testing.T) {
 		c.start()
 		defer c.stop()
 		wait(time.Second)
-		c.track(n)
-		c.poll("1")
-		c.buildAll(true)
+		c.trackMany(n)
+		c.answer("1")
 		wait(10 * time.Second)
 		bad := map[string]bool{}
 		for _, s := range c.list(scaledObjects) {
@@ -517,16 +475,14 @@ func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		c.start()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+		c.track("orders")
 		c.poll("12")
 		c.buildAll(true)
 		before := c.list(scaledObjects)[0].GetUID()
 		c.stop()
 		c.start()
 		defer c.stop()
-		require.NoError(t, c.reader.Track(owner("orders")))
-		wait(time.Second)
+		c.track("orders")
 		c.reader.Complete()
 		wait(time.Minute)
 		require.Equal(t, before, c.list(scaledObjects)[0].GetUID())
@@ -569,16 +525,11 @@ func TestUntrack(t *testing.T) {
 // Without KEDA a terminating ScaledObject is freed after ten minutes; with it, never.
 func TestFinalizer(t *testing.T) {
 	for _, test := range []struct{ alive, polled bool }{{false, false}, {true, true}, {true, false}} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCluster(t)
-			c.start()
-			defer c.stop()
+		started(t, func(t *testing.T, c *cluster) {
 			require.NoError(t, c.reader.Track(owner("a")))
 			require.NoError(t, c.reader.Track(owner("b")))
 			wait(time.Second)
-			c.poll("1")
-			c.buildAll(true)
-			wait(time.Second)
+			c.answer("1")
 			for _, s := range c.list(scaledObjects) {
 				if metav1.GetControllerOf(&s).Name == "a" {
 					now := metav1.Now()
