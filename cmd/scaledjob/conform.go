@@ -64,7 +64,7 @@ fields of the right types.`,
 	c.Flags().StringSliceVar(&options.Levels, "level", conform.Levels(), "levels to test, and releases of KEDA")
 	c.Flags().IntVar(&options.Questions, "questions", 5000, "random questions of each level")
 	c.Flags().Uint64Var(&options.Seed, "seed", 1, "seed of the random questions")
-	c.Flags().DurationVar(&options.Timeout, "timeout", 10*time.Second, "time for the first answer and for each later one")
+	c.Flags().DurationVar(&options.Timeout, "timeout", 10*time.Second, "time from the start to the first answer, and from each answer to the next")
 	output.AddOutput(c, "text", "json", "junit", "markdown")
 	return c
 }

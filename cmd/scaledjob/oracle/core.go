@@ -124,7 +124,7 @@ func (l *line) counts() *scaling.JobCounts {
 func (l *line) coreDecide() (pairs, error) {
 	d, err := l.decision()
 	return pairs{
-		"isActive", d.Trace.Demand.Active > 0, "queueLength", number(math.Ceil(d.Trace.Demand.Queue)), "target", d.Trace.Load.Target,
+		"isActive", d.Trace.Demand.Active > 0, "queueLength", Number(math.Ceil(d.Trace.Demand.Queue)), "target", d.Trace.Load.Target,
 		"create", d.Create, "total", l.Running + d.Create, "rule", d.Reason, "trace", d.String(),
 	}, err
 }
@@ -168,7 +168,7 @@ func Load(data []byte) (strategy.Strategy, strategy.Load, error) {
 
 func (l *line) coreAggregate() (pairs, error) {
 	d, err := l.decision()
-	return pairs{"isActive", d.Trace.Demand.Active > 0, "queueLength", number(math.Ceil(d.Trace.Demand.Queue)), "maxScale", d.Trace.Load.Target}, err
+	return pairs{"isActive", d.Trace.Demand.Active > 0, "queueLength", Number(math.Ceil(d.Trace.Demand.Queue)), "maxScale", d.Trace.Load.Target}, err
 }
 
 func (l *line) corePropose() (pairs, error) {
@@ -230,18 +230,18 @@ func (l *line) observe() (*adapter.Tracker, types.UID, error) {
 	var pods []corev1.Pod
 	for i, j := range l.Jobs {
 		uid := types.UID(strconv.Itoa(i))
-		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: owner.Namespace, UID: uid, Annotations: j.annotations(), OwnerReferences: controlledBy(owner.Kind, owner.UID)}}
+		b := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: owner.Namespace, UID: uid, Annotations: j.Annotations, OwnerReferences: controlledBy(owner.Kind, owner.UID)}}
 		b.CreationTimestamp = metav1.NewTime(j.CreationTimestamp)
 		b.DeletionTimestamp, b.Status.CompletionTime = instant(j.DeletionTimestamp), instant(j.CompletionTime)
 		b.Spec.Suspend = &j.Suspend
 		for _, c := range j.Conditions {
 			b.Status.Conditions = append(b.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobConditionType(c.Type),
-				Status: corev1.ConditionStatus(c.status()), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
+				Status: corev1.ConditionStatus(c.Status), LastTransitionTime: metav1.NewTime(c.LastTransitionTime)})
 		}
 		for n, p := range j.Pods {
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, UID: types.UID(fmt.Sprintf("%d-%d", i, n)), OwnerReferences: controlledBy("Job", uid)}, Status: corev1.PodStatus{Phase: corev1.PodPhase(p.Phase)}}
 			for _, c := range p.Conditions {
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.status())})
+				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.Status)})
 			}
 			pods = append(pods, pod)
 		}
@@ -267,7 +267,8 @@ func (l *line) coreCount() (pairs, error) {
 	return pairs{"running", c.Running, "pending", c.Pending}, nil
 }
 
-func (l *line) coreHistory() (pairs, error) {
+// limits returns the history of the line, without an age.
+func (l *line) limits() history.Policy {
 	policy := history.DefaultPolicy()
 	if n := l.SuccessfulJobsHistoryLimit; n != nil {
 		policy.Succeeded = history.Keep(int64(*n))
@@ -275,6 +276,11 @@ func (l *line) coreHistory() (pairs, error) {
 	if n := l.FailedJobsHistoryLimit; n != nil {
 		policy.Failed = history.Keep(int64(*n))
 	}
+	return policy
+}
+
+func (l *line) coreHistory() (pairs, error) {
+	policy := l.limits()
 	if policy.Age = (*time.Duration)(l.Age); l.Age != nil && l.Now.IsZero() {
 		return nil, &field.Error{Path: "now", Found: "nothing, beside an age", Fix: "the time of the question"}
 	}
@@ -292,8 +298,7 @@ func (l *line) coreHistory() (pairs, error) {
 		deleted = append(deleted, jobs[d.Index].Name)
 		reasons[d.Index] = "delete: " + d.Reason.Text()
 	}
-	trace := "history   keep " + policy.String()
-	width := widest(jobs)
+	var rows []row
 	for i, j := range jobs {
 		state := j.Phase.String()
 		if !j.Finished.IsZero() {
@@ -302,9 +307,9 @@ func (l *line) coreHistory() (pairs, error) {
 		if j.Deleting {
 			state += ", being deleted"
 		}
-		trace += fmt.Sprintf("\n%-*s %s; %s", width, j.Name, state, cmp.Or(reasons[i], "keep"))
+		rows = append(rows, row{j.Name, state, cmp.Or(reasons[i], "keep")})
 	}
-	return pairs{"deleted", deleted, "trace", trace}, nil
+	return pairs{"deleted", deleted, "trace", trace("history   keep "+policy.String(), rows)}, nil
 }
 
 func (l *line) coreRollOut() (pairs, error) {
@@ -318,8 +323,7 @@ func (l *line) coreRollOut() (pairs, error) {
 	}
 	current := rollout.Revision{Generation: l.Generation, TemplateHash: l.TemplateHash}
 	jobs, _ := observed.Jobs(owner)
-	deleted, trace := []string{}, fmt.Sprintf("rollout   %v at %s", policy.Strategy, revisionText(policy, current))
-	width := widest(jobs)
+	deleted, rows := []string{}, []row(nil)
 	for _, j := range jobs {
 		finished := j.Phase == adapter.Succeeded || j.Phase == adapter.Failed
 		d := rollout.Decide(policy, rollout.Observation{Current: current,
@@ -327,9 +331,10 @@ func (l *line) coreRollOut() (pairs, error) {
 		if d.Delete {
 			deleted = append(deleted, j.Name)
 		}
-		trace += fmt.Sprintf("\n%-*s %s; %v", width, j.Name, revisionText(policy, j.Revision), d)
+		rows = append(rows, row{j.Name, revisionText(policy, j.Revision), d.String()})
 	}
-	return pairs{"deleted", deleted, "propagationPolicy", policy.Propagation, "trace", trace}, nil
+	head := fmt.Sprintf("rollout   %v at %s", policy.Strategy, revisionText(policy, current))
+	return pairs{"deleted", deleted, "propagationPolicy", policy.Propagation, "trace", trace(head, rows)}, nil
 }
 
 // revisionText returns what a policy compares of a revision.
@@ -344,22 +349,26 @@ func revisionText(p rollout.Policy, r rollout.Revision) string {
 	return fmt.Sprintf("generation %s, template %s", generation, cmp.Or(r.TemplateHash, "unknown"))
 }
 
-// widest returns the width of the names of Jobs in a trace.
-func widest(jobs []adapter.Job) int {
+// A row of a trace is a Job, what was read of it, and what was decided.
+type row struct{ name, state, decision string }
+
+// trace returns lines with names of 9 columns or more.
+func trace(head string, rows []row) string {
 	width := len("rollout  ")
-	for _, j := range jobs {
-		width = max(width, utf8.RuneCountInString(j.Name))
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(r.name))
 	}
-	return width
+	for _, r := range rows {
+		head += fmt.Sprintf("\n%-*s %s; %s", width, r.name, r.state, r.decision)
+	}
+	return head
 }
 
 func (l *line) rolloutPolicy() (rollout.Policy, error) {
-	var problems field.Errors
+	var problems forms
 	policy := rollout.Policy{Strategy: rollout.Immediate, EveryEdit: l.EveryEdit == nil || *l.EveryEdit}
 	written := cmp.Or(l.Strategy, l.Rollout.Strategy, l.RolloutStrategy)
-	if l.RolloutStrategy != "" && l.RolloutStrategy != written {
-		problems.Add(field.Error{Path: "rolloutStrategy", Found: fmt.Sprintf("%q, while rollout.strategy is %q", l.RolloutStrategy, written), Fix: "only rollout.strategy"})
-	}
+	problems.either("rolloutStrategy", l.RolloutStrategy, `rollout {"strategy"}`, l.Rollout.Strategy)
 	if written != "" {
 		problems.Check(policy.Strategy.UnmarshalText([]byte(written)) == nil, "rollout.strategy", written, "gradual, immediate or drain")
 	}

@@ -3,7 +3,9 @@ package oracle
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
@@ -65,10 +67,7 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 			MinReplicaCount: l.MinReplicaCount, MaxReplicaCount: l.MaxReplicaCount,
 			SuccessfulJobsHistoryLimit: l.SuccessfulJobsHistoryLimit, FailedJobsHistoryLimit: l.FailedJobsHistoryLimit,
 			RolloutStrategy: l.RolloutStrategy, Rollout: l.Rollout,
-			ScalingStrategy: keda.ScalingStrategy{
-				Strategy: l.Strategy, Parameters: l.Parameters,
-				MultipleScalersCalculation: l.MultipleScalersCalculation, PendingPodConditions: l.PendingPodConditions,
-			},
+			ScalingStrategy: l.ScalingStrategy,
 		},
 	}
 	j.RestartPolicy = l.RestartPolicy
@@ -79,11 +78,6 @@ func (l *line) scaledJob(p keda.Profile) *keda.ScaledJob {
 		} else {
 			j.Spec.Rollout.Strategy = l.Strategy
 		}
-	}
-	if l.Annotation != nil {
-		j.Annotations = map[string]string{manifest.AnnotationPaused: *l.Annotation}
-	} else if l.Paused {
-		j.Annotations = map[string]string{manifest.AnnotationPaused: "true"}
 	}
 	return j
 }
@@ -109,7 +103,7 @@ func (l *line) scalers() []keda.Scaler {
 func (l *line) kedaJobs() []keda.Job {
 	var jobs []keda.Job
 	for _, j := range l.Jobs {
-		k := keda.Job{Name: j.Name, Annotations: j.annotations(), CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.Conditions)}
+		k := keda.Job{Name: j.Name, Annotations: j.Annotations, CompletionTime: j.CompletionTime, Conditions: kedaConditions(j.Conditions)}
 		for _, p := range j.Pods {
 			k.Pods = append(k.Pods, keda.Pod{Phase: p.Phase, Conditions: kedaConditions(p.Conditions)})
 		}
@@ -121,22 +115,22 @@ func (l *line) kedaJobs() []keda.Job {
 func kedaConditions(list []condition) []keda.Condition {
 	var conditions []keda.Condition
 	for _, c := range list {
-		conditions = append(conditions, keda.Condition{Type: c.Type, Status: c.status()})
+		conditions = append(conditions, keda.Condition{Type: c.Type, Status: c.Status})
 	}
 	return conditions
 }
 
 func (q *question) decide() pairs {
 	d := q.profile.Decide(q.job, keda.State{Scalers: q.scalers, Running: q.Running, Pending: q.Pending, JobsUnknown: q.JobsUnknown})
-	return pairs{
+	return append(pairs{
 		"isActive", d.Demand.Active, "queueLength", d.Demand.QueueLength, "target", d.Demand.MaxScale,
 		"create", d.Create, "total", q.Running + d.Create, "effectiveMaxScale", d.EffectiveMaxScale, "scaleTo", d.ScaleTo,
-	}.faulty(d.Fault, d.String())
+	}.faulty(d.Fault), "trace", d.String())
 }
 
 func (q *question) aggregate() pairs {
 	d := q.profile.Aggregate(q.job, q.scalers)
-	return pairs{"isActive", d.Active, "queueLength", d.QueueLength, "maxScale", d.MaxScale}.faulty(d.Fault, "")
+	return pairs{"isActive", d.Active, "queueLength", d.QueueLength, "maxScale", d.MaxScale}.faulty(d.Fault)
 }
 
 func (l *line) load() strategy.Load {
@@ -148,8 +142,10 @@ func (l *line) load() strategy.Load {
 }
 
 func (q *question) scale() pairs {
-	s := q.profile.Strategy(q.job).Scale(q.load(), q.ScaleTo)
-	return pairs{"effectiveMaxScale", s.EffectiveMaxScale, "scaleTo", s.ScaleTo}.faulty(s.Fault, "")
+	s, l := q.profile.Strategy(q.job), q.load()
+	scale := s.Scale(l, q.ScaleTo)
+	return pairs{"effectiveMaxScale", scale.EffectiveMaxScale, "scaleTo", scale.ScaleTo, "trace", fmt.Sprintf("release   %v\nstrategy  %v; at T=%d R=%d P=%d M=%d it proposes %d",
+		q.profile, s, l.Target, l.Running, l.Pending, l.Max, scale.EffectiveMaxScale)}.faulty(scale.Fault)
 }
 
 func (q *question) selectStrategy() pairs {
@@ -158,7 +154,7 @@ func (q *question) selectStrategy() pairs {
 
 func (q *question) replicas() pairs {
 	r := q.profile.Replicas(q.job)
-	return pairs{"min", r.Min, "queueMax", r.QueueMax}.faulty(r.Fault, "")
+	return pairs{"min", r.Min, "queueMax", r.QueueMax}.faulty(r.Fault)
 }
 
 func (q *question) targetAverage() pairs {
@@ -166,7 +162,7 @@ func (q *question) targetAverage() pairs {
 	for _, v := range q.AverageValues {
 		s.Metrics = append(s.Metrics, keda.Metric{AverageValue: float64(v)})
 	}
-	return pairs{"target", number(q.profile.TargetAverage(&s))}
+	return pairs{"target", Number(q.profile.TargetAverage(&s))}
 }
 
 func (q *question) count() pairs {
@@ -174,24 +170,47 @@ func (q *question) count() pairs {
 	return pairs{"running", c.Running, "pending", c.Pending}
 }
 
-func names(jobs []keda.Job, chosen []int) []string {
-	list := make([]string, 0, len(chosen))
-	for _, i := range chosen {
-		list = append(list, jobs[i].Name)
-	}
-	return list
-}
-
 func (q *question) history() pairs {
 	jobs := q.kedaJobs()
 	h := q.profile.History(q.job, jobs)
-	return pairs{"deleted", names(jobs, h.Deleted)}.faulty(h.Fault, "")
+	return q.deletion("history", "keep "+q.limits().String(), jobs, h.Deleted, func(j keda.Job) string {
+		state := "unfinished"
+		for _, c := range slices.Backward(j.Conditions) {
+			if (c.Type == "Complete" || c.Type == "Failed") && c.Status == "True" {
+				state = c.Type // the first one counts
+			}
+		}
+		if j.CompletionTime != nil {
+			state += " at " + j.CompletionTime.UTC().Format(time.RFC3339)
+		}
+		return state
+	}).faulty(h.Fault)
 }
 
 func (q *question) rollOut() pairs {
 	jobs := q.kedaJobs()
 	r := q.profile.Rollout(q.job, jobs)
-	return pairs{"deleted", names(jobs, r.Deleted), "propagationPolicy", r.PropagationPolicy}
+	settings := fmt.Sprintf("strategy %q at generation %d", r.Strategy, q.Generation)
+	return append(q.deletion("rollout", settings, jobs, r.Deleted, func(j keda.Job) string {
+		return "generation " + cmp.Or(j.Annotations[manifest.AnnotationGeneration], "unknown")
+	}), "propagationPolicy", r.PropagationPolicy)
+}
+
+// deletion returns the names of the Jobs that a release deletes. The trace has the rule of the behavior, and
+// the state of each Job.
+func (q *question) deletion(behavior, settings string, jobs []keda.Job, chosen []int, state func(keda.Job) string) pairs {
+	head := fmt.Sprintf("release   %v\nrule      %s\n%-9s %s", q.profile, q.profile.Rule(behavior).Text, behavior, settings)
+	if q.profile.Paused(q.job) {
+		head += "\npaused    no Job is deleted"
+	}
+	deleted, rows := []string{}, []row(nil)
+	for _, j := range jobs {
+		rows = append(rows, row{j.Name, state(j), "keep"})
+	}
+	for _, i := range chosen {
+		deleted, rows[i].decision = append(deleted, jobs[i].Name), "delete"
+	}
+	return pairs{"deleted", deleted, "trace", trace(head, rows)}
 }
 
 func (q *question) precedence() pairs { return pairs{"effective", q.profile.RolloutStrategy(q.job)} }

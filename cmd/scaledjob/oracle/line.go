@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/strategy"
 )
 
 // A line holds the fields of a line; [Fields] documents them.
@@ -26,12 +26,10 @@ type line struct {
 	Release string          `json:"release"`
 	Comment json.RawMessage `json:"comment"`
 
-	Scalers                    []scaler `json:"scalers"`
-	MultipleScalersCalculation string   `json:"multipleScalersCalculation"`
-	MinReplicaCount            *int32   `json:"minReplicaCount"`
-	MaxReplicaCount            *int32   `json:"maxReplicaCount"`
-	Strategy                   string   `json:"strategy"`
-	strategy.Parameters
+	Scalers         []scaler `json:"scalers"`
+	MinReplicaCount *int32   `json:"minReplicaCount"`
+	MaxReplicaCount *int32   `json:"maxReplicaCount"`
+	keda.ScalingStrategy
 	CustomScalingRunningJobPercentage decimal `json:"customScalingRunningJobPercentage"` // instead of the text in Parameters
 	Running                           int64   `json:"running"`
 	Pending                           int64   `json:"pending"`
@@ -54,7 +52,6 @@ type line struct {
 	Now                        time.Time        `json:"now"`
 	TemplateHash               string           `json:"templateHash"`
 	EveryEdit                  *bool            `json:"everyEdit"`
-	PendingPodConditions       []string         `json:"pendingPodConditions"`
 	RolloutStrategy            string           `json:"rolloutStrategy"`
 	Rollout                    keda.RolloutSpec `json:"rollout"`
 
@@ -66,7 +63,7 @@ type line struct {
 
 	MaxScale      int64             `json:"maxScale"`
 	ScaleTo       int64             `json:"scaleTo"`
-	AverageValues []number          `json:"averageValues"`
+	AverageValues []Number          `json:"averageValues"`
 	Annotation    *string           `json:"annotation"`
 	Name          string            `json:"name"`
 	Namespace     string            `json:"namespace"`
@@ -78,11 +75,11 @@ type line struct {
 }
 
 type scaler struct {
-	QueueLength      number   `json:"queueLength"`
-	Target           number   `json:"target"`
-	MaxValue         *number  `json:"maxValue"`
+	QueueLength      Number   `json:"queueLength"`
+	Target           Number   `json:"target"`
+	MaxValue         *Number  `json:"maxValue"`
 	IsActive         *bool    `json:"isActive"`
-	ActivationTarget number   `json:"activationTarget"`
+	ActivationTarget Number   `json:"activationTarget"`
 	Failed           failure  `json:"failed"`
 	Error            failure  `json:"error"`
 	Metrics          []metric `json:"metrics"`
@@ -90,8 +87,8 @@ type scaler struct {
 
 type metric struct {
 	Name         string  `json:"name"`
-	Value        number  `json:"value"`
-	AverageValue number  `json:"averageValue"`
+	Value        Number  `json:"value"`
+	AverageValue Number  `json:"averageValue"`
 	IsActive     bool    `json:"isActive"`
 	Error        failure `json:"error"`
 	Resource     bool    `json:"resource"`
@@ -136,51 +133,113 @@ type job struct {
 	FailedConditionTransition time.Time `json:"failedConditionTransition"`
 }
 
-func (j *job) annotations() map[string]string {
-	pairs := map[string]string{}
-	if j.GenerationAnnotation != nil {
-		pairs[generationAnnotation] = *j.GenerationAnnotation
-	}
-	if j.TemplateHash != "" {
-		pairs[adapter.AnnotationTemplateHash] = j.TemplateHash
-	}
-	maps.Copy(pairs, j.Annotations)
-	return pairs
-}
-
-const generationAnnotation = "scaledjob.keda.sh/generation"
-
 type pod struct {
 	Phase          string      `json:"phase"`
 	Conditions     []condition `json:"conditions"`
 	TrueConditions []string    `json:"trueConditions"`
 }
 
-// expand replaces the short forms that published vectors use.
-func (l *line) expand() {
+// expand replaces the short forms that published vectors use, and returns a problem for each that differs
+// from another form of its field.
+func (l *line) expand() error {
+	const strategy = `rollout {"strategy"}`
+	var f forms
 	l.Parameters.CustomScalingRunningJobPercentage = string(l.CustomScalingRunningJobPercentage)
-	l.Rollout.Strategy = cmp.Or(l.FlatStrategy, l.Rollout.Strategy)
-	l.Rollout.PropagationPolicy = cmp.Or(l.FlatPropagation, l.Rollout.PropagationPolicy)
-	if l.Jobs == nil && (l.Pods != nil || l.JobFinished) {
-		l.Jobs = []job{{Pods: l.Pods, Finished: l.JobFinished}}
+	l.Rollout.Strategy = f.either("rollout.strategy", l.FlatStrategy, strategy, l.Rollout.Strategy)
+	l.Rollout.PropagationPolicy = f.either("rollout.propagationPolicy", l.FlatPropagation, `rollout {"propagationPolicy"}`, l.Rollout.PropagationPolicy)
+	if l.Kind == "rollout" {
+		f.either("strategy", l.Strategy, strategy, l.Rollout.Strategy)
+		f.either("strategy", l.Strategy, "rolloutStrategy", l.RolloutStrategy)
+	}
+	if l.Stuck != nil && l.AgesUnknown {
+		f.Add(field.Error{Path: "stuck", Found: fmt.Sprintf("%d, while agesUnknown is true", *l.Stuck), Fix: "only one of the two"})
+	}
+	switch {
+	case l.Annotation != nil:
+		f.annotate(&l.Annotations, manifest.AnnotationPaused, "annotation", *l.Annotation)
+		if isTrue, err := strconv.ParseBool(*l.Annotation); l.Paused && err == nil && !isTrue {
+			f.Add(field.Error{Path: "annotation", Found: strconv.Quote(*l.Annotation) + ", while paused is true", Fix: "only annotation"})
+		}
+	case l.Paused:
+		f.annotate(&l.Annotations, manifest.AnnotationPaused, "paused", "true")
+	}
+	if l.Pods != nil || l.JobFinished {
+		short := []job{{Pods: l.Pods, Finished: l.JobFinished}}
+		if l.Jobs != nil && !reflect.DeepEqual(l.Jobs, short) {
+			f.Add(field.Error{Path: "jobs", Found: "other Jobs than the one of pods and jobFinished", Fix: "only jobs"})
+		}
+		l.Jobs = short
 	}
 	for i := range l.Jobs {
-		j := &l.Jobs[i]
-		if c := (condition{Type: j.Condition}); c.Type != "" {
-			if c.Type == "Failed" {
-				c.LastTransitionTime = j.FailedConditionTransition
-			}
-			j.Conditions = append(j.Conditions, c)
+		f.expand(fmt.Sprintf("jobs[%d].", i), &l.Jobs[i])
+	}
+	return f.Err()
+}
+
+// forms are the problems of fields with a short and a long form.
+type forms struct{ field.Errors }
+
+// either returns the value of a field with two forms; "" is none.
+func (f *forms) either(short, value, long, other string) string {
+	if value != "" && other != "" && value != other {
+		f.Add(field.Error{Path: short, Found: fmt.Sprintf("%q, while %s is %q", value, long, other), Fix: "only " + long})
+	}
+	return cmp.Or(value, other)
+}
+
+func (f *forms) annotate(annotations *map[string]string, name, short, value string) {
+	if *annotations == nil {
+		*annotations = map[string]string{}
+	}
+	(*annotations)[name] = f.either(short, value, fmt.Sprintf("annotations {%q}", name), (*annotations)[name])
+}
+
+func (f *forms) expand(path string, j *job) {
+	if j.GenerationAnnotation != nil {
+		f.annotate(&j.Annotations, manifest.AnnotationGeneration, path+"generationAnnotation", *j.GenerationAnnotation)
+	}
+	if j.TemplateHash != "" {
+		f.annotate(&j.Annotations, adapter.AnnotationTemplateHash, path+"templateHash", j.TemplateHash)
+	}
+	var short, finished []condition
+	if j.Condition != "" {
+		short = []condition{{Type: j.Condition, Status: "True"}}
+	}
+	if j.Condition == "Failed" {
+		short[0].LastTransitionTime = j.FailedConditionTransition
+	}
+	if j.Finished {
+		finished = []condition{{Type: "Complete", Status: "True"}}
+	}
+	j.Conditions = f.merge(path+"condition", j.Conditions, short)
+	j.Conditions = f.merge(path+"finished", j.Conditions, finished)
+	for n := range j.Pods {
+		var short []condition
+		for _, name := range j.Pods[n].TrueConditions {
+			short = append(short, condition{Type: name, Status: "True"})
 		}
-		if j.Finished {
-			j.Conditions = append(j.Conditions, condition{Type: "Complete"})
+		j.Pods[n].Conditions = f.merge(fmt.Sprintf("%spods[%d].trueConditions", path, n), j.Pods[n].Conditions, short)
+	}
+}
+
+// merge returns a list with the true conditions of a short form that it lacks.
+func (f *forms) merge(path string, list []condition, short []condition) []condition {
+	for i := range list {
+		list[i].Status = cmp.Or(list[i].Status, "True")
+	}
+	merged := list
+	for _, c := range short {
+		i := slices.IndexFunc(list, func(o condition) bool { return o.Type == c.Type })
+		if i < 0 {
+			merged = append(merged, c)
+			continue
 		}
-		for n := range j.Pods {
-			for _, name := range j.Pods[n].TrueConditions {
-				j.Pods[n].Conditions = append(j.Pods[n].Conditions, condition{Type: name})
-			}
+		isSame := c.LastTransitionTime.IsZero() || c.LastTransitionTime.Equal(list[i].LastTransitionTime)
+		if list[i].Status != "True" || !isSame {
+			f.Add(field.Error{Path: path, Found: strconv.Quote(c.Type) + ", while conditions has it with another status or time", Fix: "only conditions"})
 		}
 	}
+	return merged
 }
 
 // A condition without a status is true.
@@ -190,12 +249,10 @@ type condition struct {
 	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
-func (c *condition) status() string { return cmp.Or(c.Status, "True") }
+// A Number of a line may be "NaN", "+Inf" or "-Inf".
+type Number float64
 
-// A number may be "NaN", "+Inf" or "-Inf".
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
+func (n Number) MarshalJSON() ([]byte, error) {
 	if x := float64(n); math.IsInf(x, 0) || math.IsNaN(x) {
 		return fmt.Appendf(nil, `"%+v"`, x), nil
 	}
@@ -222,7 +279,7 @@ func read(data []byte) (*line, error) {
 	}
 	problems.Join("", unknown)
 	problems.Join("", wrong)
-	l.expand()
+	problems.Join("", l.expand())
 	return l, problems.Err()
 }
 
@@ -247,7 +304,7 @@ func instead(path string, names []string) string {
 var errType = errors.New("another type")
 
 // UnmarshalJSON reads a number, or a text that names one that JSON does not have.
-func (n *number) UnmarshalJSON(data []byte) error {
+func (n *Number) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if data[0] == '"' {
 		text = strings.Trim(text, `"`)
@@ -256,12 +313,12 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		}
 	}
 	x, err := strconv.ParseFloat(text, 64)
-	*n = number(x)
+	*n = Number(x)
 	return err
 }
 
 // Wanted describes the values for an error.
-func (*number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
+func (*Number) Wanted() string { return `a number, "NaN", "+Inf" or "-Inf"` }
 
 // UnmarshalJSON reads a number or a text.
 func (d *decimal) UnmarshalJSON(data []byte) error {

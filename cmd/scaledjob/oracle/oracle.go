@@ -98,15 +98,12 @@ func (p pairs) encode(id string) []byte {
 }
 
 // faulty returns the fields, or the fault of a release whose operator panics.
-func (p pairs) faulty(f keda.Fault, trace string) pairs {
+func (p pairs) faulty(f keda.Fault) pairs {
 	switch {
 	case f.Panics():
-		p = pairs{"panic", true, "fault", f.String()}
+		return pairs{"panic", true, "fault", f.String()}
 	case f == keda.WrapsAround:
-		p = append(p, "wrapsAround", true)
-	}
-	if trace != "" {
-		p = append(p, "trace", trace)
+		return append(p, "wrapsAround", true)
 	}
 	return p
 }
@@ -117,9 +114,6 @@ func Answer(data []byte) ([]byte, error) {
 	var problems field.Errors
 	l, err := read(data)
 	problems.Join("", err)
-	if l.Stuck != nil && l.AgesUnknown {
-		problems.Add(field.Error{Path: "stuck", Found: fmt.Sprintf("%d, while agesUnknown is true", *l.Stuck), Fix: "only one of the two"})
-	}
 	answer, err := l.answer()
 	problems.Join("", err)
 	if err := problems.Err(); err != nil {

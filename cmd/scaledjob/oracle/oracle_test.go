@@ -148,20 +148,17 @@ func answer(t *testing.T, v vector, release string) map[string]any {
 }
 
 func within(t *testing.T, release, bounds string) bool {
+	index := func(release string) int {
+		require.Contains(t, keda.Releases(), release)
+		return slices.Index(keda.Releases(), release)
+	}
 	for _, bound := range strings.Fields(bounds) {
-		from, isFrom := strings.CutPrefix(bound, ">=")
-		if isFrom && ordinal(t, release) < ordinal(t, from) || !isFrom && ordinal(t, release) >= ordinal(t, strings.TrimPrefix(bound, "<")) {
+		first, isFirst := strings.CutPrefix(bound, ">=")
+		if isBefore := index(release) < index(strings.TrimPrefix(first, "<")); isBefore == isFirst {
 			return false
 		}
 	}
 	return true
-}
-
-func ordinal(t *testing.T, release string) int {
-	var minor, patch int
-	_, err := fmt.Sscanf(release, "2.%d.%d", &minor, &patch)
-	require.NoError(t, err)
-	return minor*100 + patch
 }
 
 // All problems of a line are reported at once.
@@ -237,6 +234,33 @@ func TestOneByOne(t *testing.T) {
 	require.NoError(t, ask.Close())
 	require.False(t, lines.Scan())
 	require.NoError(t, <-done)
+}
+
+// A short form beside the long one is read if they agree, and is an error if they differ.
+func TestTwoForms(t *testing.T) {
+	const elsewhere = ", while conditions has it with another status or time; use only conditions"
+	for _, tt := range []struct{ question, agrees, differs, problem string }{
+		{`"kind":"rollout","rollout":{"strategy":"drain"},"strategy":"?"`, "drain", "gradual", `strategy: found "gradual", while rollout {"strategy"} is "drain"; use only rollout {"strategy"}`},
+		{`"kind":"rollout","rollout.strategy":"drain","strategy":"?"`, "drain", "gradual", `strategy: found "gradual", while rollout {"strategy"} is "drain"; use only rollout {"strategy"}`},
+		{`"kind":"rollout","rolloutStrategy":"drain","strategy":"?"`, "drain", "gradual", `strategy: found "gradual", while rolloutStrategy is "drain"; use only rolloutStrategy`},
+		{`"kind":"rollout","rollout":{"strategy":"drain"},"rollout.strategy":"?"`, "drain", "gradual", `rollout.strategy: found "gradual", while rollout {"strategy"} is "drain"; use only rollout {"strategy"}`},
+		{`"kind":"rollout","rollout":{"propagationPolicy":"foreground"},"rollout.propagationPolicy":"?"`, "foreground", "background", `rollout.propagationPolicy: found "background", while rollout {"propagationPolicy"} is "foreground"; use only rollout {"propagationPolicy"}`},
+		{`"kind":"rollout","jobs":[{"annotations":{"scaledjob.keda.sh/generation":"2"},"generationAnnotation":"?"}]`, "2", "1", `jobs[0].generationAnnotation: found "1", while annotations {"scaledjob.keda.sh/generation"} is "2"; use only annotations {"scaledjob.keda.sh/generation"}`},
+		{`"kind":"history","jobs":[{"condition":"Failed","conditions":[{"type":"Failed","status":"?"}]}]`, "True", "False", `jobs[0].condition: found "Failed"` + elsewhere},
+		{`"kind":"history","jobs":[{"condition":"Failed","failedConditionTransition":"2026-01-01T00:00:00Z","conditions":[{"type":"Failed","lastTransitionTime":"?"}]}]`, "2026-01-01T01:00:00+01:00", "2026-01-02T00:00:00Z", `jobs[0].condition: found "Failed"` + elsewhere},
+		{`"kind":"pending","jobs":[{"finished":true,"conditions":[{"type":"Complete","status":"?"}]}]`, "True", "False", `jobs[0].finished: found "Complete"` + elsewhere},
+		{`"kind":"pending","jobs":[{"pods":[{"trueConditions":["Ready"],"conditions":[{"type":"Ready","status":"?"}]}]}]`, "True", "False", `jobs[0].pods[0].trueConditions: found "Ready"` + elsewhere},
+		{`"kind":"pending","jobs":[{"pods":[{"phase":"Running"}]}],"pods":[{"phase":"?"}]`, "Running", "Pending", `jobs: found other Jobs than the one of pods and jobFinished; use only jobs`},
+		{`"kind":"paused","paused":true,"annotation":"?"`, "TRUE", "false", `annotation: found "false", while paused is true; use only annotation`},
+		{`"kind":"paused","annotations":{"autoscaling.keda.sh/paused":"true"},"annotation":"?"`, "true", "false", `annotation: found "false", while annotations {"autoscaling.keda.sh/paused"} is "true"; use only annotations {"autoscaling.keda.sh/paused"}`},
+	} {
+		for _, release := range []string{"spec", "2.21"} {
+			template := `{"release":"` + release + `",` + tt.question + "}\n"
+			answers, unreadable := ask(t, strings.Replace(template, "?", tt.agrees, 1)+strings.Replace(template, "?", tt.differs, 1))
+			require.Equal(t, 1, unreadable, answers)
+			require.Equal(t, tt.problem, answers[1]["error"])
+		}
+	}
 }
 
 // A short form asks the same as the long one.

@@ -3,8 +3,9 @@
 package conform
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -68,174 +69,167 @@ const (
 	checked = 150 // questions for each property
 )
 
-// Run starts a program and asks it. The error is a [*Failure] if the program fails; the report
-// has what it showed before.
+// Run starts a program and asks it. If the program fails, the report has what it showed before.
 func Run(ctx context.Context, arguments []string, options Options) (*Report, error) {
 	report := &Report{Program: arguments, Seed: options.Seed}
-	program, err := start(ctx, arguments, options.Timeout)
-	if err == nil {
-		for _, name := range options.Levels {
-			r := &run{ctx: ctx, program: program, options: options, level: Level{Name: name}, wrong: map[string]bool{}}
-			if err = r.ask(); err != nil {
-				r.level.Verdict = "failed"
-			}
-			if report.Levels = append(report.Levels, r.level); err != nil {
-				break
-			}
-		}
-		if problem := program.close(); err == nil {
-			err = problem
-		}
-	}
+	err := report.run(ctx, options)
 	if err != nil {
 		report.Failure = err.Error()
-		if failure, ok := errors.AsType[*Failure](err); ok {
-			report.Stderr = failure.Stderr
-		}
 	}
 	return report, err
 }
 
-// A run asks the questions of one level.
-type run struct {
+func (r *Report) run(ctx context.Context, options Options) error {
+	program, err := start(ctx, r.Program, options.Timeout)
+	if err != nil {
+		return err
+	}
+	for _, name := range options.Levels {
+		t := test{ctx: ctx, program: program, Level: Level{Name: name}, vectors: vectors(name), wrong: map[string]bool{}}
+		err = t.ask(options)
+		t.judge(err)
+		if r.Levels = append(r.Levels, t.Level); err != nil {
+			break
+		}
+	}
+	if err = cmp.Or(err, program.close()); err != nil {
+		r.Stderr = strings.TrimSpace(string(program.errors))
+	}
+	return err
+}
+
+// A test asks the questions of one level.
+type test struct {
 	ctx     context.Context
 	program *program
-	options Options
-	level   Level
+	Level
 	vectors []vector
 	wrong   map[string]bool // vectors with a wrong answer, by name
 }
 
-func (r *run) ask() (err error) {
-	if r.vectors, err = vectors(r.level.Name); err != nil {
+func (t *test) ask(options Options) error {
+	if err := t.compare(t.vectors, &t.Vectors); err != nil {
 		return err
 	}
-	defer func() {
-		r.level.Verdict = r.level.verdict()
-		page := rules()
-		for i := range r.level.Differences {
-			d := &r.level.Differences[i]
-			for _, n := range d.Question.likely(page, r.vectors, r.wrong) {
-				d.Rules = append(d.Rules, page[n])
-			}
-		}
-	}()
-	if err := r.compare(r.vectors, &r.level.Vectors); err != nil {
+	random := generator{rand.New(rand.NewPCG(options.Seed, 0)), t.vectors}
+	if err := t.compare(random.vectors(options.Questions), &t.Random); err != nil {
 		return err
 	}
-	random := newGenerator(r.vectors, r.options.Seed)
-	if err := r.compare(random.vectors(r.options.Questions), &r.level.Random); err != nil {
-		return err
-	}
-	for _, p := range properties(r.level.Name) {
-		if err := r.try(p, random.vectors(checked)); err != nil {
+	for _, p := range properties(t.Name) {
+		if err := t.try(p, random.vectors(checked)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// verdict says that a level is unsupported if the program answers less than half of the vectors.
-func (l *Level) verdict() string {
-	switch answered := l.Vectors.Right + l.Vectors.Wrong; {
-	case l.Vectors.Wrong+l.Random.Wrong+l.Properties.Wrong > 0:
-		return "differs"
-	case answered == 0 || answered < l.Vectors.Unsupported:
-		return "unsupported"
+// judge sets the verdict, and the rules of the differences. A level is unsupported if the program answers less
+// than half of its vectors.
+func (t *test) judge(err error) {
+	for i := range t.Differences {
+		t.Differences[i].Rules = t.Differences[i].Question.likely(t.vectors, t.wrong)
 	}
-	return "conforms"
+	t.Verdict = "conforms"
+	switch answered := t.Vectors.Right + t.Vectors.Wrong; {
+	case err != nil:
+		t.Verdict = "failed"
+	case t.Vectors.Wrong+t.Random.Wrong+t.Properties.Wrong > 0:
+		t.Verdict = "differs"
+	case answered == 0 || answered < t.Vectors.Unsupported:
+		t.Verdict = "unsupported"
+	}
 }
 
-// compare asks the questions, and counts their answers.
-func (r *run) compare(asked []vector, tally *Tally) error {
+// compare asks the questions, and counts their answers. The program may read many before it answers the first.
+func (t *test) compare(asked []vector, tally *Tally) error {
 	for part := range slices.Chunk(asked, batch) {
 		questions := make([]question, len(part))
 		for i := range part {
 			questions[i] = part[i].question
 		}
-		answers, failure := r.program.ask(r.ctx, questions...)
+		answers, err := t.program.ask(t.ctx, questions...)
 		for i, answered := range answers {
-			switch v := part[i]; {
+			v := part[i]
+			d := v.question.compare(answered, v.right)
+			switch {
 			case answered.unsupported:
 				tally.Unsupported++
-			case answered == v.right:
+				continue
+			case d == nil:
 				tally.Right++
-			default:
-				tally.Wrong++
-				r.wrong[v.name] = true
-				failure = r.differ(v, answered, failure)
+				continue
+			}
+			tally.Wrong++
+			t.wrong[v.name] = true
+			if d.Name = v.name; len(t.Differences) < shown {
+				err = t.add(d, t.again(v.name), err)
 			}
 		}
-		if failure != nil {
-			return failure
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// differ adds a difference, as small as possible, and returns the failure of the program. After one nothing
-// can be asked, and the difference stays as it is.
-func (r *run) differ(v vector, answered answer, failure error) error {
-	if len(r.level.Differences) >= shown {
-		return failure
-	}
-	q, wrong := v.question, func(q question) (bool, error) {
-		right, _, ok := q.right()
-		if !ok {
-			return false, nil
+// A judge returns what is wrong with the answer to a question, or nil.
+type judge func(question) (*Difference, error)
+
+// again asks a smaller question in place of a vector.
+func (t *test) again(name string) judge {
+	return func(q question) (*Difference, error) {
+		right, fair := q.right()
+		if !fair {
+			return nil, nil
 		}
-		answers, err := r.program.ask(r.ctx, q)
-		wrong := err == nil && !answers[0].unsupported && answers[0] != right
-		if wrong {
-			answered = answers[0]
+		answers, err := t.program.ask(t.ctx, q)
+		if err != nil {
+			return nil, err
 		}
-		return wrong, err
+		d := q.compare(answers[0], right)
+		if d != nil {
+			d.Name = name + ", made smaller"
+		}
+		return d, nil
 	}
+}
+
+// add adds a difference, as small as possible. After the failure of the program nothing can be asked, and it
+// stays as it is. Differences that became the same question count once.
+func (t *test) add(d *Difference, again judge, failure error) error {
 	if failure == nil {
-		q, failure = q.shrink(wrong)
+		d, failure = d.shrink(again)
 	}
-	right, trace, _ := q.right()
-	if q.String() != v.question.String() && v.rule > 0 {
-		v.name += ", made smaller"
+	if !slices.ContainsFunc(t.Differences, func(o Difference) bool { return o.Question.String() == d.Question.String() }) {
+		t.Differences = append(t.Differences, *d)
 	}
-	r.add(Difference{Name: v.name, Question: q, Answer: answered.value, Right: right.value, Trace: trace})
 	return failure
 }
 
-// add adds a difference. Differences that became the same question count once.
-func (r *run) add(d Difference) {
-	if !slices.ContainsFunc(r.level.Differences, func(o Difference) bool { return o.Question.String() == d.Question.String() }) {
-		r.level.Differences = append(r.level.Differences, d)
-	}
-}
-
 // try checks a property with random questions, up to the first that breaks it.
-func (r *run) try(p property, random []vector) error {
-	tried := false
+func (t *test) try(p property, random []vector) error {
+	tried := 0
+	again := func(q question) (*Difference, error) {
+		d, compared, err := t.check(p, q)
+		if compared {
+			tried++
+		}
+		return d, err
+	}
 	for _, v := range random {
-		problem, compared, err := r.check(p, v.question)
+		d, err := again(v.question)
 		if err != nil {
 			return err
 		}
-		if tried = tried || compared; problem == "" {
-			continue
+		if d != nil {
+			t.Properties.Wrong++
+			return t.add(d, again, nil)
 		}
-		q, err := v.question.shrink(func(q question) (bool, error) {
-			smaller, _, err := r.check(p, q)
-			if smaller != "" {
-				problem = smaller
-			}
-			return smaller != "", err
-		})
-		r.level.Properties.Wrong++
-		answers, trace, _ := strings.Cut(problem, "; package scaling decides\n")
-		r.add(Difference{Name: p.name + ": " + p.meaning, Question: q, Answer: answers, Trace: trace})
-		return err
 	}
-	if tried {
-		r.level.Properties.Right++
+	if tried > 0 {
+		t.Properties.Right++
 	} else {
-		r.level.Properties.Unsupported++
+		t.Properties.Unsupported++
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -23,39 +22,22 @@ const (
 	grace     = time.Second
 )
 
-// A Failure is an error of the program itself: it has no answer that can be compared.
-type Failure struct {
-	Problem  string // in words
-	Question string // the line that it was asked; "" if none
-	Stderr   string // the end of its standard error
-}
-
-// Error returns the problem and the question.
-func (f *Failure) Error() string {
-	text := "the program failed: " + f.Problem
-	if f.Question != "" {
-		text += "; it was asked " + f.Question
-	}
-	return text
-}
-
 // A program is asked on its standard input, and answers on its standard output.
 type program struct {
 	command *exec.Cmd
 	stop    context.CancelFunc
 	input   io.WriteCloser
 	lines   chan []byte // closed at the end of its output
-	broken  error       // what ended its output; read after lines is closed
-	errors  *tail
+	errors  tail        // read after the end of the program
 	timeout time.Duration
-	asked   int
+	asked   int // questions
 }
 
 func start(ctx context.Context, arguments []string, timeout time.Duration) (*program, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
-	p := &program{command: c, stop: stop, lines: make(chan []byte), errors: &tail{}, timeout: timeout}
-	c.Stderr, c.WaitDelay = p.errors, grace
+	p := &program{command: c, stop: stop, lines: make(chan []byte), timeout: timeout}
+	c.Stderr, c.WaitDelay = &p.errors, grace
 	killGroup(c)
 	input, err := c.StdinPipe()
 	output, problem := c.StdoutPipe()
@@ -64,7 +46,7 @@ func start(ctx context.Context, arguments []string, timeout time.Duration) (*pro
 	}
 	if err != nil {
 		stop()
-		return nil, &Failure{Problem: "it does not start: " + err.Error()}
+		return nil, fmt.Errorf("the program failed: it does not start: %w", err)
 	}
 	p.input = input
 	go p.read(ctx, output)
@@ -74,43 +56,41 @@ func start(ctx context.Context, arguments []string, timeout time.Duration) (*pro
 // read passes on one line at a time, so that a program that prints without end waits.
 func (p *program) read(ctx context.Context, output io.Reader) {
 	defer close(p.lines)
-	scanner := bufio.NewScanner(output)
-	scanner.Buffer(nil, maxAnswer)
-	for scanner.Scan() {
-		line := bytes.TrimSpace(bytes.TrimPrefix(scanner.Bytes(), []byte("\ufeff")))
-		if len(line) == 0 {
-			continue
+	lines := bufio.NewReaderSize(output, maxAnswer)
+	for {
+		line, err := lines.ReadSlice('\n') // a part of a longer line, which is no answer
+		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff"))); len(line) > 0 {
+			select {
+			case p.lines <- bytes.Clone(line):
+			case <-ctx.Done():
+				return
+			}
 		}
-		select {
-		case p.lines <- bytes.Clone(line):
-		case <-ctx.Done():
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}
-	p.broken = scanner.Err()
 }
 
-// ask returns the answers to questions, which it numbers, or those before the error. The program may read
-// all questions before it answers the first.
-func (p *program) ask(ctx context.Context, questions ...question) ([]answer, error) {
-	texts, first := make([]string, len(questions)), p.asked
+// ask returns the answers to questions, which it numbers, or those before the error.
+func (p *program) ask(ctx context.Context, questions ...question) (answers []answer, err error) {
+	texts, first := make([]string, len(questions)), p.asked+1
 	for i, q := range questions {
-		p.asked++
-		texts[i] = q.with("id", p.asked).String()
+		texts[i] = q.with("id", first+i).String()
 	}
+	p.asked += len(questions)
 	go func() { _, _ = io.WriteString(p.input, strings.Join(texts, "\n")+"\n") }() // no answer comes if it fails
-	answers := make([]answer, 0, len(questions))
 	for i, q := range questions {
-		data, problem := p.next(ctx)
 		var answered answer
+		data, problem := p.next(ctx, first+i)
 		if problem == "" {
-			answered, problem = read(data, first+i+1, q)
+			answered, problem = read(data, first+i, q)
 		}
 		if ctx.Err() != nil {
 			return answers, ctx.Err()
 		}
 		if problem != "" {
-			return answers, &Failure{problem, texts[i], p.errors.String()}
+			return answers, fmt.Errorf("the program failed: %s; it was asked %s", problem, texts[i])
 		}
 		answers = append(answers, answered)
 	}
@@ -118,30 +98,38 @@ func (p *program) ask(ctx context.Context, questions ...question) ([]answer, err
 }
 
 // next returns the next line of the program, or the problem.
-func (p *program) next(ctx context.Context) (line []byte, problem string) {
+func (p *program) next(ctx context.Context, id int) (line []byte, problem string) {
 	select {
 	case <-ctx.Done():
 		return nil, "interrupted"
 	case line, found := <-p.lines:
-		switch {
-		case found:
-			return line, ""
-		case errors.Is(p.broken, bufio.ErrTooLong):
-			return nil, fmt.Sprintf("a line of its output is longer than %d bytes", maxAnswer)
+		if !found {
+			return nil, "it closed its output without an answer: " + p.end()
 		}
-		return nil, "it closed its output without an answer: " + p.end()
+		return line, ""
 	case <-time.After(p.timeout):
 	}
 	problem = fmt.Sprintf("no answer within %v", p.timeout)
+	switch line, ended := p.finish(); {
+	case line != nil:
+		problem += ", but one when its input was closed: flush the output after each line, or use a longer --timeout"
+	case ended:
+		problem += "; when its input was closed it ended: " + p.end()
+	case id == 1:
+		problem += " of its start; a program that starts slowly needs a longer --timeout"
+	}
+	return nil, problem
+}
+
+// finish closes the input. It returns the next line, if there is one within a short time, or whether the
+// output ended.
+func (p *program) finish() (line []byte, ended bool) {
 	_ = p.input.Close()
 	select {
-	case _, found := <-p.lines:
-		if found {
-			return nil, problem + ", but one when its input was closed; write each answer at once: flush the output after each line, or use a longer --timeout"
-		}
-		return nil, problem + "; when its input was closed it ended: " + p.end()
+	case line, found := <-p.lines:
+		return line, !found
 	case <-time.After(grace):
-		return nil, problem
+		return nil, false
 	}
 }
 
@@ -156,63 +144,52 @@ func (p *program) end() string {
 	return p.command.ProcessState.String()
 }
 
-// close ends the program. It returns a Failure if the program has printed more than its answers.
+// close ends the program. It is an error if the program has printed more than its answers.
 func (p *program) close() error {
-	_ = p.input.Close()
-	var failure error
-	select {
-	case line, found := <-p.lines:
-		if found {
-			failure = &Failure{"it printed more lines than it was asked: " + quote(line), "", p.errors.String()}
-		}
-	case <-time.After(grace):
-	}
+	line, _ := p.finish()
 	p.stop()
-	if p.command.ProcessState == nil {
-		_ = p.command.Wait()
+	_ = p.command.Wait() // also if it has ended before
+	if line == nil {
+		return nil
 	}
-	return failure
+	return fmt.Errorf("the program failed: it printed more lines than it was asked: %s", quote(line))
 }
 
 // quote returns the beginning of a line, safe to print.
 func quote(data []byte) string {
-	return report.Cut(report.Clean(string(data[:min(len(data), 500)])), 120)
+	text := report.Cut(report.Clean(string(data[:min(len(data), 500)])), 120)
+	if len(data) > 500 {
+		text += fmt.Sprintf(" (%d bytes)", len(data))
+	}
+	return text
 }
 
 // An answer is what the program said to a question.
 type answer struct {
 	value       string // as JSON, in one form for equal values
+	trace       string // of a right one
 	unsupported bool
 }
 
 // read reads the answer to a question with this number. It may have other fields too.
 func read(data []byte, id int, q question) (a answer, problem string) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
-		return a, "a line that is not a JSON object: " + quote(data)
-	}
-	field := q.field()
-	switch value, found := fields[field]; {
-	case fields["id"] == nil:
-		return a, "an answer without the id of its question: " + quote(data)
-	case number(string(fields["id"])) != strconv.Itoa(id):
-		return a, fmt.Sprintf("the answer with id %s in the place of the answer with id %d; answer once, in the order of the questions", quote(fields["id"]), id)
-	case isSet(fields["unsupported"]):
+	_ = json.Unmarshal(data, &fields) // fields that are missing are problems
+	value, found := fields[q.field()]
+	isNext := number(string(fields["id"])) == strconv.Itoa(id)
+	switch a.value = q.canonical(value); {
+	case isNext && isSet(fields["unsupported"]):
 		a.unsupported = true
-	case isSet(fields["error"]) && !found:
+	case isNext && isSet(fields["error"]) && !found:
 		a.value = "error: " + quote(fields["error"])
-	case !found:
-		return a, fmt.Sprintf("an answer without %q: %s", field, quote(data))
-	default:
-		form := "number"
-		if field == "deleted" {
-			form = "list of names"
-		}
-		if a.value = q.canonical(value); a.value == "" {
-			return a, fmt.Sprintf("%q is no %s: %s", field, form, quote(data))
-		}
+	case !isNext || a.value == "":
+		right, _ := q.right()
+		problem = fmt.Sprintf("in place of an answer such as {\"id\":%d,%q:%s} it printed %s", id, q.field(), quote([]byte(right.value)), quote(data))
 	}
-	return a, ""
+	if !isNext && number(string(fields["id"])) != "" {
+		problem += "; answer each question once, in the order of the questions"
+	}
+	return a, problem
 }
 
 // isSet reports whether a field is there: many programs write null for one that is not.
@@ -221,27 +198,11 @@ func isSet(value json.RawMessage) bool {
 }
 
 // A tail keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
+type tail []byte
 
 // Write keeps the last bytes.
 func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, p[max(0, len(p)-maxStderr):]...)
-	t.data = t.data[max(0, len(t.data)-maxStderr):]
+	*t = append(*t, p...)
+	*t = (*t)[max(0, len(*t)-maxStderr):]
 	return len(p), nil
-}
-
-// String returns the end of the text, each line of it safe to print.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.data)), "\n")
-	for i := range lines {
-		lines[i] = report.Clean(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }

@@ -1,12 +1,9 @@
 package conform
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/oracle"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -38,7 +35,7 @@ func properties(level string) (list []property) {
 				if err != nil || (p.OnlyTotals && !strategy.TargetIsTotal(s)) {
 					return nil
 				}
-				return p.Check(proposer{ask, maps.Clone(q)}, load, 1)
+				return p.Check(proposer{ask, q}, load, 1)
 			}})
 		}
 	case "decision":
@@ -65,10 +62,8 @@ type proposer struct {
 
 // Propose asks.
 func (p proposer) Propose(l strategy.Load) int64 {
-	for _, name := range []string{"suspended", "inFlight", "agesUnknown"} { // the load has what they make of the counts
-		delete(p.question, name)
-	}
-	return p.ask(p.with("maxScale", l.Target).with("running", l.Running).with("pending", l.Pending).with("stuck", l.Stuck).with("maxReplicaCount", l.Max))
+	return p.ask(p.with("maxScale", l.Target, "running", l.Running, "pending", l.Pending, "stuck", l.Stuck, "maxReplicaCount", l.Max,
+		"suspended", 0, "inFlight", 0, "agesUnknown", false)) // the load has what they make of the counts
 }
 
 // poll returns the question with another observation. Properties change the metrics, the Jobs and whether the
@@ -76,45 +71,33 @@ func (p proposer) Propose(l strategy.Load) int64 {
 func (q question) poll(p scaling.Policy, o scaling.Observation) question {
 	scalers := []any{}
 	for _, m := range o.Metrics {
-		s := map[string]any{"queueLength": text(m.Value), "target": text(m.Target), "activationTarget": text(m.ActivationThreshold)}
-		if m.Failed {
-			s["failed"] = true
-		}
+		s := map[string]any{"queueLength": oracle.Number(m.Value), "target": oracle.Number(m.Target), "activationTarget": oracle.Number(m.ActivationThreshold), "failed": m.Failed}
 		if m.Activity != scaling.ByThreshold {
 			s["isActive"] = m.Activity == scaling.Active
 		}
 		scalers = append(scalers, s)
 	}
-	q = q.with("scalers", scalers).with("paused", p.Paused)
+	q = q.with("scalers", scalers, "paused", p.Paused, "jobsUnknown", o.Jobs == nil)
 	if c := o.Jobs; c != nil {
-		q = q.with("running", c.Running).with("pending", c.Pending).with("terminating", c.Terminating).with("suspended", c.Suspended).with("inFlight", c.InFlight)
-		delete(q, "stuck")
-		if delete(q, "agesUnknown"); !c.AgesUnknown {
-			q["stuck"] = c.Stuck
+		q = q.with("running", c.Running, "pending", c.Pending, "terminating", c.Terminating, "suspended", c.Suspended, "inFlight", c.InFlight,
+			"agesUnknown", c.AgesUnknown, "stuck", c.Stuck)
+		if c.AgesUnknown {
+			delete(q, "stuck")
 		}
-		delete(q, "jobsUnknown")
 	}
 	return q
 }
 
-// text returns a number as JSON has it.
-func text(x float64) any {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return fmt.Sprintf("%+v", x)
-	}
-	return json.Number(strconv.FormatFloat(x, 'g', -1, 64))
-}
-
-// check returns what breaks a property. Nothing is compared if the right answers break it as well, or if an
-// answer is unsupported or no whole number.
-func (r *run) check(p property, q question) (problem string, compared bool, err error) {
+// check returns what breaks a property, and whether an answer was compared. Nothing is if the right answers
+// break it as well, or if an answer is unsupported or no whole number.
+func (t *test) check(p property, q question) (d *Difference, compared bool, err error) {
 	fair := p.broken(func(q question) int64 {
-		right, _, _ := q.right()
+		right, _ := q.right()
 		n, _ := strconv.ParseInt(right.value, 10, 64)
 		return n
 	}, q)
 	if fair != nil {
-		return "", false, nil
+		return nil, false, nil
 	}
 	unclear := false
 	broken := p.broken(func(q question) int64 {
@@ -122,7 +105,7 @@ func (r *run) check(p property, q question) (problem string, compared bool, err 
 			return 0
 		}
 		var answers []answer
-		if answers, err = r.program.ask(r.ctx, q); err != nil {
+		if answers, err = t.program.ask(t.ctx, q); err != nil {
 			return 0
 		}
 		n, problem := strconv.ParseInt(answers[0].value, 10, 64)
@@ -130,7 +113,8 @@ func (r *run) check(p property, q question) (problem string, compared bool, err 
 		return n
 	}, q)
 	if err != nil || !compared || broken == nil {
-		return "", compared, err
+		return nil, compared, err
 	}
-	return broken.Error(), true, nil
+	text, trace, _ := strings.Cut(broken.Error(), "; package scaling decides\n")
+	return &Difference{Name: p.name + ": " + p.meaning, Question: q, Answer: text, Trace: trace}, true, nil
 }

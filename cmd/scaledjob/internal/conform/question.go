@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -17,9 +17,12 @@ import (
 // A question is a line for an oracle, as it is read from JSON.
 type question map[string]any
 
-func (q question) with(name string, value any) question {
+// with returns the question with other fields: names and values in turn.
+func (q question) with(fields ...any) question {
 	changed := maps.Clone(q)
-	changed[name] = value
+	for pair := range slices.Chunk(fields, 2) {
+		changed[pair[0].(string)] = pair[1]
+	}
 	return changed
 }
 
@@ -39,23 +42,28 @@ func (q question) field() string {
 	return "create"
 }
 
-// right returns the oracle's answer and its trace, or false if the question is no fair one: a field is
-// invalid, or the release lacks it, panics, or leaves the range of 64 bits.
-func (q question) right() (right answer, trace string, fair bool) {
+// right returns the oracle's answer, or false if the question is no fair one: a field is invalid, or the
+// release lacks it, panics, or leaves the range of 64 bits.
+func (q question) right() (right answer, fair bool) {
 	line, err := oracle.Answer([]byte(q.String()))
 	var fields map[string]json.RawMessage
 	if err != nil || json.Unmarshal(line, &fields) != nil {
-		return answer{}, "", false
+		return right, false
 	}
-	for _, name := range []string{"panic", "wrapsAround", "unsupported"} {
-		if fields[name] != nil {
-			return answer{}, "", false
-		}
+	if fields["panic"] != nil || fields["wrapsAround"] != nil || fields["unsupported"] != nil {
+		return right, false
 	}
-	if fields["trace"] != nil {
-		_ = json.Unmarshal(fields["trace"], &trace) // a text
+	_ = json.Unmarshal(fields["trace"], &right.trace) // a text
+	right.value = q.canonical(fields[q.field()])
+	return right, true
+}
+
+// compare returns the difference of an answer and the right one, or nil.
+func (q question) compare(answered, right answer) *Difference {
+	if answered.unsupported || answered.value == right.value {
+		return nil
 	}
-	return answer{value: q.canonical(fields[q.field()])}, trace, true
+	return &Difference{Question: q, Answer: answered.value, Right: right.value, Trace: right.trace}
 }
 
 // canonical returns one spelling for equal values, or "" for a value of another type. A rollout judges each Job
@@ -77,17 +85,15 @@ func (q question) canonical(value json.RawMessage) string {
 
 // number returns one spelling for equal numbers, or "" for what is no number.
 func number(text string) string {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	x, err := strconv.ParseFloat(text, 64)
+	_, err := strconv.ParseFloat(text, 64)
+	n, ok := new(big.Rat).SetString(text)
 	switch {
-	case err != nil || !json.Valid([]byte(text)):
+	case err != nil || !ok || !json.Valid([]byte(text)):
 		return ""
-	case x == math.Trunc(x) && math.Abs(x) < 1<<63:
-		return strconv.FormatInt(int64(x), 10)
+	case n.IsInt():
+		return n.Num().String()
 	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
+	return text
 }
 
 // A vector is a question with its right answer, and the rule that it is for.
@@ -99,9 +105,9 @@ type vector struct {
 }
 
 // vectors returns the vectors of a level that are fair. Those of a release are for no rule.
-func vectors(level string) (list []vector, err error) {
+func vectors(level string) (list []vector) {
 	add := func(name string, rule int, q question) {
-		if right, _, fair := q.right(); fair {
+		if right, fair := q.right(); fair {
 			list = append(list, vector{name, rule, q, right})
 		}
 	}
@@ -117,17 +123,11 @@ func vectors(level string) (list []vector, err error) {
 			Input    question
 		}
 	}
-	names := map[string]string{"strategy": "strategies.json", "decision": "decisions.json", "history": "history.json", "rollout": "rollout.json"}
-	name, specified := names[level]
-	if !specified {
-		name = "keda.json"
-	}
-	data, err := testdata.Files.ReadFile(name)
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber() // as they are written
-		err = d.Decode(&file)
-	}
+	files := map[string]string{"strategy": "strategies.json", "decision": "decisions.json", "history": "history.json", "rollout": "rollout.json"}
+	data, _ := testdata.Files.ReadFile(cmp.Or(files[level], "keda.json")) // is embedded
+	numbers := json.NewDecoder(bytes.NewReader(data))
+	numbers.UseNumber() // as they are written
+	_ = numbers.Decode(&file)
 	page := rules()
 	for i, c := range file.Cases {
 		for _, strategy := range slices.Sorted(maps.Keys(c.EffectiveMaxScale)) {
@@ -139,8 +139,8 @@ func vectors(level string) (list []vector, err error) {
 	}
 	for _, v := range file.Vectors {
 		if slices.Contains([]string{"create", "strategy", "history", "rollout"}, v.Kind) {
-			add(v.ID, 0, v.Input.with("kind", v.Kind).with("release", level))
+			add(v.ID, 0, v.Input.with("kind", v.Kind, "release", level))
 		}
 	}
-	return list, err
+	return list
 }

@@ -30,29 +30,22 @@ func (r *Report) WriteText(out io.Writer) {
 // String returns the lines of a difference.
 func (d Difference) String() string {
 	var b strings.Builder
-	line := func(name, text string) {
-		for i, part := range strings.Split(text, "\n") {
-			if i > 0 {
-				name = ""
-			}
-			fmt.Fprintf(&b, "  %-10s%s\n", name, part)
+	add := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "  %-10s%s\n", name, strings.ReplaceAll(text, "\n", "\n            "))
 		}
 	}
-	line("question", d.Question.String())
-	line("answer", d.Answer)
-	if d.Right != "" {
-		line("right", d.Right)
-	}
+	add("question", d.Question.String())
+	add("answer", d.Answer)
+	add("right", d.Right)
 	for i, rule := range d.Rules {
 		if i == 0 {
-			line("rule", rule.Text)
+			add("rule", rule.Text)
 		} else {
-			line("", fmt.Sprintf("or rule %d (%s)", rule.Number, rule.Name))
+			add(" ", fmt.Sprintf("or rule %d (%s)", rule.Number, rule.Name))
 		}
 	}
-	if d.Trace != "" {
-		line("trace", d.Trace)
-	}
+	add("trace", d.Trace)
 	return b.String()
 }
 

@@ -3,7 +3,6 @@ package conform
 import (
 	"cmp"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,27 +35,25 @@ func rules() []rule {
 	return list
 }
 
-// likely returns the numbers of two rules: those whose vectors are the most similar to a small question, where
-// wrong answers to them weigh, since each vector is for one rule and a small question has only what makes a
-// difference. The first one for a strategy is its formula.
-func (q question) likely(page []rule, vectors []vector, wrong map[string]bool) []int {
-	means, counts := map[int]float64{}, map[int]float64{}
+// likely returns two rules: those whose vectors have the most wrong answers, and are the most similar to a
+// small question. Each vector is for one rule, and a small question has only what makes a difference.
+func (q question) likely(vectors []vector, wrong map[string]bool) (likely []rule) {
+	scores, counts := map[int]float64{}, map[int]float64{}
 	for _, v := range vectors {
-		score := q.similarity(v.question)
-		if wrong[v.name] {
-			score += 10
-		}
 		counts[v.rule]++
-		means[v.rule] += (score - means[v.rule]) / counts[v.rule]
+		if scores[v.rule] += q.similarity(v.question); wrong[v.name] {
+			scores[v.rule] += 30
+		}
 	}
-	if q["kind"] == "strategy" && vectors[0].rule > 0 {
-		means[ruleOf(page, cmp.Or(q["strategy"], "default"))] = math.Inf(1)
-	}
-	delete(means, 0) // of a release
-	numbers := slices.SortedStableFunc(maps.Keys(means), func(a, b int) int {
-		return cmp.Or(cmp.Compare(means[b], means[a]), cmp.Compare(a, b))
+	delete(scores, 0) // of a release
+	numbers := slices.SortedFunc(maps.Keys(scores), func(a, b int) int {
+		return cmp.Or(cmp.Compare(scores[b]/counts[b], scores[a]/counts[a]), cmp.Compare(a, b))
 	})
-	return numbers[:min(2, len(numbers))]
+	page := rules()
+	for _, n := range numbers[:min(2, len(numbers))] {
+		likely = append(likely, page[n])
+	}
+	return likely
 }
 
 // ruleOf returns the number of the rule with the name of a strategy, or else of the choice of a strategy.

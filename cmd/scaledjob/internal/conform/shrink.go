@@ -57,23 +57,23 @@ func smaller(value any) (list []any) {
 	return list
 }
 
-// shrink returns the smallest question that was found to be as wrong.
-func (q question) shrink(wrong func(question) (bool, error)) (question, error) {
+// shrink returns a difference with the smallest question that was found.
+func (d *Difference) shrink(again judge) (*Difference, error) {
 	for steps, found := 0, true; found; {
 		found = false
-		for _, simpler := range smaller(map[string]any(q)) {
+		for _, simpler := range smaller(map[string]any(d.Question)) {
 			if steps++; steps > maxSteps {
-				return q, nil
+				return d, nil
 			}
-			isWrong, err := wrong(simpler.(map[string]any))
+			less, err := again(simpler.(map[string]any))
 			if err != nil {
-				return q, err
+				return d, err
 			}
-			if isWrong {
-				q, found = simpler.(map[string]any), true
+			if less != nil {
+				d, found = less, true
 				break
 			}
 		}
 	}
-	return q, nil
+	return d, nil
 }
