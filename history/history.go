@@ -11,7 +11,7 @@
 //
 // A Job finished when it completed, else when its condition Failed became true, else
 // when it was created. Only succeeded Jobs have a completion time,
-// which alone would leave failed Jobs without an order.
+// which alone would leave failed Jobs without an order. testdata/SPECIFICATION.md has the rules for any language.
 package history
 
 import (

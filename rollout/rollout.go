@@ -19,7 +19,7 @@
 //
 // In a poll, rollout comes before scaling: the deleted Jobs are terminating in the
 // same decision, and scaling decides from the queue how many Jobs of the new spec to
-// create. While the owner is paused, the caller rolls out nothing.
+// create. While the owner is paused, the caller rolls out nothing. testdata/SPECIFICATION.md has the rules for any language.
 package rollout
 
 import (

@@ -44,8 +44,8 @@
 // # Departures from the specification
 //
 // The rules are from KEDA's ScaledJob specification, not of KEDA's code (package
-// keda has those). Three rules depart from the specification, to keep the maximum and
-// to serve the whole queue:
+// keda has those), and testdata/SPECIFICATION.md numbers them for any language. Three depart from the
+// specification, to keep the maximum and to serve the whole queue:
 //
 //   - Terminating Jobs are not part of R, and count in the last limit.
 //   - P' and S' are reduced with R', so that pending Jobs of the minimum do not use up

@@ -33,7 +33,7 @@
 // scaling does), so that every strategy is safe. No load panics, and arithmetic saturates
 // at the ends of int64.
 //
-// Package strategytest checks the properties of any strategy.
+// Package strategytest checks the properties of any strategy. testdata/SPECIFICATION.md has the rules for any language.
 package strategy
 
 import (
