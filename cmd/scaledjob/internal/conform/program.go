@@ -112,7 +112,7 @@ func (p *program) next(ctx context.Context, id int) (line []byte, problem string
 	problem = fmt.Sprintf("no answer within %v", p.timeout)
 	switch line, ended := p.finish(); {
 	case line != nil:
-		problem += ", but one when its input was closed: flush the output after each line, or use a longer --timeout"
+		problem += ", but one when its input was closed: write each answer at once, flush the output after each line, or use a longer --timeout"
 	case ended:
 		problem += "; when its input was closed it ended: " + p.end()
 	case id == 1:
