@@ -154,15 +154,21 @@ func hostUnresolvable(j *job) {
 	if j.manifest.Namespace == "keda" { // where the operator usually runs
 		return
 	}
+	reported := map[string]bool{} // two parameters may have one source
 	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
 		j.parameters(lists, func(i int, name string, v triggers.Value) {
+			source := fmt.Sprint(i, v.Key, v.Text)
 			isURL := slices.Contains(urls[j.spec.Triggers[i].Type], name) // of other texts trigger-url-invalid is
 			for item := range strings.SplitSeq(v.Text, ",") {
 				host := hostIn(strings.TrimSpace(item))
-				if j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
+				if reported[source] || j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
 					continue
 				}
+				reported[source] = true
 				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
+				if v.Key == "" {
+					position.found = "in the TriggerAuthentication"
+				}
 				if host == "localhost" {
 					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "for KEDA's operator, localhost is its own pod. The server does not run there, so each poll fails"})
 					return
@@ -185,8 +191,10 @@ func hostUnresolvable(j *job) {
 // connection string is another finding, and so is a password that ends the login.
 func (j *job) isStandIn(i int, name string, v triggers.Value) bool {
 	word := !strings.ContainsAny(v.Text, ":/=@,")
+	host := hostIn(v.Text)
+	isCapitals := host == strings.ToUpper(host) && host != strings.ToLower(host)
 	connects := slices.Contains(connections[j.spec.Triggers[i].Type], name)
-	return unescaped(v.Text) != "" || (word && connects) || (word && v.Key != name && !v.Plain)
+	return isCapitals || unescaped(v.Text) != "" || (word && connects) || (word && v.Key != name && !v.Plain)
 }
 
 // serverPattern matches the server of a connection string of key=value.

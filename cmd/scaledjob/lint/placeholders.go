@@ -51,10 +51,13 @@ func placeholdersOf(d *document, names map[string]bool, first *place) {
 	})
 }
 
+// afterPattern matches the character before a placeholder.
+var afterPattern = regexp.MustCompile(`^[^$#{]([${@])`)
+
 // firstPlaceholder returns the first placeholder in a text, or "". Of a program it looks at the first hundred forms.
 func firstPlaceholder(text string, program bool) string {
 	if !program {
-		return triggers.Placeholder.FindString(text)
+		return afterPattern.ReplaceAllString(triggers.Placeholder.FindString(text), "$1")
 	}
 	for _, span := range triggers.Placeholder.FindAllStringIndex(text, 100) {
 		if isReplaced(text, span[0], span[1]) {
@@ -119,6 +122,7 @@ var invisible = []struct {
 	{regexp.MustCompile(`^ *\t`), "a tab in the indentation", "Use spaces"},
 	{regexp.MustCompile("\u00a0"), "a no-break space", "Use a plain space"},
 	{regexp.MustCompile("[\u201c\u201d\u201e\u2018\u2019]"), "typographic quotes", "Use \" or '"},
+	{regexp.MustCompile("[\uff1a\uff0c\uff0d\u3000]"), "a full-width character", "Use the ASCII one, as in name: value"},
 }
 
 // unseen names the first such character of a text, and its line from 1; 0 is none.

@@ -25,7 +25,8 @@ func triggerTypeUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 		return
 	}
 	fix := "Write one of KEDA's types"
-	if near := cmp.Or(nearest(t.Type, types), containing(t.Type, types)); near != "" {
+	isGitLab := strings.HasPrefix(strings.ToLower(t.Type), "gitlab") // two letters from GitHub
+	if near := cmp.Or(nearest(t.Type, types), containing(t.Type, types)); near != "" && !isGitLab {
 		fix = "Write " + near
 	}
 	j.find(j.trigger(i, "type"), fix, effect{text: "KEDA has no scaler of this type and never polls", neverPolls: true})
