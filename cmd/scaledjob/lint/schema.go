@@ -191,6 +191,8 @@ func (r *reader) unfit(path tree.Path, fix string) {
 	switch {
 	case bits && n != nil && isWhole(n):
 		fix = "a number from -2147483648 to 2147483647"
+	case fix == "an object" && n != nil && strings.Contains(n.Value, "\uff1a"):
+		fix = ": and a space in place of the full-width colon"
 	case fix == "an object":
 		fix = "keys and values, as key: value"
 	case n == nil:
