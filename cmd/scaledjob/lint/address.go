@@ -72,9 +72,16 @@ func urlInvalid(j *job) {
 }
 
 func addressInvalid(j *job) {
-	j.texts(addresses, func(position place, name, text string) {
-		if problem, example := addressProblem(text); problem != "" {
-			j.find(position, "Write host and port, such as "+example, effect{text: problem + ", so KEDA cannot connect"})
+	j.parameters(addresses, func(i int, name string, v triggers.Value) {
+		for item := range strings.SplitSeq(v.Text, ",") {
+			problem, example := addressProblem(strings.TrimSpace(item))
+			if problem == "" || j.isStandIn(i, name, v) {
+				continue
+			}
+			if v.Secret && !v.Plain {
+				example = "HOST:PORT"
+			}
+			j.find(j.valuePlace(i, name, v), "Write host and port, such as "+example, effect{text: problem + ", so KEDA cannot connect"})
 		}
 	})
 	j.texts(hosts, func(position place, name, text string) {
@@ -100,10 +107,11 @@ var awsRegion = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]$`)
 func regionInvalid(j *job) {
 	for i, t := range j.spec.Triggers {
 		region := strings.TrimSpace(t.Metadata["awsRegion"])
-		if region == "" || !triggers.HasKey(t.Type, "awsRegion") {
+		if !triggers.HasKey(t.Type, "awsRegion") || t.Metadata["awsEndpoint"] != "" { // its server may have other regions
 			continue
 		}
-		if t.Metadata["awsEndpoint"] != "" { // its server may have other regions
+		j.notAmazon(i)
+		if region == "" {
 			continue
 		}
 		if !awsRegion.MatchString(region) {
@@ -125,6 +133,14 @@ func regionInvalid(j *job) {
 	}
 }
 
+// notAmazon finds a queue on another server. KEDA takes the server from the endpoint or the region, and not from the queue's URL.
+func (j *job) notAmazon(i int) {
+	queue := j.spec.Triggers[i].Metadata["queueURL"]
+	u, err := url.Parse(queue)
+	isOther := err == nil && u.Host != "" && !strings.Contains(u.Host, "amazonaws.") && !strings.Contains(u.Host, "...")
+	j.check(isOther, j.trigger(i, "metadata", "queueURL"), "Add awsEndpoint: http://"+u.Host, "without awsEndpoint KEDA asks Amazon's server, and not the one in this URL, so each poll fails")
+}
+
 // connections are the parameters whose texts are URLs of other schemes.
 var connections = map[string][]string{
 	"rabbitmq": {"host"}, "mongodb": {"connectionString"}, "postgresql": {"connection"}, "mssql": {"connectionString"}, "couchdb": {"connectionString"}, "mysql": {"connectionString"},
@@ -138,15 +154,28 @@ var (
 	loginPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([^:@/]*:)(.*)@[^@]*$`)
 )
 
-// parameters calls f with the visible value of each parameter of a list, wherever it is given.
+// parameters calls f with each visible value of a list's parameters, wherever it is given. Two parameters may have
+// one source.
 func (j *job) parameters(lists map[string][]string, f func(i int, name string, v triggers.Value)) {
 	for i, t := range j.spec.Triggers {
+		passed := map[triggers.Value]bool{}
 		for _, name := range lists[t.Type] {
-			if v := triggers.Get(t.Type, name, j.input(i)); v.State == triggers.Visible && !triggers.Placeholder.MatchString(v.Text) {
+			v := triggers.Get(t.Type, name, j.input(i))
+			if v.State == triggers.Visible && !passed[v] && !triggers.Placeholder.MatchString(v.Text) {
 				f(i, name, v)
 			}
+			passed[v] = true
 		}
 	}
+}
+
+// valuePlace is the place in the metadata that gives a parameter, or would if it did not come from elsewhere.
+func (j *job) valuePlace(i int, name string, v triggers.Value) place {
+	position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
+	if v.Key == "" {
+		position.found = "in the TriggerAuthentication"
+	}
+	return position
 }
 
 // hostUnresolvable finds a name that only pods of one namespace resolve. KEDA's operator has a namespace of its own.
@@ -154,21 +183,15 @@ func hostUnresolvable(j *job) {
 	if j.manifest.Namespace == "keda" { // where the operator usually runs
 		return
 	}
-	reported := map[string]bool{} // two parameters may have one source
 	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
 		j.parameters(lists, func(i int, name string, v triggers.Value) {
-			source := fmt.Sprint(i, v.Key, v.Text)
 			isURL := slices.Contains(urls[j.spec.Triggers[i].Type], name) // of other texts trigger-url-invalid is
 			for item := range strings.SplitSeq(v.Text, ",") {
 				host := hostIn(strings.TrimSpace(item))
-				if reported[source] || j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
+				if j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
 					continue
 				}
-				reported[source] = true
-				position := j.trigger(i, "metadata", cmp.Or(v.Key, name))
-				if v.Key == "" {
-					position.found = "in the TriggerAuthentication"
-				}
+				position := j.valuePlace(i, name, v)
 				if host == "localhost" {
 					j.find(position, "Write the name of the server's Service, such as redis.shop.svc", effect{text: "for KEDA's operator, localhost is its own pod. The server does not run there, so each poll fails"})
 					return

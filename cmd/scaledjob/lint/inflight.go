@@ -86,7 +86,8 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 	return eachTrigger(func(j *job, i int, t *manifest.ScaleTrigger) {
 		name := j.spec.ScalingStrategy.Strategy
 		chosen := name == strategy || (strategy == "default" && name == "")
-		if !chosen || j.limit() <= 1 {
+		// What counts entries that nobody has read becomes another metric by the fix of stream-never-starts.
+		if !chosen || j.limit() <= 1 || j.startsNever(i) {
 			return
 		}
 		counts, selects := j.counts(i, how), j.selects()
@@ -94,6 +95,9 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 			return counts(p) && (strategy == "default" || selects(p)) && !j.mixed(p)
 		}
 		fix := "Use the strategy accurate"
+		if n := j.config.Triggers[i].Target; n > 1 {
+			fix += fmt.Sprintf(" if a Job takes its %v items at once", n)
+		}
 		if how == triggers.Includes {
 			fix = excluding(t)
 		}

@@ -265,7 +265,9 @@ func TestOtherNamespace(t *testing.T) {
 		document("Secret", "other", "t") + document("TriggerAuthentication", "other", "b"): {
 			"Create a Secret of this name in namespace default", "Create a TriggerAuthentication of this name in namespace default"},
 		document("Secret", "other", "t") + document("Secret", "default", "u") + document("TriggerAuthentication", "default", "b"): {
-			"Use a Secret that the files define: u", "Use a TriggerAuthentication that the files define: b"},
+			"Create a Secret of this name in namespace default", "Create a TriggerAuthentication of this name in namespace default"},
+		document("Secret", "default", "shop-s") + document("TriggerAuthentication", "default", "aa"): {
+			"Use a Secret that the files define: shop-s", "Use a TriggerAuthentication that the files define: aa"},
 	} {
 		var got []string
 		for _, f := range checkText(job + others).Findings {
@@ -516,7 +518,7 @@ func TestSampleManifests(t *testing.T) {
 	for name, want := range map[string][]string{
 		// The Secret is for the cluster to have; the host was meant as hostFromEnv.
 		"orders.yaml":   {"18:40 missing-secret", "19:20 min-is-additional", "22:13 metric-unknown"},
-		"rabbitmq.yaml": {"20:25 missing-secret", "26:15 custom-exceeds-max", "33:15 host-not-a-url"},
+		"rabbitmq.yaml": {"20:25 missing-secret", "26:15 custom-exceeds-max", "27:40 deduction-starves", "33:15 host-not-a-url"},
 	} {
 		data, err := testdata.Files.ReadFile("manifests/" + name)
 		require.NoError(t, err)

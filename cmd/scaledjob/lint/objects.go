@@ -163,7 +163,10 @@ func (x *index) want(l lookup) string {
 	if elsewhere != nil {
 		return fmt.Sprintf("Set its namespace to %s; the files define it in namespace %s", l.namespace, few(elsewhere))
 	}
-	if names := few(x.names(l.kind, l.namespace)); names != "" {
+	similar := slices.DeleteFunc(x.names(l.kind, l.namespace), func(name string) bool {
+		return !strings.Contains(name, l.name) && !strings.Contains(l.name, name) && !triggers.Misspells(l.name, name)
+	})
+	if names := few(similar); names != "" {
 		return fmt.Sprintf("Use a %s that the files define: %s", l.kind, names)
 	}
 	return fmt.Sprintf("Create a %s of this name in namespace %s", l.kind, l.namespace)

@@ -139,6 +139,9 @@ func (j *job) containerFields(c container) {
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete privileged: true; if the container needs the node, delete allowPrivilegeEscalation")
 }
 
+// standIn matches a part of a name in capitals, in whose place somebody writes another.
+var standIn = regexp.MustCompile(`(^|/)[A-Z][A-Z0-9_-]+(/|$)`)
+
 // imageFault returns what makes the name of an image invalid, and its fix.
 func imageFault(image string) (fault, fix string) {
 	name, _, _ := strings.Cut(image, "@")
@@ -150,7 +153,9 @@ func imageFault(image string) (fault, fix string) {
 	switch {
 	case hasTag && tag == "":
 		return "the tag is empty", "Write a tag behind the colon"
-	case repository != strings.ToLower(repository):
+	case strings.Contains(tag, ":"):
+		return "the tag has a colon", "Write one tag, or a digest as NAME@sha256:DIGEST"
+	case repository != strings.ToLower(repository) && !standIn.MatchString(repository):
 		return "the repository has capital letters", "Write " + strings.Replace(image, repository, strings.ToLower(repository), 1)
 	}
 	return "", ""

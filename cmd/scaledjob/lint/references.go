@@ -313,7 +313,9 @@ func missingEnvironment(j *job) {
 			continue
 		}
 		for i := range a.document.length("spec", "env") {
-			if from := a.document.text("spec", "env", i, "containerName"); from == "" || from == container.Name {
+			first := j.objects.parameterPlace(a.document, a.document.text("spec", "env", i, "parameter"))
+			isRead := len(first) < 2 || first[1] == "env" // a Secret has precedence
+			if from := a.document.text("spec", "env", i, "containerName"); isRead && (from == "" || from == container.Name) {
 				j.unset(a.document.text("spec", "env", i, "name"), container, func() place { return a.document.place("spec", "env", i, "name") })
 			}
 		}

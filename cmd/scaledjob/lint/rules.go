@@ -76,6 +76,7 @@ var rules = []rule{
 	{Rule{"calculation-unknown", Error, "KEDA does not know the multipleScalersCalculation and uses max"}, calculationUnknown},
 	{Rule{"custom-without-percentage", Warning, "custom without customScalingRunningJobPercentage acts as default"}, customWithoutPercentage},
 	{Rule{"custom-without-deduction", Error, "custom without customScalingQueueLengthDeduction makes the operator panic"}, customWithoutDeduction},
+	{Rule{"deduction-starves", Warning, "custom leaves the last items of the queue without a Job"}, deductionStarves},
 	{Rule{"custom-parameters-unused", Warning, "parameters of custom have no effect under another strategy"}, customParametersUnused},
 	{Rule{"custom-exceeds-max", Warning, "custom may run more Jobs than maxReplicaCount"}, customExceedsMax},
 	{Rule{"percentage-unparseable", Error, "the percentage is not a decimal: custom acts as default"}, percentageUnparseable},

@@ -242,6 +242,12 @@ func (r *reader) unknown(path tree.Path, fix string) {
 // ofScaledObject are the fields that only a ScaledObject has.
 var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
 
+// boundsElsewhere are the names of the bounds in other autoscalers.
+var boundsElsewhere = map[string]string{
+	"maxScale": "maxReplicaCount", "maxJobs": "maxReplicaCount", "maxPods": "maxReplicaCount", "maxInstances": "maxReplicaCount", "max": "maxReplicaCount",
+	"minScale": "minReplicaCount", "minJobs": "minReplicaCount", "minPods": "minReplicaCount", "minInstances": "minReplicaCount", "min": "minReplicaCount",
+}
+
 // meant returns the fix for an unknown field: the place where it belongs, or the name that it misspells.
 func (r *reader) meant(at string, names []string) string {
 	path := r.unknownAt(at)
@@ -262,6 +268,9 @@ func (r *reader) meant(at string, names []string) string {
 	}
 	if name != "" {
 		return "Write " + path.Step(name).String()
+	}
+	if bound := boundsElsewhere[key]; bound != "" && slices.Contains(names, bound) {
+		return "Write " + path.Step(bound).String()
 	}
 	switch {
 	case r.kind != manifest.GroupVersionKind.Kind:

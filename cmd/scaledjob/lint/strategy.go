@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -69,6 +70,15 @@ func customWithoutDeduction(j *job) {
 		j.find(j.scaling("strategy"), "Add customScalingQueueLengthDeduction: 0",
 			effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(strategy.Load{}, 0).Fault.Panics() },
 				text: "without customScalingQueueLengthDeduction, " + panics})
+	}
+}
+
+// deductionStarves finds a deduction of more than nothing: it is taken from the Jobs for the queue in each poll.
+func deductionStarves(j *job) {
+	in := &j.spec.ScalingStrategy
+	if in.Strategy == "custom" && in.CustomScalingQueueLengthDeduction != nil && *in.CustomScalingQueueLengthDeduction > 0 {
+		j.find(j.scaling("customScalingQueueLengthDeduction"), "Write 0", effect{affected: j.selects(),
+			text: fmt.Sprintf("custom subtracts it in each poll, so a queue that needs %s gets none", field.Plural(int(*in.CustomScalingQueueLengthDeduction), "Job"))})
 	}
 }
 

@@ -118,10 +118,15 @@ func cronRepeatsJobs(j *job) {
 
 // streamNeverStarts finds a trigger for the pending entries of a group: those that a consumer has read.
 func streamNeverStarts(j *job, i int, t *manifest.ScaleTrigger) {
+	j.check(j.startsNever(i), j.trigger(i, "metadata", "consumerGroup"),
+		"Write lagCount in place of pendingEntriesCount (Redis 7 or later): it counts the entries that nobody has read", "KEDA counts the entries that a consumer has read but not acknowledged. Without a running Job there are none, so no Job is created")
+}
+
+// startsNever reports whether a trigger counts what only a running Job reads, while no other trigger starts one.
+func (j *job) startsNever(i int) bool {
 	noJob := j.spec.MinReplicaCount == nil || *j.spec.MinReplicaCount < 1
 	others := slices.ContainsFunc(j.spec.Triggers, func(t manifest.ScaleTrigger) bool { return !countsPendingEntries(&t) })
-	j.check(countsPendingEntries(t) && noJob && !others, j.trigger(i, "metadata", "consumerGroup"),
-		"Write lagCount in place of pendingEntriesCount (Redis 7 or later): it counts the entries that nobody has read", "KEDA counts the entries that a consumer has read but not acknowledged. Without a running Job there are none, so no Job is created")
+	return countsPendingEntries(&j.spec.Triggers[i]) && noJob && !others
 }
 
 func countsPendingEntries(t *manifest.ScaleTrigger) bool {
@@ -144,8 +149,10 @@ func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
 	if position.found == noValue {
 		position = j.trigger(i, "type")
 	}
+	// accurate and custom add up to so many in each poll.
+	total := slices.Contains([]string{"", "default", "eager"}, j.spec.ScalingStrategy.Strategy)
 	switch {
-	case limit == nil:
+	case limit == nil || !total:
 	case j.partitions > 0 && j.limit() > j.partitions+1:
 		j.find(position, fmt.Sprintf("Write %d, or add partitions", j.partitions),
 			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %d %s, so the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
@@ -198,7 +205,7 @@ func (j *job) targetKey(i int) (string, bool) {
 
 func targetBelowOne(j *job) {
 	for i, t := range j.config.Triggers {
-		key, ok := "", t.Target > 0 && t.Target < 1
+		key, ok := "", t.Target > 0 && t.Target < 1 && j.limit() > 1
 		if ok {
 			key, ok = j.targetKey(i)
 		}
@@ -222,7 +229,11 @@ func hostIsName(host string) bool {
 
 func hostNotAURL(j *job, i int, t *manifest.ScaleTrigger) {
 	host := t.Metadata["host"]
-	j.checkPolls(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fmt.Sprintf("Write hostFromEnv: %s for that environment variable, or a URL such as amqp://…", strings.Trim(host, "$()")),
+	fix := "Write a URL such as amqp://user:password@" + host + ":5672/vhost"
+	if name := strings.Trim(host, "$()"); j.variablesOf()[name] != nil || name != host || name != strings.ToLower(name) {
+		fix = "Write hostFromEnv: " + name + " for that environment variable, or a URL such as amqp://…"
+	}
+	j.checkPolls(t.Type == "rabbitmq" && hostIsName(host), j.trigger(i, "metadata", "host"), fix,
 		"it is not a URL, so KEDA rejects the trigger and never polls")
 }
 
@@ -245,7 +256,8 @@ func calculationComparesQueues(j *job) {
 	targets := map[float64]bool{}
 	for i, t := range j.config.Triggers {
 		values := maps.Values(j.spec.Triggers[i].Metadata)
-		if slices.Contains(manifest.TriggerTypes(), t.Type) && !slices.ContainsFunc(slices.Collect(values), triggers.Placeholder.MatchString) {
+		asksForOne := t.Type == "cron" && j.spec.Triggers[i].Metadata["desiredReplicas"] == "1"
+		if slices.Contains(manifest.TriggerTypes(), t.Type) && !asksForOne && !slices.ContainsFunc(slices.Collect(values), triggers.Placeholder.MatchString) {
 			targets[t.Target] = true
 		}
 	}

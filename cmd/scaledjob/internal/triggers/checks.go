@@ -70,9 +70,9 @@ func oneOf(ways ...string) check {
 		// A way that the trigger uses in part shows best which parameter is missing.
 		for _, way := range ways {
 			names := strings.Fields(way)
-			i := slices.IndexFunc(names, func(name string) bool { return c.absent(name) })
-			if i >= 0 && len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !c.absent(name) }) {
-				return fault{key: names[i], text: c.name + " needs " + names[i], fix: c.ways(names[i])}
+			lacking := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !c.absent(name) })
+			if len(lacking) > 0 && len(lacking) < len(names) {
+				return fault{key: lacking[0], text: c.name + " needs " + join(lacking, "and"), fix: c.ways(lacking...)}
 			}
 		}
 		text := join(fix, "or")
