@@ -49,6 +49,9 @@ func (j *job) in(c container, steps ...any) place {
 }
 
 func containerIncomplete(j *job, c container) {
+	if j.isPatch() {
+		return
+	}
 	consequence := rejected
 	if j.in(c, "name").found == noValue { // which the CRD requires
 		consequence = refusal

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -205,6 +206,11 @@ func (x *index) kustomization(d *document) {
 		}
 	}
 }
+
+// patchName matches the name of a file that is merged into an object, which has the fields that it lacks.
+var patchName = regexp.MustCompile(`(?i)(^|[^a-z])patch(es)?([^a-z]|$)`)
+
+func (j *job) isPatch() bool { return patchName.MatchString(path.Base(filepath.ToSlash(j.file))) }
 
 // isKustomization reports whether a document is one by its kind or by the name of its file.
 func (d *document) isKustomization() bool {

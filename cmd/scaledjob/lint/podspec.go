@@ -328,7 +328,7 @@ func (j *job) probePort(port intstr.IntOrString, position place) {
 
 func restartPolicyMissing(j *job) {
 	position, containers := j.place(j.pod("restartPolicy")...), j.template.Template.Spec.Containers
-	if len(containers) == 0 || position.found != noValue {
+	if len(containers) == 0 || position.found != noValue || j.isPatch() {
 		return
 	}
 	const text = "KEDA uses OnFailure: a failing container restarts in its pod, and at backoffLimit Kubernetes deletes the pod with its log"

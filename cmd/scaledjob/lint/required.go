@@ -11,6 +11,9 @@ import (
 )
 
 func missingField(j *job) {
+	if j.isPatch() {
+		return
+	}
 	if j.manifest.GenerateName == "" {
 		j.require("Give the ScaledJob a name", "metadata", "name")
 	}
