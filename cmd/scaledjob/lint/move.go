@@ -119,6 +119,7 @@ func (r *reader) belongs(parent tree.Path, key string) string {
 	if len(free) == 0 && len(homes) > 0 {
 		nearest := nearestHomes(parent, homes)[0]
 		if strings.HasPrefix(parent.String()+".", nearest+".") { // it is within itself
+			r.moves(nearest, value)
 			return "Move what is below it to " + nearest
 		}
 		return fmt.Sprintf("Delete it; it belongs in %s, which already has a value", nearest)
@@ -131,6 +132,14 @@ func (r *reader) belongs(parent tree.Path, key string) string {
 		r.c.moved[path] = true
 	}
 	return "Move it to " + strings.Join(paths, " or ")
+}
+
+// moves notes all that is below a key as fields of an object: that they are missing there is no second finding.
+func (r *reader) moves(to string, value *yaml.Node) {
+	for key, below := range tree.Entries(value) {
+		r.c.moved[to+"."+key.Value] = true
+		r.moves(to+"."+key.Value, below)
+	}
 }
 
 // nearestHomes returns the paths with the fewest steps from an object. A step down counts twice: an object that is
