@@ -85,7 +85,7 @@ func (r *Report) run(ctx context.Context, options Options) error {
 		return err
 	}
 	for _, name := range options.Levels {
-		t := test{ctx: ctx, program: program, Level: Level{Name: name}, vectors: vectors(name), wrong: map[string]bool{}}
+		t := test{program: program, Level: Level{Name: name}, vectors: vectors(name), wrong: map[string]bool{}}
 		err = t.ask(options)
 		t.judge(err)
 		if r.Levels = append(r.Levels, t.Level); err != nil {
@@ -100,7 +100,6 @@ func (r *Report) run(ctx context.Context, options Options) error {
 
 // A test asks the questions of one level.
 type test struct {
-	ctx     context.Context
 	program *program
 	Level
 	vectors []vector
@@ -147,22 +146,20 @@ func (t *test) compare(asked []vector, tally *Tally) error {
 		for i := range part {
 			questions[i] = part[i].question
 		}
-		answers, err := t.program.ask(t.ctx, questions...)
+		answers, err := t.program.ask(questions...)
 		for i, answered := range answers {
-			v := part[i]
-			d := v.question.compare(answered, v.right)
+			d := part[i].question.compare(answered, part[i].right)
 			switch {
 			case answered.unsupported:
 				tally.Unsupported++
-				continue
 			case d == nil:
 				tally.Right++
-				continue
-			}
-			tally.Wrong++
-			t.wrong[v.name] = true
-			if d.Name = v.name; len(t.Differences) < shown {
-				err = t.add(d, t.again(v.name), err)
+			default:
+				tally.Wrong++
+				t.wrong[part[i].name] = true
+				if d.Name = part[i].name; len(t.Differences) < shown {
+					err = t.add(d, t.once, err)
+				}
 			}
 		}
 		if err != nil {
@@ -172,33 +169,27 @@ func (t *test) compare(asked []vector, tally *Tally) error {
 	return nil
 }
 
-// A judge returns what is wrong with the answer to a question, or nil.
-type judge func(question) (*Difference, error)
+// A judge asks what a question needs. It returns what is wrong, or nil, and whether an answer was compared.
+type judge func(question) (d *Difference, compared bool, err error)
 
-// again asks a smaller question in place of a vector.
-func (t *test) again(name string) judge {
-	return func(q question) (*Difference, error) {
-		right, fair := q.right()
-		if !fair {
-			return nil, nil
-		}
-		answers, err := t.program.ask(t.ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		d := q.compare(answers[0], right)
-		if d != nil {
-			d.Name = name + ", made smaller"
-		}
-		return d, nil
+// once asks a question by itself.
+func (t *test) once(q question) (d *Difference, compared bool, err error) {
+	right, fair := q.right()
+	if !fair {
+		return nil, false, nil
 	}
+	answers, err := t.program.ask(q)
+	if err != nil {
+		return nil, false, err
+	}
+	return q.compare(answers[0], right), !answers[0].unsupported, nil
 }
 
 // add adds a difference, as small as possible. After the failure of the program nothing can be asked, and it
 // stays as it is. Differences that became the same question count once.
-func (t *test) add(d *Difference, again judge, failure error) error {
+func (t *test) add(d *Difference, ask judge, failure error) error {
 	if failure == nil {
-		d, failure = d.shrink(again)
+		d, failure = d.shrink(ask)
 	}
 	if !slices.ContainsFunc(t.Differences, func(o Difference) bool { return o.Question.String() == d.Question.String() }) {
 		t.Differences = append(t.Differences, *d)
@@ -208,28 +199,19 @@ func (t *test) add(d *Difference, again judge, failure error) error {
 
 // try checks a property with random questions, up to the first that breaks it.
 func (t *test) try(p property, random []vector) error {
-	tried := 0
-	again := func(q question) (*Difference, error) {
-		d, compared, err := t.check(p, q)
-		if compared {
-			tried++
-		}
-		return d, err
-	}
+	tally, ask := &t.Properties.Unsupported, t.check(p)
 	for _, v := range random {
-		d, err := again(v.question)
-		if err != nil {
+		d, compared, err := ask(v.question)
+		switch {
+		case err != nil:
 			return err
-		}
-		if d != nil {
+		case d != nil:
 			t.Properties.Wrong++
-			return t.add(d, again, nil)
+			return t.add(d, ask, nil)
+		case compared:
+			tally = &t.Properties.Right
 		}
 	}
-	if tried > 0 {
-		t.Properties.Right++
-	} else {
-		t.Properties.Unsupported++
-	}
+	*tally++
 	return nil
 }

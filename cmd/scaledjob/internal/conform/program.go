@@ -24,6 +24,7 @@ const (
 
 // A program is asked on its standard input, and answers on its standard output.
 type program struct {
+	ctx     context.Context // that it was started with
 	command *exec.Cmd
 	stop    context.CancelFunc
 	input   io.WriteCloser
@@ -34,9 +35,9 @@ type program struct {
 }
 
 func start(ctx context.Context, arguments []string, timeout time.Duration) (*program, error) {
-	ctx, stop := context.WithCancel(ctx)
-	c := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
-	p := &program{command: c, stop: stop, lines: make(chan []byte), timeout: timeout}
+	running, stop := context.WithCancel(ctx)
+	c := exec.CommandContext(running, arguments[0], arguments[1:]...)
+	p := &program{ctx: ctx, command: c, stop: stop, lines: make(chan []byte), timeout: timeout}
 	c.Stderr, c.WaitDelay = &p.errors, grace
 	killGroup(c)
 	input, err := c.StdinPipe()
@@ -49,7 +50,7 @@ func start(ctx context.Context, arguments []string, timeout time.Duration) (*pro
 		return nil, fmt.Errorf("the program failed: it does not start: %w", err)
 	}
 	p.input = input
-	go p.read(ctx, output)
+	go p.read(running, output)
 	return p, nil
 }
 
@@ -73,7 +74,7 @@ func (p *program) read(ctx context.Context, output io.Reader) {
 }
 
 // ask returns the answers to questions, which it numbers, or those before the error.
-func (p *program) ask(ctx context.Context, questions ...question) (answers []answer, err error) {
+func (p *program) ask(questions ...question) (answers []answer, err error) {
 	texts, first := make([]string, len(questions)), p.asked+1
 	for i, q := range questions {
 		texts[i] = q.with("id", first+i).String()
@@ -82,12 +83,12 @@ func (p *program) ask(ctx context.Context, questions ...question) (answers []ans
 	go func() { _, _ = io.WriteString(p.input, strings.Join(texts, "\n")+"\n") }() // no answer comes if it fails
 	for i, q := range questions {
 		var answered answer
-		data, problem := p.next(ctx, first+i)
+		data, problem := p.next(first + i)
 		if problem == "" {
 			answered, problem = read(data, first+i, q)
 		}
-		if ctx.Err() != nil {
-			return answers, ctx.Err()
+		if p.ctx.Err() != nil {
+			return answers, p.ctx.Err()
 		}
 		if problem != "" {
 			return answers, fmt.Errorf("the program failed: %s; it was asked %s", problem, texts[i])
@@ -98,9 +99,9 @@ func (p *program) ask(ctx context.Context, questions ...question) (answers []ans
 }
 
 // next returns the next line of the program, or the problem.
-func (p *program) next(ctx context.Context, id int) (line []byte, problem string) {
+func (p *program) next(id int) (line []byte, problem string) {
 	select {
-	case <-ctx.Done():
+	case <-p.ctx.Done():
 		return nil, "interrupted"
 	case line, found := <-p.lines:
 		if !found {

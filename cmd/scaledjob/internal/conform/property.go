@@ -12,10 +12,10 @@ import (
 	"github.com/scaledjob/scaledjob/strategy/strategytest"
 )
 
-// A property is a rule about several answers. broken returns an error that shows them.
+// A property is a rule about several answers, with its meaning. broken returns an error that shows them.
 type property struct {
-	name, meaning string
-	broken        func(asker, question) error
+	name   string
+	broken func(asker, question) error
 }
 
 // longest is the longest queue of a question about a property.
@@ -30,7 +30,7 @@ func properties(level string) (list []property) {
 	switch level {
 	case "strategy":
 		for _, p := range strategytest.All() {
-			list = append(list, property{p.Name, p.Meaning, func(ask asker, q question) error {
+			list = append(list, property{p.Name + ": " + p.Meaning, func(ask asker, q question) error {
 				s, load, err := oracle.Load([]byte(q.String()))
 				if err != nil || (p.OnlyTotals && !strategy.TargetIsTotal(s)) {
 					return nil
@@ -40,7 +40,7 @@ func properties(level string) (list []property) {
 		}
 	case "decision":
 		for _, p := range scalingtest.All() {
-			list = append(list, property{p.Name, p.Meaning, func(ask asker, q question) error {
+			list = append(list, property{p.Name + ": " + p.Meaning, func(ask asker, q question) error {
 				policy, observation, err := oracle.Poll([]byte(q.String()))
 				tooLong := func(m scaling.Metric) bool { return !(m.Value <= longest) }
 				if err != nil || slices.ContainsFunc(observation.Metrics, tooLong) {
@@ -88,33 +88,35 @@ func (q question) poll(p scaling.Policy, o scaling.Observation) question {
 	return q
 }
 
-// check returns what breaks a property, and whether an answer was compared. Nothing is if the right answers
-// break it as well, or if an answer is unsupported or no whole number.
-func (t *test) check(p property, q question) (d *Difference, compared bool, err error) {
-	fair := p.broken(func(q question) int64 {
-		right, _ := q.right()
-		n, _ := strconv.ParseInt(right.value, 10, 64)
-		return n
-	}, q)
-	if fair != nil {
-		return nil, false, nil
-	}
-	unclear := false
-	broken := p.broken(func(q question) int64 {
-		if err != nil || unclear {
-			return 0
+// check returns the judge of a property. Nothing is compared if the right answers break it as well, or if an
+// answer is unsupported or no whole number.
+func (t *test) check(p property) judge {
+	return func(q question) (d *Difference, compared bool, err error) {
+		fair := p.broken(func(q question) int64 {
+			right, _ := q.right()
+			n, _ := strconv.ParseInt(right.value, 10, 64)
+			return n
+		}, q)
+		if fair != nil {
+			return nil, false, nil
 		}
-		var answers []answer
-		if answers, err = t.program.ask(t.ctx, q); err != nil {
-			return 0
+		unclear := false
+		broken := p.broken(func(q question) int64 {
+			if err != nil || unclear {
+				return 0
+			}
+			var answers []answer
+			if answers, err = t.program.ask(q); err != nil {
+				return 0
+			}
+			n, problem := strconv.ParseInt(answers[0].value, 10, 64)
+			compared, unclear = problem == nil, problem != nil
+			return n
+		}, q)
+		if err != nil || !compared || broken == nil {
+			return nil, compared, err
 		}
-		n, problem := strconv.ParseInt(answers[0].value, 10, 64)
-		compared, unclear = problem == nil, problem != nil
-		return n
-	}, q)
-	if err != nil || !compared || broken == nil {
-		return nil, compared, err
+		text, trace, _ := strings.Cut(broken.Error(), "; package scaling decides\n")
+		return &Difference{Name: p.name, Question: q, Answer: text, Trace: trace}, true, nil
 	}
-	text, trace, _ := strings.Cut(broken.Error(), "; package scaling decides\n")
-	return &Difference{Name: p.name + ": " + p.meaning, Question: q, Answer: text, Trace: trace}, true, nil
 }

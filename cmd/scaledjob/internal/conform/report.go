@@ -74,34 +74,27 @@ func (r *Report) WriteMarkdown(out io.Writer) {
 // WriteJSON writes the report.
 func (r *Report) WriteJSON(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
 
-// WriteJUnit writes a suite for each level. A case without a right answer is skipped.
+// WriteJUnit writes a case for each level, and one for a program that failed.
 func (r *Report) WriteJUnit(out io.Writer) error {
-	var suites []report.Suite
-	for i := range r.Levels {
-		l, s := &r.Levels[i], report.Suite{Name: r.Levels[i].Name}
-		for _, part := range []struct {
-			name  string
-			tally Tally
-		}{{"vectors", l.Vectors}, {"random questions", l.Random}, {"properties", l.Properties}} {
-			c, t := report.Case{Name: part.name}, part.tally
-			switch {
-			case t.Wrong > 0:
-				var texts []string
-				for _, d := range l.Differences {
-					texts = append(texts, d.Name+"\n"+d.String())
-				}
-				c.Failure = &report.Message{Message: fmt.Sprintf("%d of %d wrong", t.Wrong, t.Right+t.Wrong), Text: strings.Join(texts, "\n")}
-			case t.Right == 0 || l.Verdict == "unsupported":
-				c.Skipped = &report.Message{Message: fmt.Sprintf("unsupported: %d", t.Unsupported)}
-			}
-			s.Add(c)
+	suite, rows := report.Suite{Name: "conform"}, r.rows()
+	for i, l := range r.Levels {
+		c, m := report.Case{Name: l.Name}, &report.Message{Message: l.Verdict}
+		for column, cell := range rows[i+1][1:5] {
+			m.Message += fmt.Sprintf(", %s %s", rows[0][column+1], cell)
 		}
-		suites = append(suites, s)
+		for _, d := range l.Differences {
+			m.Text += d.Name + "\n" + d.String()
+		}
+		switch l.Verdict {
+		case "differs", "failed":
+			c.Failure = m
+		case "unsupported":
+			c.Skipped = m
+		}
+		suite.Add(c)
 	}
 	if r.Failure != "" {
-		s := report.Suite{Name: "program"}
-		s.Add(report.Case{Name: strings.Join(r.Program, " "), Failure: &report.Message{Message: "the program failed", Text: strings.TrimSpace(r.Failure + "\n" + r.Stderr)}})
-		suites = append(suites, s)
+		suite.Add(report.Case{Name: strings.Join(r.Program, " "), Failure: &report.Message{Message: "the program failed", Text: strings.TrimSpace(r.Failure + "\n" + r.Stderr)}})
 	}
-	return report.WriteJUnit(out, suites)
+	return report.WriteJUnit(out, []report.Suite{suite})
 }

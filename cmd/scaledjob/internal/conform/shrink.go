@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -58,18 +59,20 @@ func smaller(value any) (list []any) {
 }
 
 // shrink returns a difference with the smallest question that was found.
-func (d *Difference) shrink(again judge) (*Difference, error) {
+func (d *Difference) shrink(ask judge) (*Difference, error) {
+	name := d.Name + ", made smaller"
 	for steps, found := 0, true; found; {
 		found = false
 		for _, simpler := range smaller(map[string]any(d.Question)) {
 			if steps++; steps > maxSteps {
 				return d, nil
 			}
-			less, err := again(simpler.(map[string]any))
+			less, _, err := ask(simpler.(map[string]any))
 			if err != nil {
 				return d, err
 			}
 			if less != nil {
+				less.Name = cmp.Or(less.Name, name)
 				d, found = less, true
 				break
 			}
