@@ -71,7 +71,7 @@ its parameters.`,
 	d.from.Add(c, "from", "compare this")
 	c.Flag("from").DefValue = ""
 	d.target.Add(c, "to", "with this")
-	c.Flags().BoolVar(&d.verbose, "all", false, "print all cases that differ and all rules that changed")
+	c.Flags().BoolVar(&d.verbose, "all", false, "print all polls that differ and all rules that changed")
 	d.output.AddOutput(c, "text", "json")
 	return c
 }
@@ -152,7 +152,6 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 	return input.Outcome(len(changed) > 0, problems)
 }
 
-// linted returns the files, or the objects of the cluster.
 func (d *diffCommand) linted(manifests []*input.ScaledJob) (files []lint.File) {
 	for _, s := range d.Texts {
 		files = append(files, lint.File{Name: s.Name, Data: s.Data})

@@ -40,13 +40,14 @@ type explainCommand struct {
 func newExplain() *cobra.Command {
 	e := &explainCommand{}
 	c := &cobra.Command{
-		Use:   "explain FILE... --queue 12",
+		Use:   "explain FILE... --queue 12 | explain NAME",
 		Short: "Explain one poll of a ScaledJob: the Jobs created and deleted, and why",
 		Long: `How many Jobs does one poll create, which does it delete, and why? Nothing is changed.
 
 Queue length and Jobs come from flags or a dump (--jobs). For a NAME they come from the cluster: the
 queue length from the operator's metrics, --prometheus or its debug log, the release from its image.
-scheduledjob/NAME explains a schedule. T: Jobs for the queue, at most M; R run, P pending, S stuck.`,
+scheduledjob/NAME explains a schedule. In the steps: T Jobs for the queue, at most M; R running,
+P pending, S stuck.`,
 		Example: `  $ scaledjob explain orders.yaml --queue 47 --running 4 --pending 1
   orders: KEDA 2.21.0 creates 2 Jobs: queue length 47 / 5 per Job = 10 Jobs, …
 
@@ -248,7 +249,6 @@ func (e *explainCommand) check(args []string) error {
 	return e.JobFlags.Check(e.releases.List)
 }
 
-// found returns the ScaledJobs of the files and of the cluster.
 func (e *explainCommand) found(ctx context.Context, names, files []string, stdin io.Reader) (subjects []cluster.Subject, problems error) {
 	if len(names) > 0 {
 		if len(e.dumps) > 0 || e.JobFlags.Set() {

@@ -205,9 +205,9 @@ func (l *linter) mend(out io.Writer, files []lint.File, found *lint.Report) (pro
 		switch {
 		case n == 0:
 		case f.Rendered:
-			problems = errors.Join(problems, fmt.Errorf("%s: rendered; correct its source", f.Name))
+			problems = errors.Join(problems, fmt.Errorf("%s: --fix writes no rendered text; correct its source", f.Name))
 		case lint.Template(f.Data):
-			problems = errors.Join(problems, fmt.Errorf("%s: a template; correct it by hand", f.Name))
+			problems = errors.Join(problems, fmt.Errorf("%s: --fix writes no template; correct it by hand", f.Name))
 		case l.dryRun:
 			fmt.Fprintf(out, "--- %s\n+++ %s\n", f.Name, f.Name)
 			after := bytes.SplitAfter(fixed, []byte("\n"))
@@ -302,7 +302,7 @@ func (l *linter) profiles(ctx context.Context) (profiles []keda.Profile, err err
 		}
 		operator := cluster.FindOperator(ctx, client)
 		if err := l.releases.Set(cmp.Or(operator.Release, "unknown")); err != nil {
-			return nil, fmt.Errorf("--release cluster: the image of the operator has no release: %s", strings.Join(operator.Missing, "; "))
+			return nil, fmt.Errorf("--release cluster: %s; use --release 2.21", strings.Join(operator.Missing, "; "))
 		}
 	}
 	for _, r := range l.releases.List {

@@ -19,10 +19,10 @@ var indented = regexp.MustCompile(`(?m)(?:^ .*\n)+`)
 // newMan writes the manual pages, which the archives of a release contain.
 func newMan() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIRECTORY",
-		Short:  "Write the manual pages",
-		Long:   "Write a manual page for each command into a directory, such as /usr/local/share/man/man1.",
-		Hidden: true,
+		Use:     "man DIRECTORY",
+		Short:   "Write the manual pages",
+		Long:    "Write a manual page for each command into a directory.",
+		Example: "  scaledjob man /usr/local/share/man/man1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return input.Usagef("found %d directories; use one, such as /usr/local/share/man/man1", len(args))
@@ -33,7 +33,6 @@ func newMan() *cobra.Command {
 			root := c.Root()
 			root.DisableAutoGenTag = true // its date would change each release's files
 			for _, command := range root.Commands() {
-				command.Hidden = false // a manual has all
 				command.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = false })
 				command.Long = indented.ReplaceAllString(command.Long+"\n", "\n```\n$0```\n\n")
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/scheduled"
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/schedule"
 	"github.com/scaledjob/scaledjob/schedule/interval"
 )
@@ -34,7 +35,6 @@ type nextCommand struct {
 	output                    input.Choice
 }
 
-// mostOccurrences is the most that next prints.
 const mostOccurrences = 10_000
 
 const nextLong = `When does a schedule run next? A SCHEDULE is a cron expression of five fields or an ISO 8601 interval
@@ -69,7 +69,7 @@ func newNext() *cobra.Command {
 				return nil
 			}
 			if len(args) != 1 || n.file != "" {
-				return input.Usagef("found %d arguments; use one interval, such as 'R/T02:30:00/P1D', or one cron expression, in quotes", len(args))
+				return input.Usagef("found %s; use one interval, such as 'R/T02:30:00/P1D', or one cron expression, in quotes", field.Plural(len(args), "argument"))
 			}
 			return nil
 		},
@@ -85,7 +85,7 @@ func newNext() *cobra.Command {
 			}
 			named := len(args) == 1 && scheduledName.MatchString(args[0])
 			if (named || n.file != "") && c.Flags().Changed("zone") {
-				return input.Usagef("--zone: only for a schedule; a ScheduledJob has its own zone")
+				return input.Usagef("--zone: only for a schedule; a ScheduledJob or a CronJob has its own zone")
 			}
 			if named {
 				return n.named(c.Context(), c.OutOrStdout(), strings.TrimPrefix(args[0], "scheduledjob/"), time.Now())
@@ -104,7 +104,7 @@ func newNext() *cobra.Command {
 		},
 	}
 	n.ClusterFlags.Add(c)
-	c.Flag("namespace").Usage = "`namespace` of NAME (default the context's); else as --count"
+	c.Flag("namespace").Usage = "`namespace` of a NAME (default the context's); otherwise the same as --count"
 	c.Flags().StringVarP(&n.file, "file", "f", "", "`file` with ScheduledJobs; - is standard input")
 	c.Flags().StringVar(&n.zone, "zone", "UTC", "time `zone`, such as Europe/Berlin")
 	c.Flags().IntVar(&n.n, "count", 5, "`number` of occurrences")
@@ -225,7 +225,6 @@ func cronNotes(s schedule.Schedule, text string, from time.Time, found []occurre
 // scheduledName matches the name of a ScheduledJob, and no schedule.
 var scheduledName = regexp.MustCompile(`^(scheduledjob/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// named prints the occurrences of a ScheduledJob in the cluster.
 func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now time.Time) error {
 	client, err := n.ClusterFlags.Client()
 	if err != nil {
@@ -238,7 +237,6 @@ func (n *nextCommand) named(ctx context.Context, out io.Writer, name string, now
 	return n.nextOf(out, s, now)
 }
 
-// inFile prints the occurrences of the ScheduledJobs in a file.
 func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) error {
 	s, err := input.ReadSource(n.file, stdin, input.MaxManifest)
 	if err != nil {
@@ -253,7 +251,7 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 		err = errors.Join(err, n.cronJob(out, c, now))
 	}
 	if err == nil && len(found)+len(crons) == 0 {
-		err = cmp.Or(s.Rendered(), fmt.Errorf("%s: no ScheduledJob", s.Name))
+		err = cmp.Or(s.Rendered(), fmt.Errorf("%s: found no ScheduledJob and no CronJob; use a file that has one", s.Name))
 	}
 	for _, j := range found {
 		if len(found) > 1 && n.output.Text != "json" {

@@ -63,7 +63,6 @@ func occurrencesIn(text string, start time.Time, span time.Duration) (n int, fir
 	return n, first.In(start.Location())
 }
 
-// cronJobs returns the CronJobs of a source.
 func cronJobs(s input.Source) (found []*batchv1.CronJob) {
 	documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.Data), 4096)
 	for {
@@ -77,14 +76,13 @@ func cronJobs(s input.Source) (found []*batchv1.CronJob) {
 	}
 }
 
-// cronJob prints the next occurrences of a CronJob.
 func (n *nextCommand) cronJob(out io.Writer, c *batchv1.CronJob, now time.Time) error {
 	zone := time.UTC // of the controller-manager, where a CronJob names none
 	var notes []string
 	if name := c.Spec.TimeZone; name == nil {
 		notes = append(notes, "no timeZone: the schedule is in the zone of kube-controller-manager, usually UTC")
 	} else if loaded, err := time.LoadLocation(*name); err != nil {
-		return fmt.Errorf("CronJob %s: spec.timeZone: unknown time zone %q", c.Name, *name)
+		return fmt.Errorf("CronJob %s: spec.timeZone: unknown time zone %q; use a name such as Europe/Berlin", c.Name, *name)
 	} else {
 		zone = loaded
 	}

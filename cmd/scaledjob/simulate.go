@@ -151,7 +151,6 @@ func (s *simulate) run(ctx context.Context, c *cobra.Command) error {
 	return input.Outcome(missed || (close && s.strict), nil)
 }
 
-// play simulates the policies, and adds what was found.
 func (s *simulate) play(ctx context.Context, r *results.Findings, world *scenario.Scenario, stderr io.Writer) (err error) {
 	ran, clear := progress(stderr)
 	defer clear()

@@ -63,7 +63,7 @@ func TestRecording(t *testing.T) {
 	_, out, _ := call(t, "simulate -f testdata/manifest.yaml --trace "+trace, "")
 	require.Contains(t, out, "Numbers: the recorded arrivals as they were; one run, in which nothing is random")
 	_, _, said := call(t, "simulate -f testdata/manifest.yaml --resample --trace "+written(t, "few.csv", "time\n0\n700\n1400\n"), "")
-	require.Contains(t, said, "the recording has 2 blocks of 20 polls, and at least 10 are needed to shuffle it")
+	require.Contains(t, said, "the recording has 2 blocks of 20 polls, and a shuffle needs 10; use a longer recording, or do not shuffle it")
 }
 
 // Rates in CSV are read as rates, and fractions that may be rates get a warning.

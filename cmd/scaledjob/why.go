@@ -191,7 +191,6 @@ func (w *whyCommand) explain(ctx context.Context, out io.Writer, l *why.Log, q w
 	return w.print(out, r)
 }
 
-// question reads the flags.
 func (w *whyCommand) question() (q why.Question, err error) {
 	if w.moment != "" {
 		if q.Moment, err = time.Parse(time.RFC3339, w.moment); err != nil {
@@ -209,7 +208,6 @@ func (w *whyCommand) question() (q why.Question, err error) {
 	return q, nil
 }
 
-// live reads the cluster.
 func (w *whyCommand) live(ctx context.Context, names []string, q why.Question, out io.Writer) error {
 	client, err := w.ClusterFlags.Client()
 	if err != nil {
@@ -279,7 +277,7 @@ func (w *whyCommand) print(out io.Writer, r *why.Report) error {
 		r.Print(out)
 	}
 	if len(r.Subjects) == 0 {
-		return errors.New("the log shows no ScaledJob of the question")
+		return errors.New("found no ScaledJob to explain; use a log that names one, or the name of a ScaledJob in the cluster")
 	}
 	return input.Outcome(w.ranked && slices.ContainsFunc(r.Subjects, func(a *why.Account) bool { return why.Urgency(a.State) < why.Calm }), nil)
 }

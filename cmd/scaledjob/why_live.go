@@ -63,7 +63,6 @@ func newLiveReader(ctx context.Context, client *cluster.Client, release string) 
 	return r
 }
 
-// live returns a ScaledJob with its state.
 func (r *liveReader) live(ctx context.Context, s input.Source) (m *input.ScaledJob, live *why.Live, err error) {
 	if m, err = cluster.SingleScaledJob(s); err != nil {
 		return nil, nil, err
@@ -203,7 +202,6 @@ func (r *liveReader) count(m *input.ScaledJob, live *why.Live) error {
 	return nil
 }
 
-// waiting returns why a pod does not run.
 func waiting(p *cluster.Pod) string {
 	if p.Status.Phase != corev1.PodPending {
 		return ""

@@ -147,7 +147,7 @@ spec: {maxReplicaCount: 5, jobTargetRef: {template: {}}, triggers: [{type: redis
 func TestWhyMetrics(t *testing.T) {
 	for text, want := range map[string]string{
 		"active{%s} 0":              "s0-redis-a is 12 and the trigger is inactive",
-		"active{%s} 1":              "creates 12 Jobs: the queue asks for T=12, R=0, P=0",
+		"active{%s} 1":              "creates 12 Jobs: the queue asks for 12 Jobs (T), R=0 run, P=0",
 		"detail_errors_total{%s} 1": "creates 12 Jobs",
 	} {
 		labels := `metric="s0-redis-a",namespace="shop",scaledObject="orders",triggerIndex="0"`

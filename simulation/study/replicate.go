@@ -140,7 +140,7 @@ func newReplicator(s simulation.Scenario, policies []simulation.Autoscaler, o Op
 	if o.Resample {
 		r.blocks = newBlocks(s, policies)
 		if r.study.Blocks = r.blocks.count; r.blocks.count < minBlocks {
-			return nil, fmt.Errorf("the recording has %d blocks of 20 polls, and at least %d are needed to shuffle it", r.blocks.count, minBlocks)
+			return nil, fmt.Errorf("the recording has %s of 20 polls, and a shuffle needs %d; use a longer recording, or do not shuffle it", field.Plural(r.blocks.count, "block"), minBlocks)
 		}
 	}
 	return r, nil

@@ -225,7 +225,7 @@ func TestTraces(t *testing.T) {
 	}
 	s.Duration = simulation.Duration(30 * time.Minute)
 	_, err := study.Replicate(s, policies, study.Options{Resample: true})
-	require.EqualError(t, err, "the recording has 3 blocks of 20 polls, and at least 10 are needed to shuffle it")
+	require.EqualError(t, err, "the recording has 3 blocks of 20 polls, and a shuffle needs 10; use a longer recording, or do not shuffle it")
 }
 
 // The search finds the policy that an exhaustive search of all policies finds.

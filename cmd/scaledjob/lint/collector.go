@@ -60,7 +60,7 @@ func (c *collector) overflow() {
 	if c.overflown {
 		last := c.findings[len(c.findings)-1]
 		c.perFile, c.findings = nil, c.findings[:min(len(c.findings), maxFindings-1)]
-		c.add(overBound, place{file: last.File, line: last.Line, column: 1, found: fmt.Sprintf("a limit of %d findings, and of %d per file", maxFindings, maxFindingsPerFile)},
+		c.add(overBound, place{file: last.File, line: last.Line, column: 1, found: fmt.Sprintf("more than %d findings in a file, or %d in all", maxFindingsPerFile, maxFindings)},
 			"Fix these first", effect{text: "lint shows no more"})
 	}
 }

@@ -25,7 +25,6 @@ type metadataProblem struct {
 	cause     *metadataProblem // the key that does so
 }
 
-// minor cuts the patch: 2.21 of 2.21.0.
 func minor(release string) string { return release[:strings.LastIndexByte(release, '.')] }
 
 // minors returns the minor releases in question with known parameters, oldest first.
@@ -134,8 +133,12 @@ func metadataRule(kind triggers.Kind) func(*job) {
 	}
 }
 
-// hasOwnRule reports whether a rule for all releases finds the same.
+// hasOwnRule reports whether another finding says the same: that of a rule for all releases, or of the release that
+// removes an announced key.
 func (j *job) hasOwnRule(p *metadataProblem) bool {
+	if p.Kind == triggers.Announced {
+		return j.hasProblem(p.trigger, p.Key, func(p *metadataProblem) bool { return p.Kind == triggers.Removed })
+	}
 	return p.Key == "host" && p.Kind == triggers.Broken && hostIsName(j.spec.Triggers[p.trigger].Metadata["host"])
 }
 
@@ -146,6 +149,8 @@ func (j *job) findMetadata(p *metadataProblem) {
 	switch {
 	case p.cause != nil: // one mistake is one finding
 		position, p.Fix = j.key("spec", "triggers", p.trigger, "metadata", p.cause.Key), p.cause.Fix
+	case p.Kind == triggers.Announced && p.Key == "": // of the type
+		position = j.trigger(p.trigger, "type")
 	case p.Key == "":
 		position = j.trigger(p.trigger, "metadata")
 	case p.Warning:
@@ -160,7 +165,7 @@ func (j *job) findMetadata(p *metadataProblem) {
 	if p.isForm() {
 		p.Fix = cmp.Or(j.fromVariable(p.trigger, p.Key), p.Fix)
 	}
-	e := effect{affected: p.inRelease, text: p.Text, neverPolls: !p.Warning, sinceData: j.always(p)}
+	e := effect{affected: p.inRelease, text: p.Text, neverPolls: !p.Warning, sinceData: p.Kind == triggers.Announced || j.always(p)}
 	if strings.HasSuffix(position.path, "."+p.Key) {
 		e.text = p.withoutKey(j.spec.Triggers[p.trigger].Metadata[p.Key])
 	}
@@ -182,7 +187,7 @@ func (p *metadataProblem) withoutKey(value string) string {
 	if found && (quoted || verb.MatchString(predicate)) {
 		return "it " + predicate
 	}
-	return p.Text
+	return strings.Replace(p.Text, strconv.Quote(strings.TrimSpace(value))+" as "+p.Key, "it", 1)
 }
 
 // isForm reports whether a value has a form that KEDA rejects.

@@ -76,7 +76,6 @@ var trackingKeys = []string{instanceLabel, "argocd.argoproj.io/instance", "argoc
 // instanceLabel is a mark of Argo CD, and of Helm, which looks for no object by it.
 const instanceLabel = "app.kubernetes.io/instance"
 
-// ofHelm reports whether a chart sets the labels.
 func (j *job) ofHelm() bool {
 	labels, annotations := j.manifest.Labels, j.manifest.Annotations
 	return labels["app.kubernetes.io/managed-by"] == "Helm" || labels["helm.sh/chart"] != "" || labels["heritage"] == "Helm" || annotations["meta.helm.sh/release-name"] != ""

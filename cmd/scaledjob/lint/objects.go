@@ -89,7 +89,7 @@ func (x *index) note(d *document, c *collector) {
 		return
 	}
 	if x.values += shorten(d.root); x.values > maxKeptValues {
-		c.tooLarge(d.file, d.root.Line, fmt.Sprintf("a limit of %d values in Secrets, ConfigMaps and the like", maxKeptValues), "Use fewer files at once")
+		c.tooLarge(d.file, d.root.Line, fmt.Sprintf("more than %d values in Secrets, ConfigMaps and the like", maxKeptValues), "Use fewer files at once")
 		return
 	}
 	x.kept = append(x.kept, d)
@@ -133,10 +133,8 @@ func (d *document) foreign() bool {
 	return ok && strings.Contains(group, ".") && slices.Contains(ofKubernetes, d.kind())
 }
 
-// keyFields are the fields with the keys of a Secret or ConfigMap.
 var keyFields = []string{"data", "stringData", "binaryData"}
 
-// keysOf returns the keys of a Secret or ConfigMap.
 func (d *document) keysOf() (names []string) {
 	for _, field := range keyFields {
 		for key := range tree.Entries(d.node(field)) {

@@ -63,12 +63,15 @@ func pendingConditionMisspelled(j *job) {
 		switch meant := nearest(name, podConditions); {
 		case meant != "":
 			j.find(position, "Write "+meant, effect{affected: supports(keda.PendingConditions), text: "every unfinished Job counts as pending, because no pod ever has this condition"})
-		case strings.Contains(name, "Custom"):
+		case isExample(name):
 			j.find(position, "Delete it, or add a readinessGate of this name",
 				effect{affected: supports(keda.PendingConditions), text: "every unfinished Job counts as pending, because the name is an example of KEDA's documentation and no pod has this condition"})
 		}
 	}
 }
+
+// isExample reports whether a condition is copied from KEDA's documentation.
+func isExample(name string) bool { return strings.HasSuffix(name, "CustomPodCondition") }
 
 func pendingConditionsTooEarly(j *job) {
 	names := j.readConditions()
@@ -91,6 +94,10 @@ func pendingConditionsSeveralPods(j *job) {
 }
 
 func pendingConditionsUnused(j *job) {
-	j.check(len(j.spec.ScalingStrategy.PendingPodConditions) > 0 && !j.readsPending(), j.place("spec", "scalingStrategy", "pendingPodConditions"),
-		"Delete the field, or use the strategy accurate or eager", "only accurate and eager use pending Jobs")
+	names := j.spec.ScalingStrategy.PendingPodConditions
+	text, fix := "only accurate and eager use pending Jobs", "Delete the field, or use the strategy accurate or eager"
+	if i := slices.IndexFunc(names, isExample); i >= 0 {
+		text, fix = text+", and "+names[i]+" is an example of KEDA's documentation", "Delete the field"
+	}
+	j.check(len(names) > 0 && !j.readsPending(), j.place("spec", "scalingStrategy", "pendingPodConditions"), fix, text)
 }

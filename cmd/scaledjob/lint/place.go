@@ -77,10 +77,8 @@ const (
 	emptyList = "an empty list"
 )
 
-// empty reports whether there is no value.
 func (p place) empty() bool { return p.found == noValue || p.found == emptyList || p.found == `""` }
 
-// describe describes a node in a few words.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

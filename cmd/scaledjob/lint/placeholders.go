@@ -41,7 +41,8 @@ var programs = []string{"command", "args", "env"}
 // placeholdersOf adds the placeholders of a ScaledJob, whose form no rule judges, and the place of the first.
 func placeholdersOf(d *document, names map[string]bool, first *place) {
 	visit(d.root, false, func(n *yaml.Node, program bool) {
-		found := firstPlaceholder(n.Value, program)
+		unquoted := n.Style == 0 && strings.HasPrefix(n.Value, opening+opening) // only a tool reads it
+		found := firstPlaceholder(n.Value, program && !unquoted)
 		if found != "" && len(names) == 0 {
 			*first = place{file: d.file, line: n.Line, column: n.Column, found: found}
 		}
@@ -70,6 +71,9 @@ func firstPlaceholder(text string, program bool) string {
 // replacedWords are placeholders that no program has.
 var replacedWords = regexp.MustCompile(`^(?:#\{|REPLACE_|CHANGE)`)
 
+// longOption matches a text that ends with an option that takes a value.
+var longOption = regexp.MustCompile(`(?:^| )--[\w-]+ $`)
+
 // isReplaced reports whether a placeholder in a container's text is no part of the program: $NAME and {NAME} may be a
 // shell's, %NAME% and __NAME__ any program's, <a> XML, and <FILE >FILE redirects.
 func isReplaced(text string, start, end int) bool {
@@ -78,7 +82,8 @@ func isReplaced(text string, start, end int) bool {
 		return replacedWords.MatchString(found)
 	}
 	before := text[:start]
-	redirects := strings.HasSuffix(before, "<") || strings.HasSuffix(found, " >") || (strings.HasSuffix(before, " ") && end < len(text))
+	operand := strings.HasSuffix(before, " ") && end < len(text) && !longOption.MatchString(before)
+	redirects := strings.HasSuffix(before, "<") || strings.HasSuffix(found, " >") || operand
 	return found == strings.ToUpper(found) && !redirects
 }
 

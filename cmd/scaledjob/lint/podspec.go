@@ -96,7 +96,6 @@ func (j *job) podFields(s *corev1.PodSpec) {
 	}
 }
 
-// labelsOf checks the keys and values of labels.
 func (j *job) labelsOf(labels map[string]string, consequence string, steps ...any) {
 	for key, value := range labels {
 		position := j.key(append(slices.Clone(steps), key)...)

@@ -101,7 +101,6 @@ func (j *job) referencesBelow(effect string, path tree.Path) (references []refer
 	return references
 }
 
-// length returns the length of a list, or 0 if the node is not a list.
 func (d *document) length(steps ...any) int {
 	if n := d.node(steps...); n != nil && n.Kind == yaml.SequenceNode {
 		return len(n.Content)
@@ -171,7 +170,6 @@ func missing(kind string) func(*job) {
 	}
 }
 
-// missingKey finds a key that none of the nearest objects has.
 func missingKey(j *job) {
 	for _, r := range j.references() {
 		near := j.objects.nearest(r.lookup, r.file)
@@ -200,7 +198,6 @@ type authentication struct {
 	otherKind string
 }
 
-// findAuthentications returns the authentications that the triggers use.
 func (j *job) findAuthentications() []authentication {
 	var authentications []authentication
 	for i, t := range j.spec.Triggers {
@@ -273,7 +270,11 @@ func authenticationKindUnknown(j *job, i int, t *manifest.ScaleTrigger) {
 // has a note of its own.
 func (j *job) unset(name string, container *corev1.Container, position func() place) {
 	if _, provided, complete := j.variable(name); !provided && complete {
-		j.find(position(), j.variableFix(name, container), effect{text: "the container " + container.Name + " has no such variable, so KEDA reads an empty value"})
+		where, fix := position(), j.variableFix(name, container)
+		if where.hidden {
+			fix = strings.Replace(fix, "Add "+name, "Add the variable", 1)
+		}
+		j.find(where, fix, effect{text: "the container " + container.Name + " has no such variable, so KEDA reads an empty value"})
 	}
 }
 

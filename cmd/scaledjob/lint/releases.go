@@ -98,7 +98,6 @@ func from(release string) condition {
 	}
 }
 
-// supports is met by the releases that have the feature.
 func supports(f keda.Feature) condition {
 	return func(p keda.Profile) bool { return p.Supports(f) == nil }
 }

@@ -75,7 +75,6 @@ var features = map[keda.Feature][]any{
 	keda.ExcludedLabels:    {"metadata", "annotations", manifest.AnnotationExcludedLabels},
 }
 
-// isFeature reports whether a path is the field of a feature.
 func isFeature(path tree.Path) bool {
 	for _, steps := range features {
 		if slices.Equal(path, tree.Path(steps)) {

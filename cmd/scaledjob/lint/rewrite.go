@@ -45,9 +45,13 @@ func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
 	scalar := n.Kind == yaml.ScalarNode
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]() && scalar:
-		point := strings.Replace(n.Value, ",", ".", 1)
-		if point != n.Value && !thousands.MatchString(n.Value) && fits(t, &yaml.Node{Kind: yaml.ScalarNode, Value: point}) {
-			return point
+		comma := "."
+		if thousands.MatchString(n.Value) {
+			comma = ""
+		}
+		plain := strings.Replace(n.Value, ",", comma, 1)
+		if plain != n.Value && !ambiguous.MatchString(n.Value) && fits(t, &yaml.Node{Kind: yaml.ScalarNode, Value: plain}) {
+			return plain
 		}
 	case t.Kind() == reflect.Slice && n.Kind == yaml.MappingNode && fits(t.Elem(), n):
 		return "a list, with - before the first key"
@@ -67,8 +71,11 @@ func rewritten(t reflect.Type, path tree.Path, n *yaml.Node) string {
 	return ""
 }
 
-// thousands matches a number whose comma may separate thousands.
-var thousands = regexp.MustCompile(`,[0-9]{3}([^0-9]|$)`)
+// In thousands, of units that nobody divides, a comma separates thousands. In the ambiguous ones it may be a decimal comma.
+var (
+	thousands = regexp.MustCompile(`^[1-9][0-9]*,[0-9]{3}(?:m|k|Ki|M|Mi)$`)
+	ambiguous = regexp.MustCompile(`^[1-9][0-9]*,[0-9]{3}(?:[^mkKM0-9].*)?$`)
+)
 
 // listOfWords splits a text at its spaces, unless it may need a shell.
 func listOfWords(key, text string) string {

@@ -14,7 +14,6 @@ import (
 
 const strategyField = "spec.scalingStrategy.strategy"
 
-// scaling is the place of a field of spec.scalingStrategy.
 func (j *job) scaling(field string) place { return j.place("spec", "scalingStrategy", field) }
 
 // oneOf returns a fix with the likely choice, or with all choices.
@@ -129,7 +128,6 @@ func percentageOutOfRange(j *job) {
 	j.find(j.scaling(percentageField), `Write a number from 0 to 1, such as "0.5" for half`, effect{text: text})
 }
 
-// limit is the maximum, by default 100.
 func (j *job) limit() int64 {
 	if n := j.spec.MaxReplicaCount; n != nil {
 		return int64(*n)
@@ -206,7 +204,7 @@ func accurateIgnoresPending(j *job) {
 	}
 	// The queue asks for three Jobs, and two are pending: one Job is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
-	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later; before it, some of the Jobs find no item",
+	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later; with older releases, some of these Jobs find no item",
 		effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
 			text: "near the maximum, KEDA does not deduct pending Jobs and creates them twice"})
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// target is the place of a field of spec.jobTargetRef.
 func (j *job) target(field string) place { return j.place("spec", "jobTargetRef", field) }
 
 // numbers returns the numbers of spec.jobTargetRef by their field.
@@ -54,7 +53,6 @@ func jobSelector(j *job) {
 		j.target("selector"), "Delete it; Kubernetes adds a selector to each Job", rejected)
 }
 
-// kueueLabel marks the Jobs that Kueue suspends.
 const kueueLabel = "kueue.x-k8s.io/queue-name"
 
 func jobSuspended(j *job) {

@@ -14,7 +14,6 @@ import (
 	"github.com/scaledjob/scaledjob/keda"
 )
 
-// trigger is the place of a field of a trigger.
 func (j *job) trigger(i int, steps ...any) place {
 	return j.place(append([]any{"spec", "triggers", i}, steps...)...)
 }
@@ -82,8 +81,9 @@ func triggerCachedMetrics(j *job, i int, t *manifest.ScaleTrigger) {
 	}
 }
 
-// numberInvalid returns the check of the target, or of the activation threshold, in the metadata.
-func numberInvalid(activation bool, text string) func(*job) {
+// numberInvalid returns the check of the target, or of the activation threshold, in the metadata, with what follows from
+// a number that is too small, and from a text that is no number.
+func numberInvalid(activation bool, below, unreadable string) func(*job) {
 	return func(j *job) {
 		for _, p := range j.problems {
 			path := j.path(p.Path)
@@ -91,7 +91,12 @@ func numberInvalid(activation bool, text string) func(*job) {
 				continue
 			}
 			i, _ := path[2].(int)
-			if key, _ := path[4].(string); strings.HasPrefix(key, "activation") == activation {
+			key, _ := path[4].(string)
+			text := below
+			if _, err := strconv.ParseFloat(j.spec.Triggers[i].Metadata[key], 64); err != nil {
+				text = unreadable
+			}
+			if strings.HasPrefix(key, "activation") == activation {
 				j.find(j.place(path...), "Write "+p.Fix, effect{affected: j.accepted(i, key), text: text})
 			}
 		}

@@ -64,7 +64,7 @@ What does an upgrade of KEDA change for my manifests? The command compares them:
 
     scaledjob diff deploy/ --from 2.18 --to 2.21
 
-This is the whole list of what decides about a ScaledJob. A rule holds from its release on, until the next rule of the same
+These are all the rules that decide about a ScaledJob. A rule holds from its release on, until the next rule of the same
 behavior. The page is written from package [keda](../keda) by ` + "`go generate ./...`" + `; [conformance](../test/conformance) compares each
 rule with KEDA's own code.
 

@@ -154,7 +154,6 @@ func (o *Owned) readyPod() keda.Pod {
 	return pod
 }
 
-// jobOf returns the name of a pod's Job.
 func jobOf(p *Pod) types.NamespacedName {
 	job := types.NamespacedName{Namespace: p.Namespace, Name: cmp.Or(p.Labels[batchv1.JobNameLabel], p.Labels["job-name"])}
 	if owner := metav1.GetControllerOf(p); owner != nil && job.Name == "" {

@@ -296,7 +296,6 @@ func (r *reader) yamlItem(text []byte, count int) error {
 	return nil
 }
 
-// toJSON returns YAML as JSON.
 func toJSON(text []byte) ([]byte, error) {
 	if tree.TooLargeIn(text) {
 		return nil, errTooLarge

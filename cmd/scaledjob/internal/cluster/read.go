@@ -24,7 +24,6 @@ func (c *Client) Read(ctx context.Context, path string, parameters ...string) ([
 	return c.get(ctx, request)
 }
 
-// pageSize is the number of objects in an answer to a list.
 const pageSize = "500"
 
 // List reads the items of a path, of all pages.

@@ -50,14 +50,14 @@ func (o *Owned) States() (states []State) {
 			waiting.Jobs = append(waiting.Jobs, j.Name+" "+reason)
 		}
 	}
-	cause := "the template, a user or a controller has set spec.suspend"
+	cause := "the Job template, a user or a controller has set spec.suspend"
 	if kueue {
-		cause, suspended.Fix = "Kueue has suspended them until its queue admits them", "Raise the quota of the Kueue queue, or lower maxReplicaCount to what it admits"
+		cause, suspended.Fix = "Kueue suspends Jobs until its queue admits them", "Raise the quota of the Kueue queue, or lower maxReplicaCount to what it admits"
 	}
-	suspended.Text = fmt.Sprintf("%s suspended (%s): %s. KEDA counts them as running, and no deadline runs", are(suspended.Jobs), few(suspended.Jobs), cause)
-	terminating.Text = fmt.Sprintf("%s being deleted (%s)%s: KEDA counts them until they are gone", are(terminating.Jobs), few(terminating.Jobs), held(finalizers))
-	managed.Text = fmt.Sprintf("%s managed by another controller, %s (%s): Kubernetes starts no pods for them", are(managed.Jobs), few(distinctNames(managers)), few(managed.Jobs))
-	waiting.Text = fmt.Sprintf("%s unable to start a container (%s): KEDA counts them as running", are(waiting.Jobs), few(waiting.Jobs))
+	suspended.Text = fmt.Sprintf("%s suspended (%s): %s. KEDA counts suspended Jobs as running, and their deadlines do not run", are(suspended.Jobs), few(suspended.Jobs), cause)
+	terminating.Text = fmt.Sprintf("%s being deleted (%s)%s: KEDA counts a Job until it is gone", are(terminating.Jobs), few(terminating.Jobs), held(finalizers))
+	managed.Text = fmt.Sprintf("%s managed by another controller, %s (%s): Kubernetes starts no pods for such Jobs", are(managed.Jobs), few(distinctNames(managers)), few(managed.Jobs))
+	waiting.Text = fmt.Sprintf("%s unable to start a container (%s): KEDA counts such Jobs as running", are(waiting.Jobs), few(waiting.Jobs))
 	return slices.DeleteFunc([]State{suspended, terminating, managed, waiting}, func(s State) bool { return len(s.Jobs) == 0 })
 }
 
@@ -99,7 +99,6 @@ func distinctNames(names []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-// few lists the first of some names.
 func few(names []string) string {
 	const limit = 5
 	if n := len(names) - limit; n > 0 {

@@ -34,9 +34,9 @@ func TestStates(t *testing.T) {
 		texts = append(texts, s.Text)
 	}
 	require.Equal(t, []string{
-		"1 Job is suspended (a): Kueue has suspended them until its queue admits them. KEDA counts them as running, and no deadline runs",
-		"1 Job is being deleted (b), held by example.com/hold: KEDA counts them until they are gone",
-		"1 Job is managed by another controller, example.com/other (c): Kubernetes starts no pods for them",
-		"1 Job is unable to start a container (d ImagePullBackOff): KEDA counts them as running",
+		"1 Job is suspended (a): Kueue suspends Jobs until its queue admits them. KEDA counts suspended Jobs as running, and their deadlines do not run",
+		"1 Job is being deleted (b), held by example.com/hold: KEDA counts a Job until it is gone",
+		"1 Job is managed by another controller, example.com/other (c): Kubernetes starts no pods for such Jobs",
+		"1 Job is unable to start a container (d ImagePullBackOff): KEDA counts such Jobs as running",
 	}, texts)
 }

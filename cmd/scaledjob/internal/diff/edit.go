@@ -76,9 +76,6 @@ func CompareEdit(flags *input.QueueFlags, before, after *input.ScaledJob, releas
 }
 
 func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
-	if len(e.Settings) == 0 {
-		return "the spec is the same: no Job is deleted"
-	}
 	ofTemplate := before.TemplateHash != after.TemplateHash
 	switch {
 	case !e.Release.EditDeletes(after, ofTemplate):
@@ -142,7 +139,11 @@ func (e *Edit) Print(out io.Writer, verbose bool) {
 		fmt.Fprintf(out, "%s: both manifests have the same spec, and create the same number of Jobs with %s.\n", input.Titled(e.Name), e.Release)
 		return
 	}
-	fmt.Fprintf(out, "%s: with %s the manifests create different numbers of Jobs in %d of %d cases.\n", input.Titled(e.Name), e.Release, len(e.Differences), e.Cases)
+	if len(e.Differences) == 0 {
+		fmt.Fprintf(out, "%s: with %s both manifests create the same number of Jobs in all %d polls that were compared.\n", input.Titled(e.Name), e.Release, e.Cases)
+	} else {
+		fmt.Fprintf(out, "%s: with %s the manifests create different numbers of Jobs in %d of the %d polls that were compared.\n", input.Titled(e.Name), e.Release, len(e.Differences), e.Cases)
+	}
 	if len(e.Settings) > 0 {
 		fmt.Fprint(out, "\nSettings:\n")
 		rows := [][]string{{"", "before", "after"}}

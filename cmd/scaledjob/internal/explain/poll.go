@@ -193,7 +193,6 @@ func (p *Poll) noteDump(m *input.ScaledJob, o *cluster.Owned) {
 	}
 }
 
-// finished describes a finished Job by its outcome and the time of it.
 func finished(j *cluster.Job) deletion {
 	d := deletion{Name: j.Name}
 	for _, c := range j.Status.Conditions {

@@ -186,7 +186,7 @@ func (p *Poll) limitByPartitions(m *input.ScaledJob, s *situation, partitions in
 		bounded := limit.Bound(s.lengths[i], t.Target, partitions)
 		switch {
 		case partitions == 0 && s.lengths[i] > t.Target:
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s asks for a Job for each of its %s at most; give their number with --partitions", t.Name, t.Type, limit.Noun()))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: %s asks for at most one Job for each of the %s; use --partitions NUMBER", t.Name, t.Type, limit.Noun()))
 		case bounded != s.lengths[i]:
 			p.Notes = append(p.Notes, fmt.Sprintf("%s: %d %s limit the queue length of %g to %g", t.Name, partitions, limit.Noun(), s.lengths[i], bounded))
 		}

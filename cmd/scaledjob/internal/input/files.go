@@ -366,7 +366,6 @@ func (f *ManifestFlags) names(args []string) (names []string) {
 	return names
 }
 
-// nothingFound returns the error for files without a ScaledJob.
 func (f *ManifestFlags) nothingFound(names, others []string) error {
 	switch {
 	case len(names) > 0:
@@ -379,7 +378,7 @@ func (f *ManifestFlags) nothingFound(names, others []string) error {
 	if f.Repository != nil && f.Repository.Unrendered() {
 		return errors.New("no ScaledJob: the files were skipped")
 	}
-	return errors.New("no ScaledJob: the input is empty")
+	return errors.New("no ScaledJob: the input is empty; use a document of kind ScaledJob")
 }
 
 // Single returns the only ScaledJob.

@@ -46,7 +46,6 @@ func ParseRelease(name string) (Release, error) {
 	return Release{&p}, nil
 }
 
-// minor returns a release without its patch.
 func minor(release string) string { return release[:strings.LastIndexByte(release, '.')] }
 
 // name is the release as --release reads it.

@@ -84,7 +84,6 @@ func (r *Findings) maximum() int64 {
 	return most
 }
 
-// numbers says of what the numbers are.
 func (r *Findings) numbers() string {
 	return fmt.Sprintf("Numbers: %s; the first seed is %d.", r.Study, r.Scenario.Seed)
 }

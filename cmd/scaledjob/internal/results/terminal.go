@@ -68,7 +68,7 @@ func terminalCharts(r *Findings, columns int) string {
 	}
 	title := "Unfinished Jobs"
 	if limit := r.maximum(); limit > 0 {
-		title = fmt.Sprintf("Unfinished Jobs (maximum %d)", limit)
+		title = fmt.Sprintf("Unfinished Jobs, maximum %d", limit)
 	}
 	var b strings.Builder
 	c.draw(&b, "Waiting items", columnOf("queue"), func(s *study.Sample) []float64 { return s.Queue.Mean })

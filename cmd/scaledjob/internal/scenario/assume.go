@@ -181,6 +181,6 @@ func (s *Flags) assumeTrace(trace []simulation.Arrival) {
 	case own == len(trace):
 		s.Assumptions[i].Value, s.Assumptions[i].Source = "that of each row", "the trace"
 	case own > 0:
-		s.Assumptions[i].Value += fmt.Sprintf(", or that of %d of %d rows", own, len(trace))
+		s.Assumptions[i].Value += fmt.Sprintf("; %d of %d rows have their own", own, len(trace))
 	}
 }

@@ -121,7 +121,6 @@ func moveTo(n, alias *yaml.Node) {
 	}
 }
 
-// shift moves a document down by lines.
 func shift(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, child := range n.Content {

@@ -192,7 +192,7 @@ func (c *checker) parameter(p Parameter) {
 			Fix: "Set " + ways(p)})
 	case v.State == Absent || v.State == Maybe:
 	case p.Deprecated != "":
-		c.add(Problem{Kind: Removed, Key: v.Key, Text: fmt.Sprintf("KEDA rejects %s and never polls", v.Key), Fix: replacement(p, v)})
+		c.add(Problem{Kind: Removed, Key: v.Key, Text: "KEDA rejects this key and never polls", Fix: replacement(p, v)})
 	default:
 		if p.Announced != "" && v.Key != "" {
 			c.add(announced(p, v))
@@ -225,14 +225,15 @@ func replacement(p Parameter, v Value) string {
 
 // announced is the problem of a parameter, or of its type, that KEDA is about to remove.
 func announced(p Parameter, v Value) Problem {
-	release, text, fix := "a later release of KEDA", "rejects this key", replacement(p, v)
+	release, ofType := "a later release of KEDA", "KEDA has deprecated this trigger type"
 	if m := removal.FindStringSubmatch(p.Announced); m != nil {
 		release = "KEDA " + m[1]
+		ofType = release + " drops this trigger type"
 	}
 	if strings.HasPrefix(p.Announced, "This scaler") {
-		text, fix = "drops this trigger type", "Move to another trigger"
+		return Problem{Kind: Announced, Warning: true, Text: ofType, Fix: "Move to another trigger"}
 	}
-	return Problem{Kind: Announced, Key: v.Key, Warning: true, Text: release + " " + text, Fix: fix}
+	return Problem{Kind: Announced, Key: v.Key, Warning: true, Text: release + " rejects this key", Fix: replacement(p, v)}
 }
 
 // value checks the text of a parameter as KEDA's parser does: allowed values, then type.

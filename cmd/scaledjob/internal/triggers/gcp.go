@@ -66,13 +66,8 @@ func pubsubMode(c *checker) fault {
 	if v.State != Visible || slices.Contains(metrics, name) {
 		return fault{}
 	}
-	key := v.Key
-	if key == "" {
-		key = "topicName"
+	if v.Key == "" {
+		return fault{key: "topicName", text: "without mode, KEDA reads SubscriptionSize, which a topic does not have", fix: fix}
 	}
-	text := fmt.Sprintf("mode %q is not a metric of %s", v.Text, resource)
-	if c.absent("mode") {
-		text = "without mode KEDA reads SubscriptionSize, which a topic does not have"
-	}
-	return fault{key: key, text: text, fix: fix}
+	return fault{key: v.Key, text: fmt.Sprintf("mode %q is not a metric of %s", v.Text, resource), fix: fix}
 }

@@ -189,8 +189,8 @@ func (f *testFile) validate() error {
 			problems.AtLeast(path+".jobs.pending", j.Pending, 0)
 			problems.AtLeast(path+".jobs.stuck", j.Stuck, 0)
 			problems.AtLeast(path+".jobs.terminating", j.Terminating, 0)
-			problems.Check(j.Pending <= max(0, j.Running), path+".jobs.pending", j.Pending, "running or less: pending Jobs are included in running")
-			problems.Check(j.Stuck <= max(0, j.Pending), path+".jobs.stuck", j.Stuck, "pending or less: stuck Jobs are included in pending")
+			problems.Check(j.Pending <= max(0, j.Running), path+".jobs.pending", j.Pending, "at most jobs.running: the running Jobs include the pending ones")
+			problems.Check(j.Stuck <= max(0, j.Pending), path+".jobs.stuck", j.Stuck, "at most jobs.pending: the pending Jobs include the stuck ones")
 		}
 		problems.Join(path, c.Expect.validate())
 		if c.Simulate != nil {
@@ -243,11 +243,11 @@ func (c *testCase) validatePoll() error {
 func (c *testCase) validateRun() error {
 	var problems field.Errors
 	w := c.Simulate
-	problems.Check(!c.Expect.poll(), "expect", "create, rule or deleted", "bounds such as maxWaitP95: the test is a simulated run")
+	problems.Check(!c.Expect.poll(), "expect", []string{"create, rule or deleted"}, "bounds such as maxWaitP95: the test is a simulated run")
 	problems.Check(c.Queue == "", "queue", string(c.Queue), "simulate.arrivals: the test is a simulated run")
-	problems.Check(c.Jobs == nil && c.Dump == nil, "simulate", "jobs or dump beside it", "only one of them: a simulated run begins without Jobs")
+	problems.Check(c.Jobs == nil && c.Dump == nil, "simulate", []string{"jobs or dump"}, "only simulate: a simulated run begins without Jobs")
 	problems.Check(len(w.Arrivals) > 0 || w.Trace != "", "simulate.arrivals", nil, "a pattern such as poisson:0.2/s, or a trace")
-	problems.Check(len(w.Arrivals) == 0 || w.Trace == "", "simulate.trace", w.Trace, "one of arrivals and trace")
+	problems.Check(len(w.Arrivals) == 0 || w.Trace == "", "simulate.trace", w.Trace, "either arrivals or trace")
 	if w.Duration != nil {
 		problems.Check(*w.Duration > 0, "simulate.duration", *w.Duration, "a time longer than 0s")
 	}

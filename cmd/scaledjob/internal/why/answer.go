@@ -37,7 +37,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 		j.idleSince(a, complete)
 	}
 	if a.Differ > 0 {
-		a.Answer += fmt.Sprintf(" But %s from the rules of KEDA %s: the manifest or the release is not the one of the log.", a.differing(), j.profile.Release())
+		a.Answer += fmt.Sprintf(" But %s from the rules of KEDA %s: the manifest or the release does not fit the log.", a.differing(), j.profile.Release())
 	}
 	a.addOthers()
 }
@@ -224,10 +224,10 @@ func (j *judge) notPolled(a *Account, stop *stop, complete []*Verdict) {
 	case last != nil:
 		a.Answer = "The log has no complete poll at this time, so no cause can be told. Give more lines around it, all that name the ScaledJob, without a filter."
 	case len(a.Also) > 0:
-		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob, but this:"
+		a.State, a.Answer = a.Also[0].ID, "The log shows no poll of the ScaledJob."
 		a.addOthers()
 	default:
-		a.Answer = "The log shows no poll of the ScaledJob. Give the lines of the logger scaleexecutor."
+		a.Answer = "The log shows no poll of the ScaledJob. Give the lines of the logger scaleexecutor around that time."
 	}
 }
 
@@ -259,7 +259,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		suffix += fmt.Sprintf(" (%d polls)", polls)
 	}
 	if len(a.Causes) == 0 {
-		a.State, a.Answer = "idle", "No Job was created"+suffix+"."
+		a.State, a.Answer = "idle", "No Job was created"+suffix+". The log does not show why."
 		return
 	}
 	cause := a.Causes[0]
@@ -330,7 +330,7 @@ func (j *judge) also(l *Log, s *Subject, verdicts []*Verdict, interval time.Dura
 				c.Text += "; up to 2.14.0 each restart of the operator does so too, without a change of the ScaledJob"
 			}
 			if !e.numbered {
-				c.Text = fmt.Sprintf("at %s a rollout deleted the Jobs of the ScaledJob; the number in the line is not one of Jobs", clockOf(e.time, false))
+				c.Text = fmt.Sprintf("at %s a rollout deleted Jobs of the ScaledJob; the log does not say how many", clockOf(e.time, false))
 			}
 			causes = append(causes, c)
 		}
@@ -426,15 +426,15 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (causes []Cause
 		switch {
 		case took > interval && value(before.Requested) > 0:
 			causes = append(causes, Cause{ID: "slow-poll", Basis: Observed,
-				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s: polls in between did not happen", clockOf(before.Time, false), took.Round(time.Second), value(before.Requested), interval),
+				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s, so polls in between did not happen", clockOf(before.Time, false), took.Round(time.Second), value(before.Requested), interval),
 				Fix:  fasterCreates})
 		case l.lastOfOthers(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
 			causes = append(causes, Cause{ID: "gap", Basis: Observed, Decide: j.kubectl("describe scaledjob %s"),
-				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: paused, changed, or a trigger that answers late", clockOf(before.Time, false), clockOf(p.Time, false))})
+				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: the ScaledJob was paused or changed, or a trigger answered late", clockOf(before.Time, false), clockOf(p.Time, false))})
 		case usual > 0 && p.Time.Sub(before.Time) > 2*usual+settled:
 			days := p.Time.YearDay() != before.Time.YearDay()
 			causes = append(causes, Cause{ID: "gap", Basis: Inferred, Decide: j.kubectl("describe scaledjob %s"),
-				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: paused, changed, a trigger that answers late, an operator that did not work, or lines that the log lacks", clockOf(before.Time, days), clockOf(p.Time, days))})
+				Text: fmt.Sprintf("no poll from %s to %s, and no line about another ScaledJob: the ScaledJob was paused or changed, a trigger answered late, the operator did not run, or the log lacks lines", clockOf(before.Time, days), clockOf(p.Time, days))})
 			return causes // an edit may have changed the interval
 		}
 		if len(causes) == 3 {

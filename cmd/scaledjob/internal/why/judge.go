@@ -262,6 +262,14 @@ func (j *judge) ranges(v *Verdict) {
 	j.queue(v, high >= j.bounds.QueueMax)
 }
 
+// jobs returns the range with its unit.
+func (r *Range) jobs() string {
+	if text := r.String(); text != "1" && !strings.HasSuffix(text, " 1") {
+		return text + " Jobs"
+	}
+	return r.String() + " Job"
+}
+
 // length is the queue length, unless it is T.
 func (v *Verdict) length() string {
 	if v.Queue == nil || v.Queue.String() == v.T.String() {
@@ -291,22 +299,22 @@ func (j *judge) creation(v *Verdict) Cause {
 	r := value(v.Running)
 	if j.spec != nil && r < j.bounds.Min {
 		c.ID = "below-min"
-		c.Text = fmt.Sprintf("%s and min is %d: KEDA creates the missing Jobs and ignores the queue in this poll", jobsRun(r), j.bounds.Min)
+		c.Text = fmt.Sprintf("%s and the minimum is %d: KEDA creates the missing Jobs and ignores the queue in this poll", jobsRun(r), j.bounds.Min)
 		return c
 	}
 	if v.T == nil && j.spec != nil && v.Effective != nil {
-		return j.otherManifest(fmt.Sprintf("no queue length explains it with the strategy %s, max %d, R=%d and P=%d: the manifest or the release is not the one of the log", j.strategyOf(v.Poll), j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending)))
+		return j.otherManifest(fmt.Sprintf("no queue length gives this number with the strategy %s, a maximum of %d, R=%d and P=%d: the manifest or the release does not fit the log", j.strategyOf(v.Poll), j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending)))
 	}
 	if v.T == nil {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)
 		return c
 	}
-	c.Text = fmt.Sprintf("the queue asks for T=%s%s, R=%d%s, P=%d", v.T, v.length(), r, aboveMin(j.bounds.Min), value(v.Pending))
+	c.Text = fmt.Sprintf("the queue asks for %s (T)%s, R=%d run%s, P=%d of them pending", v.T.jobs(), v.length(), r, aboveMin(j.bounds.Min), value(v.Pending))
 	if name := j.strategyOf(v.Poll); name != "" {
 		c.Text += ", strategy " + name
 	}
 	if request := value(v.Requested); request < value(v.Effective) {
-		c.Text += fmt.Sprintf("; the strategy answers %d, and the queue length limits it to %d", *v.Effective, request)
+		c.Text += fmt.Sprintf("; the strategy answers %d, and no more than the queue length of %d are created", *v.Effective, request)
 	}
 	if v.MaxValue == nil {
 		c.Basis = Inferred

@@ -160,7 +160,7 @@ func (j *judge) live(a *Account, l *Live) {
 	if j.answerNow(a, l) {
 		return
 	}
-	a.Answer = "The operator's log has no poll of the ScaledJob, and its conditions and events show no problem. " + a.Answer
+	a.Answer = "The conditions and events of the ScaledJob show no problem. " + a.Answer
 }
 
 // A Paste is what somebody copied from kubectl about a ScaledJob, instead of a log.
@@ -181,7 +181,7 @@ var (
 )
 
 // ErrOtherPaste refuses what kubectl describe prints of a Job or a pod.
-var ErrOtherPaste = errors.New("kubectl describe of a Job or pod; give kubectl get jobs,pods -o json to scaledjob explain --jobs, or kubectl describe scaledjob here")
+var ErrOtherPaste = errors.New("found kubectl describe of a Job or pod; use kubectl describe scaledjob, or scaledjob explain --jobs with kubectl get jobs,pods -o json")
 
 // ReadPaste adds what kubectl describe scaledjob or kubectl get events prints. It reads no log.
 func (q *Question) ReadPaste(text string) (read bool, err error) {

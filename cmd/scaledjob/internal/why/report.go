@@ -80,7 +80,7 @@ func Explain(l *Log, q Question) *Report {
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
 	if outside := l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End); outside && !q.Moment.IsZero() {
-		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("the moment asked about, %s, is not in the log, which has %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("--at %s is outside the log, which goes from %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
 	present := map[string]bool{}
 	for _, s := range l.Subjects {
@@ -131,7 +131,7 @@ func Explain(l *Log, q Question) *Report {
 // notes describes the form of the log.
 func (l *Log) notes() (notes []string) {
 	if l.Short > 0 {
-		notes = append(notes, fmt.Sprintf("%s end before the number or the name of the ScaledJob, as in less -S or a narrow terminal: give whole lines", field.Plural(l.Short, "line")))
+		notes = append(notes, fmt.Sprintf("the number or the name of the ScaledJob is cut off in %s, as by less -S or a narrow terminal; give whole lines", field.Plural(l.Short, "line")))
 	}
 	if l.Forgotten > 0 {
 		notes = append(notes, fmt.Sprintf("the log has more lines than are kept: %s before %s are left out; read an older part with --at or --name", field.Plural(l.Forgotten, "line"), clockOf(l.From, true)))
@@ -210,9 +210,9 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 		}
 	}
 	if len(q.Manifests) == 1 && (s.Name == "" || subjects == 1) {
-		return q.Manifests[0], fmt.Sprintf("the lines have the name %q; the manifest of %q is taken for theirs", s.Name, q.Manifests[0].Name)
+		return q.Manifests[0], fmt.Sprintf("the log names %q; the manifest of %q is used for it", s.Name, q.Manifests[0].Name)
 	}
-	return nil, "no manifest of it is given: min, max and the strategy are not known; add the file, or kubectl get scaledjob -o yaml"
+	return nil, "no manifest: minimum, maximum and strategy are not known; add its file, or the output of kubectl get scaledjob -o yaml"
 }
 
 func (r *Report) release(l *Log, q Question) keda.Profile {
@@ -221,22 +221,22 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 	case err == nil && q.Release == "":
 		r.Basis, r.Reason = Observed, "the log says so"
 		if versions := slices.Compact(slices.Sorted(maps.Values(l.versions))); len(versions) > 1 {
-			r.Reason += "; it has " + strings.Join(versions, ", ") + ", and each poll the rules of its own"
+			r.Reason += ": " + strings.Join(versions, ", then ") + "; each poll is judged by its own"
 		}
 	case err == nil:
-		r.Basis, r.Reason = Observed, "given"
+		r.Basis, r.Reason = Observed, "--release, or the image of the operator"
 		if l.Version != "" && compare(l.Version, profile.Release()) != 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("the log says KEDA %s, not %s", l.Version, profile.Release()))
 		}
 	case len(profiles) == 0:
-		profile, r.Basis, r.Reason = keda.Newest(), Inferred, "the lines are of several releases"
-		r.Notes = append(r.Notes, fmt.Sprintf("the lines are of several releases: %s and later, %s and earlier; pastes of different operators?", l.First, l.Last))
+		profile, r.Basis, r.Reason = keda.Newest(), Inferred, "no release writes all of these lines"
+		r.Notes = append(r.Notes, fmt.Sprintf("some lines are of %s or later, others of %s or earlier: are they of different operators?", l.First, l.Last))
 	case len(profiles) == 1:
 		profile, r.Basis, r.Reason = profiles[0], Inferred, "no other release writes such lines"
 	default:
 		r.fitting, r.Basis = fitting(l, q, profiles), Inferred
 		profile = r.fitting[len(r.fitting)-1]
-		r.Reason = fmt.Sprintf("the lines are those of %s to %s; use --release", profiles[0].Release(), profiles[len(profiles)-1].Release())
+		r.Reason = fmt.Sprintf("%s to %s write such lines; use --release to name one", profiles[0].Release(), profiles[len(profiles)-1].Release())
 	}
 	if l.Lines == 0 && q.Release == "" && q.Live == nil { // pastes of kubectl alone
 		r.fitting = nil
@@ -354,14 +354,14 @@ func account(l *Log, s *Subject, j *judge, instant time.Time, past Metrics) *Acc
 		}
 	}
 	if s.Mixed {
-		a.Notes = append(a.Notes, "several namespaces have a ScaledJob of this name: lines of level 1, which have no namespace, are left out")
+		a.Notes = append(a.Notes, "several namespaces have a ScaledJob of this name: lines of level debug, which have no namespace, are left out")
 	}
 	interval := j.interval(s)
 	if interval > 0 {
 		a.Interval = interval.Round(time.Second).String()
 	}
 	if measured := s.interval(); measured > 0 && measured < interval*2/3 {
-		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, and the manifest's pollingInterval is %s: it is not the manifest of the log, or two operators poll", measured.Round(time.Second), interval))
+		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, but pollingInterval is %s: the manifest does not fit the log, or two operators poll", measured.Round(time.Second), interval))
 	}
 	a.Also = j.also(l, s, a.verdicts, interval)
 	if names := past.failing(); len(names) > 0 {
@@ -473,7 +473,7 @@ func groupOf(v *Verdict) Group {
 		add(true, "T=%v", math.Ceil(*v.MaxValue))
 	}
 	add(v.Cut && v.Created != nil, "created %d,", value(v.Created))
-	add(v.Cut, "cut by the log: no verdict")
+	add(v.Cut, "incomplete in the log")
 	add(v.Measured, "(value of Prometheus)")
 	add(!v.Cut, "created %d", value(v.Jobs))
 	if len(v.Refused) > 0 && !v.Cut {
@@ -504,7 +504,7 @@ func eventText(e Event) string {
 	text := eventTexts[e.kind]
 	switch {
 	case e.kind == rollout && !e.numbered:
-		return "rollout: outdated Jobs deleted; the number in this line is not one of Jobs"
+		return "rollout: outdated Jobs deleted (the line does not say how many)"
 	case e.kind == rollout:
 		return fmt.Sprintf("rollout: %s deleted, running or not, after the ScaledJob changed", field.Plural(int(e.count), "Job"))
 	case strings.HasSuffix(text, "%s"):

@@ -22,14 +22,14 @@ func (j *judge) idle(v *Verdict) (causes []Cause) {
 		return causes
 	}
 	if j.spec != nil && j.bounds.Min > 0 {
-		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, and with min %d KEDA's polls are always active: the manifest is not the one of the log", j.bounds.Min))}
+		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, but with a minimum of %d KEDA's polls are always active: the manifest does not fit the log", j.bounds.Min))}
 	}
 	orLess := j.threshold(", or at most the activation value %v", "")
 	reason := "the queue length is 0" + orLess
 	if j.isCron() {
 		reason = "the trigger cron is outside of its window"
 	}
-	empty := Cause{ID: "empty", Basis: Inferred, Text: reason + ": no line about creating follows, so no trigger was active",
+	empty := Cause{ID: "empty", Basis: Inferred, Text: reason + ": no line about creating Jobs follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
 		Fix:    j.ifWorkWaits()}
 	if !j.silent() {
@@ -67,15 +67,15 @@ func (j *judge) ifWorkWaits() string {
 	if j.isCron() {
 		return "If Jobs are missing: check start, end and timezone of the trigger"
 	}
-	selects := "the trigger names the right queue, virtual host and database"
+	selects := "the trigger reads the right queue, virtual host and database"
 	if j.spec != nil && len(j.spec.Spec.Triggers) == 1 {
 		t := j.spec.Spec.Triggers[0]
 		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Metadata)), countKeys.MatchString) // values and modes
 		if len(keys) > 0 {
-			selects = fmt.Sprintf("%s of the trigger %s select the work that waits", strings.Join(keys, ", "), t.Type)
+			selects = fmt.Sprintf("%s of the trigger %s select them", strings.Join(keys, ", "), t.Type)
 		}
 	}
-	return "If work waits: check that " + selects + ", and that workers have not taken the items already"
+	return "If items wait: check that " + selects + ", and that workers have not taken them already"
 }
 
 func distinct(texts []string) []string {
@@ -113,7 +113,7 @@ func (j *judge) inactive(v *Verdict) (causes []Cause) {
 	if len(above) > 0 {
 		value := ""
 		if len(j.triggers) > 0 {
-			value = j.threshold(" %v", ". The manifest has none above 0: it is not the one of the log, or this scaler finds its activity in another way than by the value")
+			value = j.threshold(" %v", ". The manifest has none above 0: it does not fit the log, or this scaler does not find its activity by the value")
 		}
 		causes = append(causes, Cause{ID: "activation", Basis: Observed,
 			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + value,
@@ -137,9 +137,11 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 	if j.spec == nil || v.T == nil {
 		basis = Inferred
 	}
-	switch name := j.strategyOf(v.Poll); {
-	case m == 0 && r < queueMax && v.MaxValue == nil && v.T != nil && v.T.Max != nil && *v.T.Max == 0 && (name == "eager" || r == 0):
-		causes = append(causes, j.otherManifest(fmt.Sprintf("a trigger is active, but with the strategy %s only T=0 explains that no Job is missing: the value is 0, or the manifest is not the one of the log", name)))
+	name, noDemand := j.strategyOf(v.Poll), v.T != nil && v.T.Max != nil && *v.T.Max == 0
+	createsForAny := r == 0 || name == "eager" || (name == "accurate" && p == 0)
+	switch {
+	case m == 0 && r < queueMax && v.MaxValue == nil && noDemand && createsForAny:
+		causes = append(causes, j.otherManifest(fmt.Sprintf("a trigger is active, but the strategy %s would create Jobs for any value above 0: the value is 0, or the manifest does not fit the log", name)))
 	case j.spec != nil && r > m+queueMax && name != "custom" && j.rivals == nil:
 		causes = append(causes, j.foreign(r))
 	case j.spec != nil && r >= m+queueMax && name != "custom":
@@ -149,14 +151,14 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 		if p > 0 {
 			causes[0].Fix = "Make the pending pods start, raise maxReplicaCount, or make Jobs shorter"
 		}
-	case m > 0 && v.T != nil && v.T.Max != nil && *v.T.Max == 0:
+	case m > 0 && noDemand:
 		causes = append(causes, j.noDemand(v, basis))
 	default:
 		causes = append(causes, j.deducted(v, name)...)
 	}
 	if r > 0 && p == r {
 		stuck := Cause{ID: "stuck", Basis: Observed, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
-			Text: fmt.Sprintf("no Job of %d has a running pod (P=%d): KEDA counts Jobs that do not work, for example without a node, an image, a quota for pods, or in back-off after failures", r, p),
+			Text: fmt.Sprintf("%s no running pod (P=%d), and KEDA counts such Jobs all the same: pods may lack a node, an image or a quota, or be in back-off after failures", field.Plural(int(r), "Job")+map[bool]string{true: " has", false: " have"}[r == 1], p),
 			Fix:  "Make the pods start, or delete the Jobs" + deadlineAdvice}
 		for i := range causes {
 			causes[i].Fix = stuck.Fix // no other strategy or maximum makes them work
@@ -170,7 +172,7 @@ const deadlineAdvice = "; set activeDeadlineSeconds and backoffLimit so that the
 
 // noDemand is the cause of a poll that the minimum keeps active although no trigger asks for a Job.
 func (j *judge) noDemand(v *Verdict, basis Basis) Cause {
-	c := Cause{ID: "no-demand", Basis: basis, Fix: "If work waits: check which queue the trigger reads, and that workers have not taken the items already"}
+	c := Cause{ID: "no-demand", Basis: basis, Fix: "If items wait: check which queue the trigger reads, and that workers have not taken them already"}
 	which := "every queue is empty, at most at its activation value, or unreadable; the log does not show which"
 	switch read := j.inactive(v); {
 	case len(v.Triggers) > 0 && len(read) > 0:
@@ -187,13 +189,13 @@ func (j *judge) noDemand(v *Verdict, basis Basis) Cause {
 			which = "every queue is empty, at most at its activation value of " + text + ", or unreadable; the log does not show which"
 		}
 	}
-	c.Text = fmt.Sprintf("no trigger asks for a Job (T=0): %s. A minimum of %d keeps the poll active all the same, and %s", which, j.bounds.Min, jobsRun(value(v.Running)))
+	c.Text = fmt.Sprintf("no trigger asks for a Job (T=0): %s. The minimum of %d keeps the poll active all the same, and %s", which, j.bounds.Min, jobsRun(value(v.Running)))
 	return c
 }
 
 func (j *judge) foreign(r int64) Cause {
 	return Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
-		Text: fmt.Sprintf("R=%d is above the maximum of %d: Jobs of another ScaledJob, or made by hand, have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or KEDA ended a create whose Job exists", r, j.bounds.Min+j.bounds.QueueMax, j.name),
+		Text: fmt.Sprintf("R=%d is above the maximum of %d: other Jobs have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or a request that KEDA broke off made its Job all the same", r, j.bounds.Min+j.bounds.QueueMax, j.name),
 		Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"}
 }
 
@@ -230,7 +232,7 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 	}
 	if name == "" || name == "default" {
 		c := Cause{ID: "running-deducted", Basis: basis, Fix: j.fixOfDefault(),
-			Text: fmt.Sprintf("the strategy default subtracts the running Jobs, and no Job is missing: %s%s%s", v.minus("R", r-m), aboveMin(m), pendingWords(p))}
+			Text: fmt.Sprintf("the strategy default subtracts the running Jobs (R) from those that the queue asks for (T): %s%s%s", v.minus("R", r-m), aboveMin(m), pendingWords(p))}
 		causes = append(causes, c)
 	}
 	switch {
@@ -241,11 +243,11 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 			Fix:    "If items wait, see the value of the trigger, or raise maxReplicaCount"})
 	case name == "accurate", name == "" && p > 0:
 		causes = append(causes, Cause{ID: "pending-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending are Jobs without a running pod, a part of R, and not waiting work", v.minus("P", p)),
+			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending Jobs have no running pod; they are a part of R, and are not items that wait", v.minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
 	case name == "eager":
 		causes = append(causes, Cause{ID: "eager-deducted", Basis: basis,
-			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, and R contains P already", j.bounds.QueueMax, r-m, p),
+			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, although R contains P already", j.bounds.QueueMax, r-m, p),
 			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
 	case name == "custom" && j.deduction() > 0 && j.deduction() >= j.bounds.QueueMax:
 		causes = append(causes, Cause{ID: "custom-deducted", Basis: Computed, Fix: "Lower customScalingQueueLengthDeduction below the maximum",
@@ -282,14 +284,14 @@ func (v *Verdict) minus(letter string, n int64) string {
 
 // fixOfDefault depends on whether the metric counts the items that Jobs work on.
 func (j *judge) fixOfDefault() string {
-	fix := "If items wait while these Jobs work on others, use the strategy accurate: the metric then must not count in-progress items"
+	fix := "If items wait while these Jobs work on others, use the strategy accurate, with a metric that does not count in-progress items"
 	switch how, trigger, differ := j.counting(); {
 	case differ:
-		return fix + fmt.Sprintf(". Whether the metric of %s counts them depends on the release: give it with --release", trigger)
+		return fix + fmt.Sprintf(". Whether the metric of %s counts them depends on the release; use --release", trigger)
 	case how == triggers.Includes:
-		return fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job; check that the Jobs take their items", trigger)
+		return fmt.Sprintf("KEDA did its part: the metric of %s counts in-progress items too, so each item has its Job. Check that the Jobs take their items", trigger)
 	case how == triggers.LeavesOut:
-		return fmt.Sprintf("The metric of %s leaves out in-progress items, so that items wait while these Jobs work on others: use the strategy accurate", trigger)
+		return fmt.Sprintf("The metric of %s leaves out in-progress items, so items wait while these Jobs work on others. Use the strategy accurate", trigger)
 	}
 	return fix
 }
