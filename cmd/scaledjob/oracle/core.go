@@ -23,10 +23,17 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-const defaultMax = 100
+// unset is the maximum, and each limit of the history, of a manifest without them.
+const unset = 100
+
+func value(n *int32, unset int64) int64 {
+	if n == nil {
+		return unset
+	}
+	return int64(*n)
+}
 
 var coreKinds = map[string]func(*line) (pairs, error){
-	"":                (*line).coreDecide,
 	"create":          (*line).coreDecide,
 	"aggregate":       (*line).coreAggregate,
 	"strategy":        (*line).corePropose,
@@ -41,13 +48,7 @@ var coreKinds = map[string]func(*line) (pairs, error){
 // policy returns the scaling policy of the line, or all problems, joined.
 func (l *line) policy() (p scaling.Policy, err error) {
 	var problems field.Errors
-	p.Bounds = scaling.Bounds{Max: defaultMax}
-	if l.MinReplicaCount != nil {
-		p.Bounds.Min = int64(*l.MinReplicaCount)
-	}
-	if l.MaxReplicaCount != nil {
-		p.Bounds.Max = int64(*l.MaxReplicaCount)
-	}
+	p.Bounds = scaling.Bounds{Min: value(l.MinReplicaCount, 0), Max: value(l.MaxReplicaCount, unset)}
 	if l.Min != "" {
 		problems.Check(p.Bounds.Mode.UnmarshalText([]byte(l.Min)) == nil, "min", l.Min, "additive or floor")
 	}
@@ -269,14 +270,10 @@ func (l *line) coreCount() (pairs, error) {
 
 // limits returns the history of the line, without an age.
 func (l *line) limits() history.Policy {
-	policy := history.DefaultPolicy()
-	if n := l.SuccessfulJobsHistoryLimit; n != nil {
-		policy.Succeeded = history.Keep(int64(*n))
+	return history.Policy{
+		Succeeded: history.Keep(value(l.SuccessfulJobsHistoryLimit, unset)),
+		Failed:    history.Keep(value(l.FailedJobsHistoryLimit, unset)),
 	}
-	if n := l.FailedJobsHistoryLimit; n != nil {
-		policy.Failed = history.Keep(int64(*n))
-	}
-	return policy
 }
 
 func (l *line) coreHistory() (pairs, error) {

@@ -44,7 +44,6 @@ type question struct {
 }
 
 var kedaKinds = map[string]func(*question) pairs{
-	"":                   (*question).decide,
 	"create":             (*question).decide,
 	"aggregate":          (*question).aggregate,
 	"strategy":           (*question).scale,
@@ -134,11 +133,7 @@ func (q *question) aggregate() pairs {
 }
 
 func (l *line) load() strategy.Load {
-	load := strategy.Load{Target: l.MaxScale, Running: l.Running, Pending: l.Pending, Max: defaultMax}
-	if l.MaxReplicaCount != nil {
-		load.Max = int64(*l.MaxReplicaCount)
-	}
-	return load
+	return strategy.Load{Target: l.MaxScale, Running: l.Running, Pending: l.Pending, Max: value(l.MaxReplicaCount, unset)}
 }
 
 func (q *question) scale() pairs {

@@ -147,8 +147,8 @@ func (l *line) answer() (pairs, error) {
 
 func kindOf[F any](kind string, fields map[string]F) (F, error) {
 	var problems field.Errors
-	answer, ok := fields[kind]
-	problems.Check(ok, "kind", kind, "none, or one of "+strings.Join(slices.Sorted(maps.Keys(fields))[1:], ", "))
+	answer, ok := fields[cmp.Or(kind, "create")]
+	problems.Check(ok, "kind", kind, "none, or one of "+strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	return answer, problems.Err()
 }
 

@@ -106,8 +106,9 @@ var faults = map[string]func(n int, answer map[string]any) any{
 	"writes NaN": func(_ int, a map[string]any) any {
 		return json.RawMessage(fmt.Sprintf(`{"id":%v,"effectiveMaxScale":NaN}`, a["id"]))
 	},
-	"writes half": func(int, map[string]any) any { return json.RawMessage(`{"id":1,`) },
-	"complains":   func(_ int, a map[string]any) any { fmt.Fprint(os.Stderr, strings.Repeat("x", 10_000)); return a },
+	"dies within a line": func(int, map[string]any) any { fmt.Print(`{"id":1`); os.Exit(7); return nil },
+	"writes half":        func(int, map[string]any) any { return json.RawMessage(`{"id":1,`) },
+	"complains":          func(_ int, a map[string]any) any { fmt.Fprint(os.Stderr, strings.Repeat("x", 10_000)); return a },
 	"changes later": func(n int, a map[string]any) any {
 		if n > 300 {
 			return change(a, func(x float64) any { return x + 1 })
@@ -215,8 +216,8 @@ func TestFailures(t *testing.T) {
 	for fault, problem := range map[string]string{
 		"hangs": "no answer within 1s of its start; a program that starts slowly needs a longer --timeout; it was asked", "hangs later": "no answer within 1s; it was asked", "answers to nothing": "no answer within 1s", "prints empty lines": "no answer within 1s",
 		"needs each field": "without an answer: exit status 1", "ends": "without an answer: exit status 0", "dies later": "without an answer: exit status 7", "is wrong and dies": "without an answer: exit status 7", "closes its input": "it closed its output without an answer: exit status 0",
-		"skips one": order, "answers twice": order, "swaps": order, "buffers": "but one when its input was closed: write each answer at once, flush the output after each line", "prints megabytes": "xxx… (1048576 bytes); it was asked",
-		"adds a line": "it printed done; it was asked", "says hello": "it printed hello; it was asked", "prints lines": "it printed {}; it was asked", "writes half": `it printed {"id":1,; it was asked`, "writes NaN": form, "writes texts": form, "writes null": form, "writes true": form, "writes a list": form,
+		"skips one": order, "answers twice": order, "swaps": order, "buffers": "but one when its input was closed: write each answer at once, flush the output after each line", "prints megabytes": "xxx… (a line may have fewer than 1048576 bytes); it was asked",
+		"adds a line": "it printed done; it was asked", "dies within a line": `it printed {"id":1; it ended: exit status 7; it was asked`, "says hello": "it printed hello; it was asked", "prints lines": "it printed {}; it was asked", "writes half": `it printed {"id":1,; it was asked`, "writes NaN": form, "writes texts": form, "writes null": form, "writes true": form, "writes a list": form,
 		"has no answer": form, "has no id": form, "has texts as ids": form,
 	} {
 		t.Run(fault, func(t *testing.T) {

@@ -91,6 +91,11 @@ func (p *program) ask(questions ...question) (answers []answer, err error) {
 			return answers, p.ctx.Err()
 		}
 		if problem != "" {
+			if data != nil { // perhaps it ended within a line
+				if _, ended := p.finish(); ended {
+					problem += "; it ended: " + p.end()
+				}
+			}
 			return answers, fmt.Errorf("the program failed: %s; it was asked %s", problem, texts[i])
 		}
 		answers = append(answers, answered)
@@ -159,8 +164,8 @@ func (p *program) close() error {
 // quote returns the beginning of a line, safe to print.
 func quote(data []byte) string {
 	text := report.Cut(report.Clean(string(data[:min(len(data), 500)])), 120)
-	if len(data) > 500 {
-		text += fmt.Sprintf(" (%d bytes)", len(data))
+	if len(data) >= maxAnswer {
+		text += fmt.Sprintf(" (a line may have fewer than %d bytes)", maxAnswer)
 	}
 	return text
 }
