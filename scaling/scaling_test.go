@@ -111,7 +111,7 @@ func TestTraceText(t *testing.T) {
 jobs      R=4 running, P=3 of them pending, S=1 of them stuck; 1 suspended; 1 in flight; 4 terminating, not part of R
 bounds    min 5 (floor), max 5: T=5 of 2 Jobs asked for
 strategy  default: T - R; at T=5 R=4 P=3 S=1 M=5 it proposes 1
-limits    min needs 1 more Jobs, max allows 0 more
+limits    min needs 1 more Job, max allows 0 more
 create    0: the maximum`},
 		{scaling.Policy{Bounds: scaling.Bounds{Min: 6, Max: 5}, Aggregation: scaling.Min},
 			scaling.Observation{Metrics: queues, Jobs: &scaling.JobCounts{Running: 7}},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/internal/jsonform"
 	"github.com/scaledjob/scaledjob/strategy"
 )
@@ -160,9 +161,9 @@ func (t Trace) bounds() string {
 
 func (t Trace) limits() string {
 	if t.Headroom == NoMax {
-		return fmt.Sprintf("min needs %d more Jobs, no maximum", t.BelowMin)
+		return fmt.Sprintf("min needs %s, no maximum", field.Plural(t.BelowMin, "more Job"))
 	}
-	return fmt.Sprintf("min needs %d more Jobs, max allows %d more", t.BelowMin, t.Headroom)
+	return fmt.Sprintf("min needs %s, max allows %d more", field.Plural(t.BelowMin, "more Job"), t.Headroom)
 }
 
 func limit(n int64) string {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -376,8 +377,12 @@ func authenticationParameterUnknown(j *job) {
 				continue
 			}
 			fix := "Delete it"
-			if near := nearest(name, choices); near != "" {
+			part := name[strings.LastIndex(name, ".")+1:] // of sasl.user
+			begun := slices.IndexFunc(choices, func(choice string) bool { return len(part) > 3 && strings.HasPrefix(choice, part) })
+			if near := cmp.Or(nearest(name, choices), nearest(part, choices)); near != "" {
 				fix = "Write " + near
+			} else if begun >= 0 {
+				fix = "Write " + choices[begun]
 			} else if len(choices) > 0 && len(choices) <= maxNames {
 				fix = "Delete it, or write one that KEDA reads: " + strings.Join(choices, ", ")
 			}
