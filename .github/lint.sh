@@ -38,40 +38,43 @@ install() {
 	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
 }
 
-# inside prints the names of files, one after each NUL, unless a link leads out of the checkout: the
-# author of a pull request makes links, and what the command reads may be printed. A name that leads
-# out by itself, such as /tmp/rendered.yaml, is the workflow's.
-inside() {
-	local root name at
-	root="$(pwd -P)"
-	while IFS= read -r -d '' name; do
-		at="$root/"
-		if [[ "$name" == /* && "$name" != "$root"/* || "/$name/" == */../* ]]; then
-			:
-		elif [[ -e "$name" || -L "$name" ]]; then at="$(realpath -- "$name" 2>/dev/null)/" || at=""; fi
-		if [[ "$at" == "$root/"* ]]; then
-			printf '%s\0' "$name"
-		else
-			say warning "scaledjob: $name is outside of the checkout and is left out" >&2
-		fi
+# within reports whether a directory, or the file's, is in the checkout, whatever it is called there: the
+# checkout may be a link itself, and a file system may ignore case.
+within() {
+	local up="$1"
+	[[ -d "$up" ]] || up="$(dirname -- "$up")"
+	until [[ "$up" -ef . ]]; do
+		if [[ ! -d "$up" || "$up" -ef "$up/.." ]]; then return 1; fi
+		up+=/..
 	done
 }
 
-# linked prints the first element of a path that is a link, if it is in the checkout: the author of a
-# pull request makes links, also those to directories such as .git.
+# linked prints the first element of a path that is a link in the checkout: the author of a pull request
+# makes links, also those to directories such as .git. Links of the runner are the workflow's.
 linked() {
-	local root="$(pwd -P)" path="$1" element rest
-	if [[ "$path" == "$root"/* ]]; then path="${path#"$root/"}"; fi
-	[[ "$path" != /* ]] || return 0
-	element="" rest="$path/"
+	local element="" rest="$1/" parent
 	while [[ -n "$rest" ]]; do
+		parent="${element:-./}"
 		element+="${rest%%/*}"
 		rest="${rest#*/}"
-		if [[ -L "$element" ]]; then
+		if [[ -L "$element" ]] && within "$parent"; then
 			printf '%s' "$element"
 			return 0
 		fi
 		element+=/
+	done
+}
+
+# inside prints the names of files, one after each NUL, unless a link leads out of the checkout: what the
+# command reads may be printed. A name that leads out by itself, such as /tmp/rendered.yaml, is the workflow's.
+inside() {
+	local name target
+	while IFS= read -r -d '' name; do
+		if [[ -z "$(linked "$name")" ]] || { target="$(realpath -- "$name" 2>/dev/null)" && within "$target"; }; then
+			printf '%s\0' "$name"
+		else
+			say warning "scaledjob: $name is outside of the checkout and is left out" >&2
+		fi
 	done
 }
 
@@ -127,11 +130,11 @@ fi
 
 status=0
 if [[ -n "${SARIF:-}" ]]; then
+	"$scaledjob" lint "${flags[@]}" -o sarif -- "${files[@]}" >"$work/sarif" 2>"$work/said" || status=$?
 	link="$(linked "$SARIF")"
 	if [[ -n "$link" ]]; then fail "scaledjob: the checkout has $link, which is a link; use another path for the input sarif"; fi
 	if [[ -d "$SARIF" ]]; then fail "scaledjob: the checkout has $SARIF, which is a directory; use another name for the input sarif"; fi
-	"$scaledjob" lint "${flags[@]}" -o sarif -- "${files[@]}" >"$work/sarif" 2>"$work/said" || status=$?
-	if [[ -s "$work/sarif" ]]; then mv "$work/sarif" "$SARIF"; fi
+	if [[ -s "$work/sarif" ]]; then mv -- "$work/sarif" "$SARIF"; fi
 else
 	"$scaledjob" lint "${flags[@]}" -o github -- "${files[@]}" 2>"$work/said" || status=$?
 fi

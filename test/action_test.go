@@ -101,8 +101,17 @@ func TestActionLinks(t *testing.T) {
 		require.Equal(t, want, strings.Join(log[len(log)-strings.Count(want, "|")-1:], "|"), files)
 		require.NotContains(t, strings.Join(log, "\n"), "\nb/token.yaml\n", files)
 	}
-	_, log := r.run(t, "FILES="+filepath.Join(outside, "token.yaml"))
-	require.Equal(t, filepath.Join(outside, "token.yaml"), log[len(log)-1], "which the workflow names")
+	named := filepath.Join(t.TempDir(), "named") // a runner's link to the checkout
+	require.NoError(t, os.Symlink(r.dir, named))
+	for _, name := range []string{named + "/a.yaml", filepath.Dir(r.dir) + "//" + filepath.Base(r.dir) + "/a.yaml", "b/../" + filepath.Base(r.dir) + "/a.yaml", "../" + filepath.Base(r.dir) + "/a.yaml"} {
+		status, log := r.run(t, "FILES="+name)
+		require.Equal(t, 2, status, name)
+		require.Contains(t, log[0], "::warning::scaledjob: "+name+" is outside of the checkout", name)
+	}
+	for _, name := range []string{filepath.Join(outside, "token.yaml"), named + "/c.yaml"} {
+		_, log := r.run(t, "FILES="+name)
+		require.Equal(t, name, log[len(log)-1], "which the workflow names")
+	}
 }
 
 // The SARIF file is written to no place that a link of a pull request leads to, at any depth.
@@ -117,19 +126,31 @@ func TestActionSARIFLinks(t *testing.T) {
 	} {
 		require.NoError(t, os.Symlink(to, filepath.Join(r.dir, name)))
 	}
+	named := filepath.Join(t.TempDir(), "named") // runners' links to the checkout, and into it
+	require.NoError(t, os.Symlink(r.dir, named))
+	require.NoError(t, os.Symlink(filepath.Join(r.dir, "reports"), named+".reports"))
+	elsewhere := filepath.Dir(r.dir) + "//" + filepath.Base(r.dir) + "/hooks"
 	for name, found := range map[string]string{
-		"out.sarif": "out.sarif", "file.sarif": "file.sarif", "hooks/post-checkout": "hooks", "./hooks/x": "./hooks", "reports/b/hooks/x": "reports/b",
+		named + "/hooks/x": named + "/hooks", named + ".reports/b/x": named + ".reports/b", elsewhere + "/x": elsewhere,
+		filepath.Join(r.dir, "hooks/x"): filepath.Join(r.dir, "hooks"),
+		"out.sarif":                     "out.sarif", "file.sarif": "file.sarif", "hooks/post-checkout": "hooks", "./hooks/x": "./hooks", "reports/b/hooks/x": "reports/b",
 		"reports//b/config": "reports//b", "away/x.sarif": "away", "dangling/x": "dangling", "plain/../hooks/x": "plain/../hooks",
-		"reports/a/up/.git/config": "reports/a/up", filepath.Join(r.dir, "hooks/x"): "hooks",
+		"reports/a/up/.git/config": "reports/a/up",
 	} {
 		status, log := r.run(t, "FILES=c.yaml", "SARIF="+name)
 		require.Equal(t, 2, status, name)
 		require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has "+found+", ", name)
 	}
-	for _, name := range []string{"plain/x.sarif", "reports/a/x.sarif", filepath.Join(outside, "x.sarif")} {
+	for _, name := range []string{"plain/x.sarif", "reports/a/x.sarif", filepath.Join(outside, "x.sarif"), named + "/plain/y.sarif"} {
 		status, log := r.run(t, "FILES=c.yaml", "SARIF="+name)
 		require.Zero(t, status, log)
 	}
+	r.run(t, "FILES=c.yaml", "SARIF=--target-directory=.git")
+	require.NoFileExists(t, filepath.Join(r.dir, ".git/sarif"))
+	r.script(t, "scaledjob", "#!/bin/bash\necho report\nln -s ../.git/hooks plain/late\n") // while the command runs
+	_, log := r.run(t, "FILES=c.yaml", "SARIF=plain/late")
+	require.Contains(t, log[len(log)-1], "::error::scaledjob: the checkout has plain/late, ")
+	require.NoFileExists(t, filepath.Join(r.dir, ".git/hooks/sarif"))
 }
 
 // The settings come from the base of a pull request, which the checkout must have. Without a pull request
