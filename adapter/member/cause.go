@@ -3,6 +3,7 @@ package member
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,17 +158,12 @@ func rejection(message string) string {
 	return strings.TrimPrefix(message, "Error creating: ")
 }
 
-// short cuts a text of a member after its first line and 120 bytes, and drops what is not
-// printable.
+// short is a member's text as [adapter.ErrorText] has it, cut after its first line and 120 bytes.
 func short(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSuffix(strings.TrimSpace(text), ":"), "\n")
+	text = adapter.ErrorText(errors.New(text))
 	if len(text) > 120 {
 		text = strings.ToValidUTF8(text[:120], "") + "…"
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return -1
-		}
-		return r
-	}, text)
+	return text
 }

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestSettle(t *testing.T) {
 
 // A text of a member has one line, is short, and moves no cursor.
 func TestShort(t *testing.T) {
-	require.Equal(t, "a[31mbc", short("a\x1b[31mb\u009bc\x07\x7f\nd"))
-	require.Len(t, short(string(make([]byte, 1000))+"a"), len("…"))
+	require.Equal(t, "a [31mb c  ", short("a\x1b[31mb\u009bc\x07\x7f\nd"))
+	require.NotContains(t, short("Failed to pull image https://user:hunter2@registry.example.com/a:1"), "hunter2")
+	require.Len(t, short(strings.Repeat("a b ", 1000)), 120+len("…"))
 }
