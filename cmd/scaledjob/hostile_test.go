@@ -35,8 +35,6 @@ func peakHeap() func() uint64 {
 	runtime.GC()
 	stop, peak := make(chan struct{}), make(chan uint64)
 	go func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
 		for most := uint64(0); ; {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
@@ -45,7 +43,7 @@ func peakHeap() func() uint64 {
 			case <-stop:
 				peak <- most
 				return
-			case <-tick.C:
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	}()

@@ -94,8 +94,11 @@ func newLint() *cobra.Command {
 	c.Flags().StringArrayVar(&l.overlays, "kustomize", nil, "`directory` to render with kustomize or kubectl; may be repeated")
 	c.Flags().StringArrayVar(&l.charts, "helm", nil, "chart `directory` to render with helm; may be repeated")
 	for _, name := range []string{"explain", "ignore"} {
-		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return ruleNames(), cobra.ShellCompDirectiveNoFileComp
+		_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, r := range lint.Rules() {
+				names = append(names, r.ID)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 	l.severity.Add(c, "severity", "least severity that is printed", "note", "warning", "error")
@@ -276,13 +279,6 @@ func (l *linter) check(files []lint.File, profiles []keda.Profile, severity map[
 }
 
 var severities = map[string]lint.Severity{"error": lint.Error, "warning": lint.Warning, "note": lint.Note}
-
-func ruleNames() (names []string) {
-	for _, r := range lint.Rules() {
-		names = append(names, r.ID)
-	}
-	return names
-}
 
 func (l *linter) printExplanation(out io.Writer) error {
 	text, err := lint.Explain(l.explain)

@@ -97,6 +97,11 @@ func TestMemoryOfALog(t *testing.T) {
 		require.Contains(t, out, "the log has more lines than are kept")
 		require.Contains(t, out, "shop/orders-2999: No Job was created since")
 	}
+	described := "Name: orders-1\nNamespace: shop\nKind: ScaledJob\n"
+	_, out, _ := measured(t, strings.NewReader(described+chunk.String()), program, "why", "--all", "--log", "-")
+	require.Contains(t, out, "shop/orders-2999: No Job was created since", "a ticket has both")
+	_, out, _ = measured(t, strings.NewReader(chunk.String()+described), program, "why", "--all", "--log", "-")
+	require.Contains(t, out, "line 9001 begins output of kubectl that was not read")
 }
 
 // built returns the command as a program.

@@ -138,7 +138,7 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 		if err != nil {
 			return nil, input.FileError(name, err)
 		}
-		if len(data) > input.MaxManifest { // nobody pastes so much: a log that begins like kubectl's output
+		if len(data) > input.MaxManifest { // a log that begins like kubectl's output, or the answer says which line is not read
 			logs = append(logs, io.MultiReader(bytes.NewReader(data), text))
 			continue
 		}
@@ -154,7 +154,7 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		if !read {
+		if !read || why.Read(string(s.Data)).Recognized > 0 { // a ticket may have both
 			logs = append(logs, bytes.NewReader(s.Data))
 		}
 	}

@@ -31,6 +31,7 @@ type splitter struct {
 	depth, number int // of braces; of the open line
 	paste         int
 	filled, blank bool // the paste has a line; an empty line came before
+	output        int  // the first line of kubectl's output, or 0
 }
 
 // scan reads a text to its end. The remainder of a line that is longer than maxObject is left out.
@@ -57,7 +58,9 @@ func (s *splitter) scan(r io.Reader) error {
 }
 
 func (s *splitter) add(raw string, number int) {
-	raw = strings.TrimRight(unquote.Replace(raw), "\r\n")
+	if raw = strings.TrimRight(raw, "\r\n"); raw != "" {
+		raw = unquote.Replace(raw)
+	}
 	if strings.ContainsRune(raw, '\x1b') {
 		raw = colors.ReplaceAllString(raw, "")
 	}
@@ -68,6 +71,11 @@ func (s *splitter) add(raw string, number int) {
 	if bare == "" {
 		s.blank = true
 		return
+	}
+	for _, head := range []string{"Name: ", "LAST SEEN ", "NAMESPACE ", "kind: ScaledJob", `"kind": "ScaledJob"`} {
+		if s.output == 0 && strings.HasPrefix(bare, head) {
+			s.output = number
+		}
 	}
 	// a terminal breaks long lines, and jq writes a line for each field
 	inObject := s.depth > 0 && s.open.Len() < maxObject
@@ -324,6 +332,9 @@ func timeOf(text, ts string) time.Time {
 }
 
 func parseTime(text string) time.Time {
+	if text == "" { // which a line without a time is, and each layout would make an error of it
+		return time.Time{}
+	}
 	text = strings.ReplaceAll(text, ",", ".")
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {

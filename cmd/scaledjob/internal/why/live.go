@@ -248,8 +248,3 @@ func listedEvents(text string) (pastes []*Paste) {
 	}
 	return pastes
 }
-
-func (l *Live) merge(other *Live) {
-	l.Conditions, l.Events = append(l.Conditions, other.Conditions...), append(l.Events, other.Events...)
-	l.Running, l.Pending, l.Counted = cmp.Or(l.Running, other.Running), cmp.Or(l.Pending, other.Pending), l.Counted || other.Counted
-}

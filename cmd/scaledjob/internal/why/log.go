@@ -37,6 +37,7 @@ type Log struct {
 	Recognized int // lines with a known message
 	Short      int // lines whose number or name was cut off
 	Forgotten  int // lines with a known message that are older than what was kept
+	Output     int // the first line of kubectl's output, which is no log, or 0
 	Reversed   bool
 	Undated    bool // no line has a time
 	Version    string
@@ -105,6 +106,7 @@ func Scan(name string, until time.Time, texts ...io.Reader) (*Log, error) {
 			return nil, err
 		}
 	}
+	r.Output = s.output
 	complete(r.entries)
 	r.order(r.entries)
 	r.join(r.assign(r.entries))

@@ -101,18 +101,14 @@ func starting(entries []entry, e entry) bool {
 // close ends all polls at the end of a paste or of a run.
 func (l *Log) close(cut bool) {
 	for _, s := range l.open {
-		if cut {
-			s.open.Cut = s.open.Cut || !s.open.concluded()
+		if p := s.open; cut {
+			inactive := p.IsActive != nil && !*p.IsActive
+			concluded := p.Created != nil || p.stage >= stageOf[unneeded] || (inactive && p.Pending != nil)
+			p.Cut = p.Cut || !concluded
 		}
 		s.open = nil
 	}
 	l.open = l.open[:0]
-}
-
-// concluded reports whether the poll has a line that only the end of a poll has.
-func (p *Poll) concluded() bool {
-	inactive := p.IsActive != nil && !*p.IsActive
-	return p.Created != nil || p.stage >= stageOf[unneeded] || (inactive && p.Pending != nil)
 }
 
 func (l *Log) see(e entry, run int) {

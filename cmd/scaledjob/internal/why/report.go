@@ -79,6 +79,9 @@ func Explain(l *Log, q Question) *Report {
 	}
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
+	if l.Output > 0 && len(q.Pasted) == 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("line %d begins output of kubectl that was not read: give that output in a --log file of its own, of at most 16 MiB", l.Output))
+	}
 	if outside := l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End); outside && !q.Moment.IsZero() {
 		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("--at %s is outside the log, which goes from %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
@@ -179,7 +182,7 @@ func (q *Question) state(s *Subject) *Live {
 		if live == nil {
 			live = &Live{}
 		}
-		live.merge(&p.Live)
+		live.Conditions, live.Events = append(live.Conditions, p.Live.Conditions...), append(live.Events, p.Live.Events...)
 	}
 	return live
 }
@@ -398,13 +401,17 @@ func (s *Subject) interval() time.Duration {
 }
 
 // timeline folds the polls that are alike, and puts the events between them.
+// maxShared is the number of the operator's events in all timelines together.
+const maxShared = 100_000
+
 func timeline(l *Log, s *Subject, verdicts []*Verdict, groups []Group) []Group {
 	for _, v := range verdicts {
 		groups = append(groups, groupOf(v))
 	}
 	groups = addEvents(groups, s.Events)
 	if l.shared == nil {
-		l.shared = addEvents([]Group{}, l.Operator)
+		all := addEvents([]Group{}, l.Operator)
+		l.shared = all[max(0, len(all)-maxShared/len(l.Subjects)):] // each of many ScaledJobs has them
 	}
 	groups = append(groups, l.shared...)
 	slices.SortStableFunc(groups, func(a, b Group) int {
@@ -422,25 +429,29 @@ func timeline(l *Log, s *Subject, verdicts []*Verdict, groups []Group) []Group {
 	return fold(groups)
 }
 
+// addEvents adds a group for each event, or adds an error that occurred before to its group.
 func addEvents(groups []Group, events []Event) []Group {
+	type occurrence struct {
+		text string
+		run  int
+	}
+	first := map[occurrence]int{}
 	for _, e := range events {
-		if text := eventText(e); text != "" && !counted(groups, e, text) {
-			groups = append(groups, Group{From: e.time, End: e.time, Line: e.number, Run: e.Run, Text: text, like: text})
+		text := eventText(e)
+		if text == "" {
+			continue
 		}
+		i, occurred := first[occurrence{text, e.Run}]
+		if occurred && (e.kind == failure || e.kind == fault) {
+			groups[i].End, groups[i].Times = e.time, max(1, groups[i].Times)+1
+			continue
+		}
+		if !occurred {
+			first[occurrence{text, e.Run}] = len(groups)
+		}
+		groups = append(groups, Group{From: e.time, End: e.time, Line: e.number, Run: e.Run, Text: text, like: text})
 	}
 	return groups
-}
-
-// counted adds an error that occurred before to its group.
-func counted(groups []Group, e Event, text string) bool {
-	if e.kind != failure && e.kind != fault {
-		return false
-	}
-	i := slices.IndexFunc(groups, func(g Group) bool { return g.like == text && g.Run == e.Run })
-	if i >= 0 {
-		groups[i].End, groups[i].Times = e.time, max(1, groups[i].Times)+1
-	}
-	return i >= 0
 }
 
 func fold(groups []Group) (folded []Group) {

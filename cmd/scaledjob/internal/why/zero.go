@@ -32,18 +32,12 @@ func (j *judge) idle(v *Verdict) (causes []Cause) {
 	empty := Cause{ID: "empty", Basis: Inferred, Text: reason + ": no line about creating Jobs follows, so no trigger was active",
 		Decide: "set --zap-log-level=debug in the operator's Deployment: \"Scaler Metric value\" shows the value that KEDA reads",
 		Fix:    j.ifWorkWaits()}
-	if !j.silent() {
+	if compare(j.releases()[0], "2.14.1") >= 0 { // before, a failed trigger is written at level debug only
 		return []Cause{empty}
 	}
 	empty.ID, empty.Text = "empty-or-failed", "the trigger was inactive or failed: "+reason+", or the trigger cannot be read. KEDA up to 2.14.0 writes a failed trigger only at level debug"
 	empty.Decide = j.kubectl("get events --field-selector involvedObject.name=%s") + " shows KEDAScalerFailed if the trigger fails"
 	return []Cause{empty}
-}
-
-// silent reports whether the release, or one of those that can have written the log, writes a failed
-// trigger only at level debug: up to 2.14.0.
-func (j *judge) silent() bool {
-	return compare(j.releases()[0], "2.14.1") < 0
 }
 
 // threshold returns a text about the first activation value above 0, or another.
