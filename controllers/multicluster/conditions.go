@@ -45,7 +45,7 @@ func conditions(before []metav1.Condition, generation int64, changed ...metav1.C
 	after := slices.DeleteFunc(slices.Clone(before), func(c metav1.Condition) bool { return !slices.Contains(conditionTypes, c.Type) })
 	for _, c := range changed {
 		c.ObservedGeneration = generation
-		c.Message = cluster.ConditionMessage(c.Message)
+		c.Message = cluster.Cut(c.Message, 32<<10) // what the API server accepts
 		meta.SetStatusCondition(&after, c)
 	}
 	return after
@@ -96,7 +96,7 @@ func (o *jobOutcome) ready() metav1.Condition {
 	case o.unusable != nil:
 		return notReady(string(replicas.ReasonCheckpointVersion), o.unusable.Error())
 	case o.cutOff != nil:
-		return notReady(string(jobs.ReasonCutOff), o.cutOff.Error())
+		return notReady(string(jobs.ReasonCutOff), adapter.ErrorText(o.cutOff))
 	case plan.Scaling.Reason == scaling.ReasonJobsUnknown:
 		return unknown(reasonJobsUnknown, "The Jobs of a member are not known yet, so that none is created")
 	}
@@ -148,9 +148,9 @@ func (out *objectOutcome) ready() metav1.Condition {
 	case out.unusable != nil:
 		return notReady(string(replicas.ReasonCheckpointVersion), out.unusable.Error())
 	case out.unstored != nil:
-		return notReady(reasonNotStored, out.unstored.Error())
+		return notReady(reasonNotStored, adapter.ErrorText(out.unstored))
 	case out.cutOff != nil:
-		return notReady(string(jobs.ReasonCutOff), out.cutOff.Error())
+		return notReady(string(jobs.ReasonCutOff), adapter.ErrorText(out.cutOff))
 	case out.plan.Reason == replicas.ReasonNoMembers:
 		return notReady(string(out.plan.Reason), "No member is registered and has weight and the workload")
 	case out.plan.Reason == replicas.ReasonAllExcluded:

@@ -107,7 +107,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 	c := &controller{
 		options: o, clients: via, log: log, home: string(system.UID),
 		registry: registry.Registry{Client: via.watches, Namespace: o.kedaNamespace},
-		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: via.client.EventsV1()}),
+		events:   cluster.Events(via.client.EventsV1()),
 	}
 	c.members = &members{Clusters: member.Clusters{Taints: &o.taints, Patience: time.Second}, controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)

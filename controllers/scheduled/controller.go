@@ -24,10 +24,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
-
-	"github.com/scaledjob/scaledjob/adapter/loop"
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 )
 
 // A controller reconciles a ScheduledJob after each change, when a run is due, and after
@@ -75,9 +75,12 @@ const (
 func newController(o *options, clients clients, log *slog.Logger) *controller {
 	c := &controller{
 		options: o, clients: clients, now: time.Now, log: log,
-		events:   events.NewBroadcaster(&events.EventSinkImpl{Interface: clients.client.EventsV1()}),
-		queue:    workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
-		failures: newFailures(), foreign: map[cache.ObjectName]foreignJobs{},
+		events:  cluster.Events(clients.client.EventsV1()),
+		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
+		foreign: map[cache.ObjectName]foreignJobs{},
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated. Without a name: of requests for ScheduledJobs that do not exist.",
+		}, []string{"namespace", "scheduledjob"}),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
 	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Terms, Now: func() time.Time { return c.now() }}

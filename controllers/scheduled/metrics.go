@@ -25,12 +25,6 @@ var (
 	next      = description("next_occurrence_timestamp_seconds", "Time of the next occurrence.")
 )
 
-func newFailures() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "scheduledjob", Name: "reconcile_errors_total", Help: "Reconciliations that failed and are repeated. Without a name: of requests for ScheduledJobs that do not exist.",
-	}, []string{"namespace", "scheduledjob"})
-}
-
 // Describe sends the descriptions.
 func (c *controller) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{runs, completed, due, lost, blocked, held, next} {

@@ -1,16 +1,31 @@
 package cluster
 
-import "strings"
+import (
+	"context"
+	"strings"
 
-// ConditionMessage cuts the message to the length that the API server accepts in a
-// condition.
-func ConditionMessage(message string) string { return cut(message, 32<<10) }
+	eventsv1 "k8s.io/api/events/v1"
+	clientevents "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/tools/events"
+)
 
-// EventMessage is the same for an event.
-func EventMessage(message string) string { return cut(message, 1024) }
+// Events returns a broadcaster that does not count an event that repeats: a controller would need the
+// right to patch events.
+func Events(client clientevents.EventsV1Interface) events.EventBroadcaster {
+	return events.NewBroadcaster(&sink{events.EventSinkImpl{Interface: client}})
+}
 
-// cut returns at most n bytes of s.
-func cut(s string, n int) string {
+type sink struct{ events.EventSinkImpl }
+
+func (*sink) Patch(_ context.Context, e *eventsv1.Event, _ []byte) (*eventsv1.Event, error) {
+	return e, nil
+}
+
+// EventMessage cuts a message to the length that the API server accepts in an event.
+func EventMessage(message string) string { return Cut(message, 1024) }
+
+// Cut returns at most n bytes of s.
+func Cut(s string, n int) string {
 	const dots = "…"
 	if len(s) <= n {
 		return s

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/member"
@@ -99,7 +100,7 @@ func (d *DistributedScaledObject) Config() (ObjectConfig, error) {
 	spec := &d.Spec.ScaledObjectSpec
 	c := ObjectConfig{Policy: d.policy(), Replicas: d.Spec.Replicas, Restore: spec.Advanced.RestoreToOriginalReplicaCount}
 	var problems field.Errors
-	checkName(d.Name, &problems)
+	problems.Check(len(d.Name) <= validation.LabelValueMaxLength, "metadata.name", d.Name, "at most 63 characters: KEDA labels the ScaledObject with its name")
 	spec.check(&problems)
 	c.Workload = spec.ScaleTargetRef.workload(d.Namespace, &problems)
 	for i := range d.Spec.MemberClusters {

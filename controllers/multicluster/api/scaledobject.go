@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -106,9 +105,4 @@ func frozen(annotations map[string]string) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// checkName refuses a name that KEDA cannot use as the value of a label.
-func checkName(name string, problems *field.Errors) {
-	problems.Check(len(name) <= validation.LabelValueMaxLength, "metadata.name", name, "at most 63 characters: KEDA labels the ScaledObject with its name")
 }

@@ -66,9 +66,9 @@ var (
 		"get horizontalpodautoscalers", "list horizontalpodautoscalers", "watch horizontalpodautoscalers", "list *", "update distributedscaledjobs/finalizers",
 	}
 	memberPermissions = []string{"get configmaps multicluster-members", "update configmaps multicluster-members"}
-	// rare is a finalizer that goes when KEDA has been away for ten minutes (TestFinalizer in kedametrics), and an
-	// event that repeats.
-	rare = []string{"patch scaledobjects", "patch events"}
+	// rare is a finalizer that goes when KEDA has been away for ten minutes: TestDeletionWithoutKEDA of scaledjob-controller
+	// takes it away from the same code.
+	rare = []string{"patch scaledobjects"}
 )
 
 // configMaps is for queues where KEDA cannot be asked.

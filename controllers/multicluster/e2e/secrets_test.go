@@ -24,7 +24,7 @@ import (
 // The controller needs each of its permissions, on the home cluster and on the members, and
 // no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"), permissions.RepeatedEvent,
+	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"),
 		"get configmaps keda multicluster-members", // which the ClusterRole allows, too
 		"get configmaps",                                                        // without KEDA
 		"patch keda.sh/scaledobjects", "get scaledjob.github.io/readingtargets") // of a KEDA that is away for long, and of two controllers

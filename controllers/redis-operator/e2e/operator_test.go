@@ -309,7 +309,7 @@ func (s *stand) rests(t *testing.T) {
 
 // The operator needs each of its permissions, and no others.
 func (s *stand) rights(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, processtest.Permissions(t, "../config/cluster"), permissions.RepeatedEvent,
+	permissions.Exact(t, s.cluster.Requests(t), account, processtest.Permissions(t, "../config/cluster"),
 		"delete batch/jobs") // only at the age in a template, and not within 30 s of the start
 }
 

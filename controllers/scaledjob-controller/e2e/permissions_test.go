@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -50,8 +53,23 @@ var kedaPermissions = []string{
 	"list horizontalpodautoscalers", "watch horizontalpodautoscalers", "list *",
 }
 
-// afterKEDA removes a finalizer when KEDA has been away for ten minutes: TestFinalizer in kedametrics.
+// afterKEDA removes a finalizer when KEDA has been away for ten minutes: TestDeletionWithoutKEDA takes it away.
 const afterKEDA = "patch scaledobjects"
+
+// keeps starts a controller without afterKEDA in a namespace that has a ScaledObject, and returns what it is denied.
+func (s *stand) keeps(t *testing.T) (namespace string, denied func() string) {
+	namespace = "keeps"
+	access, leases, user := permissions.Place(t, s.cluster, namespace, permissions.Without(t, processtest.Permissions(t, "../manifests/tenant"), afterKEDA))
+	s.apply(t, fmt.Sprintf(unprivileged, namespace))
+	startIn(t, s.binary, access, namespace, leases)
+	objects := s.dynamic.Resource(scaledObjects).Namespace(namespace)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // KEDA adds it
+		l, err := objects.List(t.Context(), metav1.ListOptions{})
+		require.NoError(c, err)
+		require.True(c, slices.ContainsFunc(l.Items, func(u unstructured.Unstructured) bool { return len(u.GetFinalizers()) > 0 }))
+	}, time.Minute, 200*time.Millisecond)
+	return namespace, func() string { return permissions.Denied(s.cluster.Requests(t), user) }
+}
 
 // Without one of the permissions for KEDA, the controller sends a request that the API server denies.
 func (s *stand) lacks(t *testing.T) {

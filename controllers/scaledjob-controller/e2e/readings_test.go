@@ -309,12 +309,14 @@ func TestDeletionWithoutKEDA(t *testing.T) {
 	server.be(items(1))
 	q := s.consumers(t, "without", server.trigger("}"))
 	q.has(1, isReady)
+	namespace, stays := s.keeps(t)
 	s.keda.Stop()
 	s.metrics.Stop()
 	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	require.NoError(t, q.dynamic.Resource(services).Delete(t.Context(), "v1beta1.external.metrics.k8s.io", metav1.DeleteOptions{}))
 	begin, namespaces := time.Now(), s.client.CoreV1().Namespaces()
 	require.NoError(t, namespaces.Delete(t.Context(), q.namespace, metav1.DeleteOptions{}))
+	require.NoError(t, s.dynamic.Resource(scaledJobs).Namespace(namespace).Delete(t.Context(), "consumer", metav1.DeleteOptions{}))
 	gone := func() bool {
 		_, err := namespaces.Get(t.Context(), q.namespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
@@ -326,4 +328,5 @@ func TestDeletionWithoutKEDA(t *testing.T) {
 	require.Equal(t, []string{"finalizer.keda.sh"}, objects.Items[0].GetFinalizers())
 	require.Eventually(t, gone, 12*time.Minute, time.Second)
 	t.Log("the namespace was gone after", time.Since(begin).Round(time.Second))
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Contains(c, stays(), `cannot patch resource "scaledobjects"`) }, 2*time.Minute, time.Second)
 }

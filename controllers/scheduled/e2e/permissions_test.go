@@ -54,9 +54,6 @@ func TestWithoutPermission(t *testing.T) {
 			"list scheduledjobs": "RunStarted", "list runrequests": "RunStarted", "list jobs": "RunStarted", "list podtemplates": "RunStarted",
 			"delete runrequests": "cannot set an ownerRef on a resource you can't delete",
 		},
-		Not: []string{
-			"patch events", // for an event that repeats
-		},
 		Prepare: func(t *testing.T, namespace, _, permission string) {
 			apply(t, fmt.Sprintf(unprivileged, namespace))
 			job, err := client.Resource(scheduledJobs).Namespace(namespace).Get(t.Context(), "job", metav1.GetOptions{})

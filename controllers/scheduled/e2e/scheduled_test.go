@@ -71,7 +71,7 @@ func TestScheduled(t *testing.T) {
 
 // The controller needs each of its permissions, and no others.
 func (s *stand) permissions(t *testing.T) {
-	permissions.Exact(t, s.cluster.Requests(t), account, installed(t), permissions.RepeatedEvent, "delete pods")
+	permissions.Exact(t, s.cluster.Requests(t), account, installed(t), "delete pods")
 }
 
 // Where an API server cannot begin a watch with the objects that there are, they are listed.

@@ -29,10 +29,9 @@ ClusterRole: ` + "`manifests/cluster`" + `, or ` + "`config/cluster`" + ` of red
 namespace kube-system. The redis-operator also reads each Secret for which a namespace gives it a Role, as in
 [password.yaml](redis-operator/config/samples/password.yaml).
 
-An e2e test takes each right away (` + "`TestWithoutPermission`, `without a permission`" + ` in each ` + "`e2e/`" + `), except two that are
-rarely used: ` + "`patch events`" + `, for an event that repeats, and ` + "`patch scaledobjects`" + `, when KEDA has been away for ten
-minutes. The rights of the hub on a member are in [setup.go](multicluster/registry/setup.go), and
-[SECURITY.md](../SECURITY.md) says what tenants gain.
+An e2e test takes each right away (` + "`TestWithoutPermission`, `without a permission`" + ` in each ` + "`e2e/`" + `); ` + "`patch scaledobjects`" + `,
+which is used when KEDA has been away for ten minutes, in ` + "`TestDeletionWithoutKEDA`" + ` of scaledjob-controller (the code is the
+same in multicluster). The rights of the hub on a member are in [setup.go](multicluster/registry/setup.go), and [SECURITY.md](../SECURITY.md) says what tenants gain.
 `
 
 // access returns the page with the rights of the controllers.

@@ -24,10 +24,6 @@ import (
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
 )
 
-// RepeatedEvent is rare: client-go patches an event that is recorded again before its object
-// has changed.
-const RepeatedEvent = "patch events.k8s.io/events"
-
 // Exact checks the requests of a user against the rules of all Roles and ClusterRoles in the
 // documents. The rules allow each request, and each permission was needed. The API server may
 // forbid what a new rule allows for a moment.

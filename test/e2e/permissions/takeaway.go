@@ -73,7 +73,7 @@ func (p Program) TakeEachAway(t *testing.T, c *cluster.Cluster) {
 				said := strings.ReplaceAll(run.Output(), `\"`, `"`)
 				switch {
 				case p.Audited:
-					said = denied(c.Requests(t), user)
+					said = Denied(c.Requests(t), user)
 				case p.Status != nil:
 					said += p.Status(collect, namespace)
 				}
@@ -83,8 +83,8 @@ func (p Program) TakeEachAway(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// denied returns what the API server forbade the user.
-func denied(requests []cluster.Request, user string) string {
+// Denied returns what the API server forbade the user.
+func Denied(requests []cluster.Request, user string) string {
 	var lines []string
 	for _, r := range requests {
 		if r.User == user && r.Code == http.StatusForbidden {
@@ -111,6 +111,13 @@ func Place(t *testing.T, c *cluster.Cluster, namespace string, objects []*unstru
 	manifest.Apply(t, c.Config(), created...)
 	user = fmt.Sprintf("system:serviceaccount:%s:%s", leases, account)
 	return c.UserKubeconfig(t, user), leases, user
+}
+
+// Without returns the documents without a permission, such as "list jobs".
+func Without(t testing.TB, documents, permission string) []*unstructured.Unstructured {
+	reduced := eachWithout(t, documents)[permission]
+	require.NotNil(t, reduced, permission)
+	return reduced
 }
 
 // eachWithout returns the documents as often as their Roles and ClusterRoles grant a permission, each

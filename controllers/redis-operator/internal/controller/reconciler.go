@@ -51,7 +51,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs/status,verbs=update
 // +kubebuilder:rbac:groups=batch.miracle.dev,resources=scaledjobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // SetupWithManager adds a controller that reconciles each ScaledJob when its spec has changed, and when
 // one of its Jobs has ended. Its worker waits for nothing.
