@@ -88,6 +88,5 @@ func podOf(job *batchv1.Job, p *keda.Pod) corev1.Pod {
 
 // minute is a time within an hour.
 func minute(n int) *time.Time {
-	t := time.Date(2026, 1, 1, 12, n, 0, 0, time.UTC)
-	return &t
+	return new(time.Date(2026, 1, 1, 12, n, 0, 0, time.UTC))
 }

@@ -107,7 +107,7 @@ func (f *fleet) webhook(status string) *webhook {
 		ObjectMeta: metav1.ObjectMeta{Name: ns},
 		Webhooks: []admissionv1.ValidatingWebhook{{
 			Name: "refuses.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone),
-			ClientConfig:      admissionv1.WebhookClientConfig{URL: &server.URL, CABundle: certificate(server)},
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
 				Rule: admissionv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}}}},
@@ -214,7 +214,3 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func certificate(s *httptest.Server) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-}
