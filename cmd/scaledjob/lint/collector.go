@@ -112,6 +112,7 @@ func (c *collector) add(r Rule, position place, want string, effects ...effect) 
 		c.next = edit{}
 		return // its form is unknown, which a note says
 	}
+	position.hide()
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: position.file, Line: position.line, Column: position.column,
 		Object: clean(c.object), Path: clean(shortened(position.path)), Found: clean(position.found), Fix: clean(shortened(want)), hidden: position.hidden}
 	f.edit, c.next = c.next, edit{}

@@ -109,7 +109,11 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 }
 
 func excluding(t *manifest.ScaleTrigger) string {
-	if exclusion := exclusions[t.Type]; exclusion != "" {
+	exclusion := exclusions[t.Type]
+	if t.Type == "rabbitmq" && t.Metadata["protocol"] == "http" {
+		exclusion, _, _ = strings.Cut(exclusion, ",") // the URL alone does not change it
+	}
+	if exclusion != "" {
 		return fmt.Sprintf("Write %s, or use the strategy default", exclusion)
 	}
 	return "Use the strategy default"

@@ -2,8 +2,10 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -76,6 +78,26 @@ const (
 	noValue   = "nothing"
 	emptyList = "an empty list"
 )
+
+var (
+	// loginInText matches the password in a URL, in a driver's user:password@tcp(host)/name, and in a list of key=value.
+	loginInText = regexp.MustCompile(`(?i)((?:://|^"?)[^:@/\s"]*:|password\s*=\s*)[^@;\s"]+(@|;|\s|"|$)`)
+	// credentialPath matches the trigger's parameters that are credentials themselves.
+	credentialPath = regexp.MustCompile(`(?i)^spec\.triggers\[\d+\]\.metadata\.\w*(?:passw|secret|token|(?:api|access|account|private|shared)_?key)\w*$`)
+)
+
+// hide takes a credential out of the value, and the line out of the finding.
+func (p *place) hide() {
+	if credentialPath.MatchString(p.path) && strings.HasPrefix(p.found, `"`) && !p.empty() && !strings.HasSuffix(p.path, "FromEnv") {
+		p.found, p.hidden = "a hidden value", true
+	}
+	if strings.Contains(p.found, "@") || strings.Contains(p.found, "=") {
+		text := loginInText.ReplaceAllString(p.found, "$1***$2")
+		p.hidden = p.hidden || text != p.found
+		p.found = text
+	}
+	p.hidden = p.hidden || strings.HasPrefix(p.found, "a URL whose password")
+}
 
 func (p place) empty() bool { return p.found == noValue || p.found == emptyList || p.found == `""` }
 

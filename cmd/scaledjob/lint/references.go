@@ -304,7 +304,10 @@ func missingEnvironment(j *job) {
 	}
 	for i, t := range j.spec.Triggers {
 		for key, name := range t.Metadata {
-			if strings.HasSuffix(key, "FromEnv") && name != "" && !j.ignored(i, key) {
+			parameter, isName := strings.CutSuffix(key, "FromEnv")
+			provide := j.input(i).Authentication
+			elsewhere := provide != nil && provide(parameter).State == triggers.Visible
+			if isName && name != "" && !elsewhere && !j.ignored(i, key) {
 				j.unset(name, container, func() place { return j.variableName(i, key, name) })
 			}
 		}

@@ -223,6 +223,8 @@ func replacement(p Parameter, v Value) string {
 	return cmp.Or(replacements[p.Names[0]], "Delete the key")
 }
 
+var linkPattern = regexp.MustCompile(`https://[^' ]+`)
+
 // announced is the problem of a parameter, or of its type, that KEDA is about to remove.
 func announced(p Parameter, v Value) Problem {
 	release, ofType := "a later release of KEDA", "KEDA has deprecated this trigger type"
@@ -231,7 +233,11 @@ func announced(p Parameter, v Value) Problem {
 		ofType = release + " drops this trigger type"
 	}
 	if strings.HasPrefix(p.Announced, "This scaler") {
-		return Problem{Kind: Announced, Warning: true, Text: ofType, Fix: "Move to another trigger"}
+		fix := "Move to another trigger"
+		if link := linkPattern.FindString(p.Announced); link != "" {
+			fix += "; KEDA names them in " + link
+		}
+		return Problem{Kind: Announced, Warning: true, Text: ofType, Fix: fix}
 	}
 	return Problem{Kind: Announced, Key: v.Key, Warning: true, Text: release + " rejects this key", Fix: replacement(p, v)}
 }
