@@ -208,7 +208,7 @@ func (l *linter) mend(out io.Writer, files []lint.File, found *lint.Report) (pro
 		switch {
 		case n == 0:
 		case f.Rendered:
-			problems = errors.Join(problems, fmt.Errorf("%s: --fix writes no rendered text; correct its source", f.Name))
+			problems = errors.Join(problems, fmt.Errorf("%s: --fix cannot change rendered manifests; correct the chart or the kustomization", f.Name))
 		case lint.Template(f.Data):
 			problems = errors.Join(problems, fmt.Errorf("%s: --fix writes no template; correct it by hand", f.Name))
 		case l.dryRun:

@@ -104,7 +104,7 @@ func newNext() *cobra.Command {
 		},
 	}
 	n.ClusterFlags.Add(c)
-	c.Flag("namespace").Usage = "`namespace` of a NAME (default the context's); otherwise the same as --count"
+	c.Flag("namespace").Usage = "with a NAME, its `namespace` (default the context's); with a SCHEDULE or FILE, the same as --count"
 	c.Flags().StringVarP(&n.file, "file", "f", "", "`file` with ScheduledJobs; - is standard input")
 	c.Flags().StringVar(&n.zone, "zone", "UTC", "time `zone`, such as Europe/Berlin")
 	c.Flags().IntVar(&n.n, "count", 5, "`number` of occurrences")

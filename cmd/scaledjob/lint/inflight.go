@@ -96,7 +96,7 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 		}
 		fix := "Use the strategy accurate"
 		if n := j.config.Triggers[i].Target; n > 1 {
-			fix += fmt.Sprintf(" if a Job takes its %v items at once", n)
+			fix += fmt.Sprintf(" if a Job takes its %v items at once; if it takes fewer, lower the target to them", n)
 		}
 		if how == triggers.Includes {
 			fix = excluding(t)

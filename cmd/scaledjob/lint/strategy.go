@@ -204,9 +204,9 @@ func accurateIgnoresPending(j *job) {
 	}
 	// The queue asks for three Jobs, and two are pending: one Job is missing.
 	near := strategy.Load{Target: 3, Running: 2, Pending: 2, Max: 4}
-	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later; with older releases, some of these Jobs find no item",
+	j.find(j.scaling("strategy"), "Use KEDA 2.19 or later",
 		effect{affected: func(p keda.Profile) bool { return p.Strategy(j.model).Scale(near, 3).EffectiveMaxScale > 1 },
-			text: "near the maximum, KEDA does not deduct pending Jobs and creates them twice"})
+			text: "near the maximum, KEDA does not deduct pending Jobs, so it creates Jobs that find no item"})
 }
 
 func eagerSubtractsPendingTwice(j *job) {

@@ -163,7 +163,7 @@ func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
 			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %d %s, so the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
 	case j.partitions == 0 && j.limit() >= manyPartitions:
 		j.note(position, "Run lint with --partitions NUMBER to check it",
-			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %s, so with fewer of them the maximum of %d is never reached", t.Type, limit.Noun(), j.limit())})
+			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %s, so with fewer than %d the maximum is never reached", t.Type, limit.Noun(), j.limit())})
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *chart) draw(b *strings.Builder, title string, peak *column, means func(
 		for k := range s.Runs {
 			top = max(top, peak.value(&s.Runs[k]))
 		}
-		peaks = append(peaks, s.Policy+" "+report.Count(top))
+		peaks = append(peaks, s.Policy+": "+report.Count(top))
 	}
 	fmt.Fprintf(b, "%s (average; a full bar is %s)\n", title, report.Short(highest))
 	for i, row := range rows {

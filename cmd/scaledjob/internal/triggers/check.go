@@ -230,7 +230,7 @@ func announced(p Parameter, v Value) Problem {
 	release, ofType := "a later release of KEDA", "KEDA has deprecated this trigger type"
 	if m := removal.FindStringSubmatch(p.Announced); m != nil {
 		release = "KEDA " + m[1]
-		ofType = release + " drops this trigger type"
+		ofType = "KEDA has deprecated this trigger type, and " + release + " drops it"
 	}
 	if strings.HasPrefix(p.Announced, "This scaler") {
 		fix := "Move to another trigger"

@@ -37,7 +37,7 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 		j.idleSince(a, complete)
 	}
 	if a.Differ > 0 {
-		a.Answer += fmt.Sprintf(" But %s from the rules of KEDA %s: the manifest or the release does not fit the log.", a.differing(), j.profile.Release())
+		a.Answer += fmt.Sprintf(" But %s from the rules of KEDA %s: the manifest or the release does not match the log.", a.differing(), j.profile.Release())
 	}
 	a.addOthers()
 }
@@ -259,7 +259,7 @@ func (j *judge) idleSince(a *Account, complete []*Verdict) {
 		suffix += fmt.Sprintf(" (%d polls)", polls)
 	}
 	if len(a.Causes) == 0 {
-		a.State, a.Answer = "idle", "No Job was created"+suffix+". The log does not show why."
+		a.State, a.Answer = "idle", "No Job was created"+suffix+". The log does not show why: add the manifest, or a log with --zap-log-level=debug."
 		return
 	}
 	cause := a.Causes[0]

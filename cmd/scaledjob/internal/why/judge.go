@@ -303,7 +303,7 @@ func (j *judge) creation(v *Verdict) Cause {
 		return c
 	}
 	if v.T == nil && j.spec != nil && v.Effective != nil {
-		return j.otherManifest(fmt.Sprintf("no queue length gives this number with the strategy %s, a maximum of %d, R=%d and P=%d: the manifest or the release does not fit the log", j.strategyOf(v.Poll), j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending)))
+		return j.otherManifest(fmt.Sprintf("no queue length gives this number with the strategy %s, a maximum of %d, R=%d and P=%d: the manifest or the release does not match the log", j.strategyOf(v.Poll), j.bounds.Min+j.bounds.QueueMax, r, value(v.Pending)))
 	}
 	if v.T == nil {
 		c.Text = fmt.Sprintf("the queue asks for more Jobs than run (R=%d)", r)

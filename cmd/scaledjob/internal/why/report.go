@@ -83,7 +83,7 @@ func Explain(l *Log, q Question) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("line %d begins output of kubectl that was not read: give that output in a --log file of its own, of at most 16 MiB", l.Output))
 	}
 	if outside := l.From.IsZero() || q.Moment.Before(l.From) || q.Moment.After(l.End); outside && !q.Moment.IsZero() {
-		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("--at %s is outside the log, which goes from %s to %s", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
+		r.Notes = slices.Insert(r.Notes, 0, fmt.Sprintf("--at %s is outside the log, %s to %s; give the log of that time", clockOf(q.Moment, true), clockOf(l.From, true), clockOf(l.End, true)))
 	}
 	present := map[string]bool{}
 	for _, s := range l.Subjects {
@@ -213,7 +213,11 @@ func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, stri
 		}
 	}
 	if len(q.Manifests) == 1 && (s.Name == "" || subjects == 1) {
-		return q.Manifests[0], fmt.Sprintf("the log names %q; the manifest of %q is used for it", s.Name, q.Manifests[0].Name)
+		name := fmt.Sprintf("the log names %q", s.Name)
+		if s.Name == "" {
+			name = "the log does not name the ScaledJob"
+		}
+		return q.Manifests[0], fmt.Sprintf("%s; the manifest of %q is used", name, q.Manifests[0].Name)
 	}
 	return nil, "no manifest: minimum, maximum and strategy are not known; add its file, or the output of kubectl get scaledjob -o yaml"
 }
@@ -224,7 +228,7 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 	case err == nil && q.Release == "":
 		r.Basis, r.Reason = Observed, "the log says so"
 		if versions := slices.Compact(slices.Sorted(maps.Values(l.versions))); len(versions) > 1 {
-			r.Reason += ": " + strings.Join(versions, ", then ") + "; each poll is judged by its own"
+			r.Reason += ": " + strings.Join(versions, ", then ") + "; each poll is judged by the rules of its release"
 		}
 	case err == nil:
 		r.Basis, r.Reason = Observed, "--release, or the image of the operator"
@@ -233,7 +237,7 @@ func (r *Report) release(l *Log, q Question) keda.Profile {
 		}
 	case len(profiles) == 0:
 		profile, r.Basis, r.Reason = keda.Newest(), Inferred, "no release writes all of these lines"
-		r.Notes = append(r.Notes, fmt.Sprintf("some lines are of %s or later, others of %s or earlier: are they of different operators?", l.First, l.Last))
+		r.Notes = append(r.Notes, fmt.Sprintf("some lines are of %s or later, others of %s or earlier; give the log of one operator", l.First, l.Last))
 	case len(profiles) == 1:
 		profile, r.Basis, r.Reason = profiles[0], Inferred, "no other release writes such lines"
 	default:
@@ -364,7 +368,7 @@ func account(l *Log, s *Subject, j *judge, instant time.Time, past Metrics) *Acc
 		a.Interval = interval.Round(time.Second).String()
 	}
 	if measured := s.interval(); measured > 0 && measured < interval*2/3 {
-		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, but pollingInterval is %s: the manifest does not fit the log, or two operators poll", measured.Round(time.Second), interval))
+		a.Notes = append(a.Notes, fmt.Sprintf("polls come every %s, but pollingInterval is %s: the manifest does not match the log, or two operators poll", measured.Round(time.Second), interval))
 	}
 	a.Also = j.also(l, s, a.verdicts, interval)
 	if names := past.failing(); len(names) > 0 {

@@ -22,7 +22,7 @@ func (j *judge) idle(v *Verdict) (causes []Cause) {
 		return causes
 	}
 	if j.spec != nil && j.bounds.Min > 0 {
-		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, but with a minimum of %d KEDA's polls are always active: the manifest does not fit the log", j.bounds.Min))}
+		return []Cause{j.otherManifest(fmt.Sprintf("the poll was inactive, but with a minimum of %d KEDA's polls are always active: the manifest does not match the log", j.bounds.Min))}
 	}
 	orLess := j.threshold(", or at most the activation value %v", "")
 	reason := "the queue length is 0" + orLess
@@ -66,7 +66,7 @@ func (j *judge) ifWorkWaits() string {
 		t := j.spec.Spec.Triggers[0]
 		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Metadata)), countKeys.MatchString) // values and modes
 		if len(keys) > 0 {
-			selects = fmt.Sprintf("%s of the trigger %s select them", strings.Join(keys, ", "), t.Type)
+			selects = fmt.Sprintf("%s of the trigger %s are those of the waiting items", strings.Join(keys, ", "), t.Type)
 		}
 	}
 	return "If items wait: check that " + selects + ", and that workers have not taken them already"
@@ -107,7 +107,7 @@ func (j *judge) inactive(v *Verdict) (causes []Cause) {
 	if len(above) > 0 {
 		value := ""
 		if len(j.triggers) > 0 {
-			value = j.threshold(" %v", ". The manifest has none above 0: it does not fit the log, or this scaler does not find its activity by the value")
+			value = j.threshold(" %v", ". The manifest has none above 0: it does not match the log, or this scaler does not decide by the value whether it is active")
 		}
 		causes = append(causes, Cause{ID: "activation", Basis: Observed,
 			Text: strings.Join(above, ", ") + " and the trigger is inactive: the value does not exceed the activation value" + value,
@@ -135,7 +135,7 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 	createsForAny := r == 0 || name == "eager" || (name == "accurate" && p == 0)
 	switch {
 	case m == 0 && r < queueMax && v.MaxValue == nil && noDemand && createsForAny:
-		causes = append(causes, j.otherManifest(fmt.Sprintf("a trigger is active, but the strategy %s would create Jobs for any value above 0: the value is 0, or the manifest does not fit the log", name)))
+		causes = append(causes, j.otherManifest(fmt.Sprintf("a trigger is active, but the strategy %s would create Jobs for any value above 0: the value is 0, or the manifest does not match the log", name)))
 	case j.spec != nil && r > m+queueMax && name != "custom" && j.rivals == nil:
 		causes = append(causes, j.foreign(r))
 	case j.spec != nil && r >= m+queueMax && name != "custom":
@@ -152,7 +152,7 @@ func (j *judge) covered(v *Verdict) (causes []Cause) {
 	}
 	if r > 0 && p == r {
 		stuck := Cause{ID: "stuck", Basis: Observed, Decide: j.jobsCommand() + ", then kubectl describe of a pod that is Pending",
-			Text: fmt.Sprintf("%s no running pod (P=%d), and KEDA counts such Jobs all the same: pods may lack a node, an image or a quota, or be in back-off after failures", field.Plural(int(r), "Job")+map[bool]string{true: " has", false: " have"}[r == 1], p),
+			Text: fmt.Sprintf("%s no running pod (P=%d), and KEDA counts such Jobs all the same: pods may have no node or image, be blocked by a quota, or be in back-off after failures", field.Plural(int(r), "Job")+map[bool]string{true: " has", false: " have"}[r == 1], p),
 			Fix:  "Make the pods start, or delete the Jobs" + deadlineAdvice}
 		for i := range causes {
 			causes[i].Fix = stuck.Fix // no other strategy or maximum makes them work
@@ -189,7 +189,7 @@ func (j *judge) noDemand(v *Verdict, basis Basis) Cause {
 
 func (j *judge) foreign(r int64) Cause {
 	return Cause{ID: "foreign-jobs", Basis: Inferred, Decide: j.jobsCommand() + " -o wide",
-		Text: fmt.Sprintf("R=%d is above the maximum of %d: other Jobs have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or a request that KEDA broke off made its Job all the same", r, j.bounds.Min+j.bounds.QueueMax, j.name),
+		Text: fmt.Sprintf("R=%d is above the maximum of %d: other Jobs have the label scaledjob.keda.sh/name=%s, maxReplicaCount was lowered, or a create request that timed out in KEDA made its Job nevertheless", r, j.bounds.Min+j.bounds.QueueMax, j.name),
 		Fix:  "Remove the label from other Jobs; no ScaledJob may copy another's label into its template"}
 }
 
@@ -239,6 +239,10 @@ func (j *judge) deducted(v *Verdict, name string) (causes []Cause) {
 		causes = append(causes, Cause{ID: "pending-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy accurate subtracts the pending Jobs: %s. Pending Jobs have no running pod; they are a part of R, and are not items that wait", v.minus("P", p)),
 			Fix:  "Make the pending pods start; pendingPodConditions decides which Jobs are pending"})
+	case name == "eager" && j.spec == nil:
+		causes = append(causes, Cause{ID: "eager-deducted", Basis: basis,
+			Text: fmt.Sprintf("the strategy eager creates at most M - R - P, of which R=%d and P=%d are known: R contains P already", r, p),
+			Fix:  "Make the pending pods start, raise maxReplicaCount, or use default or accurate"})
 	case name == "eager":
 		causes = append(causes, Cause{ID: "eager-deducted", Basis: basis,
 			Text: fmt.Sprintf("the strategy eager creates at most M - R - P = %d - %d - %d, although R contains P already", j.bounds.QueueMax, r-m, p),
