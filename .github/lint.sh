@@ -38,8 +38,8 @@ install() {
 	tar -xzf "$dir/$archive" -C "$dir" scaledjob || fail "scaledjob: no command in $archive"
 }
 
-# within reports whether a directory, or the file's, is in the checkout, whatever it is called there: the
-# checkout may be a link itself, and a file system may ignore case.
+# within reports whether a path is inside the checkout. It compares inodes on the way up, not names: the
+# checkout may itself be a link, and a file system may ignore case.
 within() {
 	local up="$1"
 	[[ -d "$up" ]] || up="$(dirname -- "$up")"
@@ -65,12 +65,12 @@ linked() {
 	done
 }
 
-# inside prints the names of files, one after each NUL, unless a link leads out of the checkout: what the
-# command reads may be printed. A name that leads out by itself, such as /tmp/rendered.yaml, is the workflow's.
+# inside prints the names of files, one after each NUL, unless a link leads out of the checkout, or to the
+# credentials in .git: what the command reads may be printed. A name that leads out by itself, such as /tmp/rendered.yaml, is the workflow's.
 inside() {
 	local name target
 	while IFS= read -r -d '' name; do
-		if [[ -z "$(linked "$name")" ]] || { target="$(realpath -- "$name" 2>/dev/null)" && within "$target"; }; then
+		if [[ -z "$(linked "$name")" ]] || { target="$(realpath -- "$name" 2>/dev/null)" && within "$target" && [[ "$target" != */.git && "$target" != */.git/* ]]; }; then
 			printf '%s\0' "$name"
 		else
 			say warning "scaledjob: $name is outside of the checkout and is left out" >&2
@@ -134,7 +134,7 @@ if [[ -n "${SARIF:-}" ]]; then
 	link="$(linked "$SARIF")"
 	if [[ -n "$link" ]]; then fail "scaledjob: the checkout has $link, which is a link; use another path for the input sarif"; fi
 	if [[ -d "$SARIF" ]]; then fail "scaledjob: the checkout has $SARIF, which is a directory; use another name for the input sarif"; fi
-	if [[ -s "$work/sarif" ]]; then mv -- "$work/sarif" "$SARIF"; fi
+	if [[ -s "$work/sarif" ]]; then mv -- "$work/sarif" "$SARIF" || fail "scaledjob: cannot write $SARIF, the input sarif"; fi
 else
 	"$scaledjob" lint "${flags[@]}" -o github -- "${files[@]}" 2>"$work/said" || status=$?
 fi

@@ -206,12 +206,13 @@ func (c *cluster) buildAll(active bool) {
 	}
 }
 
+// track tracks an owner, and lets its objects be created.
 func (c *cluster) track(name string) {
 	require.NoError(c.t, c.reader.Track(owner(name)))
 	wait(time.Second)
 }
 
-// track tracks many owners.
+// trackMany tracks many owners.
 func (c *cluster) trackMany(n int) {
 	for i := range n {
 		require.NoError(c.t, c.reader.Track(owner(fmt.Sprint("o", i))))

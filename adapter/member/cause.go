@@ -161,6 +161,7 @@ func rejection(message string) string {
 // short is a member's text as [adapter.ErrorText] has it, cut after its first line and 120 bytes.
 func short(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSuffix(strings.TrimSpace(text), ":"), "\n")
+	text = strings.ToValidUTF8(text[:min(len(text), 512)], "") // of every pod that is not ready, in each poll
 	text = adapter.ErrorText(errors.New(text))
 	if len(text) > 120 {
 		text = strings.ToValidUTF8(text[:120], "") + "…"

@@ -52,8 +52,8 @@ func (p *poller) warnings(problems []*field.Error) (events []scaledjob.Event) {
 	return events
 }
 
-// merged merges events of the same type and reason. client-go would count them together,
-// and send the first message only.
+// merged merges events of the same type and reason. client-go takes them for one,
+// and sends the first message only.
 func merged(events []scaledjob.Event) (merged []scaledjob.Event) {
 	for _, e := range events {
 		similar := func(o scaledjob.Event) bool { return o.Type == e.Type && o.Reason == e.Reason }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	runnable "sigs.k8s.io/controller-runtime/pkg/manager"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/controller"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
@@ -70,16 +72,24 @@ func (o *options) add(manager ctrl.Manager, lease loop.Lease, limit *loop.Limit)
 	if err != nil {
 		return err
 	}
+	broadcaster := cluster.Events(clients.Requests.EventsV1())
+	record := func(ctx context.Context) error {
+		defer broadcaster.Shutdown()
+		err := broadcaster.StartRecordingToSinkWithContext(ctx)
+		<-ctx.Done()
+		return err
+	}
 	reconciler := &controller.Reconciler{
 		Client:  manager.GetClient(),
 		Live:    manager.GetAPIReader(),
 		Jobs:    jobs,
 		Queues:  &queue.Redis{Timeout: o.redisTimeout},
 		Metrics: metrics.New(registry.Registry),
-		Events:  manager.GetEventRecorder(name),
+		Events:  broadcaster.NewRecorder(manager.GetScheme(), name),
 		Poll:    o.poll, Retry: o.retry,
 	}
 	return errors.Join(
+		manager.Add(runnable.RunnableFunc(record)),
 		reconciler.SetupWithManager(manager),
 		manager.AddHealthzCheck("ping", healthz.Ping),
 		manager.AddReadyzCheck("caches", synced(manager.GetCache())),

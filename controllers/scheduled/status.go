@@ -251,8 +251,8 @@ func jobReference(s *scheduledJob, job string) *corev1.ObjectReference {
 }
 
 // record records an event in the cluster and in the log. Events of different runs have
-// different related objects, because client-go merges events that differ in the message
-// only.
+// different related objects, because client-go takes events that differ in the message
+// only for one.
 func (c *controller) record(s *scheduledJob, kind, reason, message, tag string) {
 	var related runtime.Object
 	if tag != "" {

@@ -23,12 +23,12 @@ import (
 	"github.com/scaledjob/scaledjob/strategy"
 )
 
-// unset is the maximum, and each limit of the history, of a manifest without them.
-const unset = 100
+// defaultLimit is the maximum, and each limit of the history, of a manifest without them.
+const defaultLimit = 100
 
-func value(n *int32, unset int64) int64 {
+func value(n *int32, absent int64) int64 {
 	if n == nil {
-		return unset
+		return absent
 	}
 	return int64(*n)
 }
@@ -48,7 +48,7 @@ var coreKinds = map[string]func(*line) (pairs, error){
 // policy returns the scaling policy of the line, or all problems, joined.
 func (l *line) policy() (p scaling.Policy, err error) {
 	var problems field.Errors
-	p.Bounds = scaling.Bounds{Min: value(l.MinReplicaCount, 0), Max: value(l.MaxReplicaCount, unset)}
+	p.Bounds = scaling.Bounds{Min: value(l.MinReplicaCount, 0), Max: value(l.MaxReplicaCount, defaultLimit)}
 	if l.Min != "" {
 		problems.Check(p.Bounds.Mode.UnmarshalText([]byte(l.Min)) == nil, "min", l.Min, "additive or floor")
 	}
@@ -271,8 +271,8 @@ func (l *line) coreCount() (pairs, error) {
 // limits returns the history of the line, without an age.
 func (l *line) limits() history.Policy {
 	return history.Policy{
-		Succeeded: history.Keep(value(l.SuccessfulJobsHistoryLimit, unset)),
-		Failed:    history.Keep(value(l.FailedJobsHistoryLimit, unset)),
+		Succeeded: history.Keep(value(l.SuccessfulJobsHistoryLimit, defaultLimit)),
+		Failed:    history.Keep(value(l.FailedJobsHistoryLimit, defaultLimit)),
 	}
 }
 

@@ -23,10 +23,13 @@ func TestEvents(t *testing.T) {
 		broadcaster.NewRecorder(scheme.Scheme, "a").Eventf(about, nil, corev1.EventTypeNormal, reason, reason, "text")
 		time.Sleep(100 * time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return len(client.Actions()) == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(client.Actions()) == 3 }, 10*time.Second, 10*time.Millisecond)
 	for _, action := range client.Actions() {
 		require.Equal(t, "create", action.GetVerb())
 	}
+	list, err := client.EventsV1().Events("a").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 3, "names of their own")
 }
 
 func TestCut(t *testing.T) {

@@ -91,8 +91,8 @@ func (p *program) ask(questions ...question) (answers []answer, err error) {
 			return answers, p.ctx.Err()
 		}
 		if problem != "" {
-			if data != nil { // perhaps it ended within a line
-				if _, ended := p.finish(); ended {
+			if data != nil { // perhaps it failed within a line
+				if _, ended := p.finish(); ended && p.end() != "exit status 0" {
 					problem += "; it ended: " + p.end()
 				}
 			}

@@ -83,7 +83,7 @@ func (q question) canonical(value json.RawMessage) string {
 	return string(spelling)
 }
 
-// number returns one spelling for equal numbers, or "" for what is no number.
+// number returns one spelling for equal whole numbers, other numbers as they are, and "" for what is none.
 func number(text string) string {
 	_, err := strconv.ParseFloat(text, 64)
 	n, ok := new(big.Rat).SetString(text)

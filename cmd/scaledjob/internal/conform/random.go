@@ -68,7 +68,7 @@ func (g generator) mix(examples []any) any {
 		return list
 	case json.Number:
 		whole, err := v.Int64()
-		isExact := whole <= 1<<53 // where numbers are of floating point, too: larger ones are for vectors
+		isExact := -1<<52 <= whole && whole <= 1<<52 // and so is a sum of two, where numbers are of floating point, too: larger ones are for vectors
 		if err == nil && (!isExact || g.IntN(2) == 0) {
 			return json.Number(strconv.FormatInt([]int64{whole/2 + g.Int64N(5) - 2, g.Int64N(14)}[g.IntN(2)], 10))
 		}

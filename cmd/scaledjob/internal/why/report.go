@@ -404,10 +404,10 @@ func (s *Subject) interval() time.Duration {
 	return durations[len(durations)/2]
 }
 
-// timeline folds the polls that are alike, and puts the events between them.
 // maxShared is the number of the operator's events in all timelines together.
 const maxShared = 100_000
 
+// timeline folds the polls that are alike, and puts the events between them.
 func timeline(l *Log, s *Subject, verdicts []*Verdict, groups []Group) []Group {
 	for _, v := range verdicts {
 		groups = append(groups, groupOf(v))
