@@ -69,5 +69,5 @@ func TestSearchOfABurst(t *testing.T) {
 	require.Equal(t, success, status, out+said)
 	require.Contains(t, out, "Use ")
 	require.Regexp(t, `maxReplicaCount: [2-6][0-9]\b`, out)
-	require.Contains(t, out, "Highest in any run: today ")
+	require.Contains(t, out, "Highest in any run: today: ")
 }

@@ -73,15 +73,19 @@ func urlInvalid(j *job) {
 
 func addressInvalid(j *job) {
 	j.parameters(addresses, func(i int, name string, v triggers.Value) {
+		if j.isStandIn(i, name, v) {
+			return
+		}
 		for item := range strings.SplitSeq(v.Text, ",") {
 			problem, example := addressProblem(strings.TrimSpace(item))
-			if problem == "" || j.isStandIn(i, name, v) {
+			if problem == "" {
 				continue
 			}
 			if v.Secret && !v.Plain {
 				example = "HOST:PORT"
 			}
 			j.find(j.valuePlace(i, name, v), "Write host and port, such as "+example, effect{text: problem + ", so KEDA cannot connect"})
+			return
 		}
 	})
 	j.texts(hosts, func(position place, name, text string) {
@@ -110,7 +114,7 @@ func regionInvalid(j *job) {
 		if !triggers.HasKey(t.Type, "awsRegion") || t.Metadata["awsEndpoint"] != "" { // its server may have other regions
 			continue
 		}
-		j.notAmazon(i)
+		j.checkServer(i)
 		if region == "" {
 			continue
 		}
@@ -133,12 +137,17 @@ func regionInvalid(j *job) {
 	}
 }
 
-// notAmazon finds a queue on another server. KEDA takes the server from the endpoint or the region, and not from the queue's URL.
-func (j *job) notAmazon(i int) {
-	queue := j.spec.Triggers[i].Metadata["queueURL"]
-	u, err := url.Parse(queue)
-	isOther := err == nil && u.Host != "" && !strings.Contains(u.Host, "amazonaws.") && !strings.Contains(u.Host, "...")
-	j.check(isOther, j.trigger(i, "metadata", "queueURL"), "Add awsEndpoint: http://"+u.Host, "without awsEndpoint KEDA asks Amazon's server, and not the one in this URL, so each poll fails")
+// emulators are the servers that speak Amazon's protocol elsewhere.
+var emulators = regexp.MustCompile(`(?i)^(localstack|elasticmq|goaws|moto|ministack|localhost)\b`)
+
+// checkServer finds a queue on an emulator. KEDA takes the server from the endpoint or the region, and not from the queue's URL.
+func (j *job) checkServer(i int) {
+	t := j.spec.Triggers[i]
+	u, err := url.Parse(t.Metadata["queueURL"])
+	if err != nil || t.Type != "aws-sqs-queue" || !emulators.MatchString(u.Host) {
+		return
+	}
+	j.find(j.trigger(i, "metadata", "queueURL"), "Add awsEndpoint: "+u.Scheme+"://"+u.Host, effect{text: "without awsEndpoint KEDA asks Amazon's server, and not the one in this URL, so each poll fails"})
 }
 
 // connections are the parameters whose texts are URLs of other schemes.
@@ -186,9 +195,12 @@ func hostUnresolvable(j *job) {
 	for _, lists := range []map[string][]string{urls, addresses, hosts, connections} {
 		j.parameters(lists, func(i int, name string, v triggers.Value) {
 			isURL := slices.Contains(urls[j.spec.Triggers[i].Type], name) // of other texts trigger-url-invalid is
+			if j.isStandIn(i, name, v) {
+				return
+			}
 			for item := range strings.SplitSeq(v.Text, ",") {
 				host := hostIn(strings.TrimSpace(item))
-				if j.isStandIn(i, name, v) || (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
+				if (isURL && !strings.Contains(item, "://")) || !localName.MatchString(host) {
 					continue
 				}
 				position := j.valuePlace(i, name, v)

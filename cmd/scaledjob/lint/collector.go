@@ -108,11 +108,12 @@ func (c *collector) add(r Rule, position place, want string, effects ...effect) 
 	if position.found == noValue && c.moved[position.path] {
 		return // one mistake is one finding
 	}
-	if triggers.Placeholder.MatchString(position.found) && !slices.Contains(regardless, r.ID) {
+	inName := r.ID == "name-invalid" && strings.Contains(position.found, "$") // which no name may have
+	if (inName || triggers.Placeholder.MatchString(position.found) || triggers.Placeholder.MatchString(position.text)) && !slices.Contains(regardless, r.ID) {
 		c.next = edit{}
 		return // its form is unknown, which a note says
 	}
-	position.hide()
+	position.hide(&want)
 	f := Finding{Rule: r.ID, Severity: r.Severity, File: position.file, Line: position.line, Column: position.column,
 		Object: clean(c.object), Path: clean(shortened(position.path)), Found: clean(position.found), Fix: clean(shortened(want)), hidden: position.hidden}
 	f.edit, c.next = c.next, edit{}

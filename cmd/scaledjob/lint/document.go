@@ -46,7 +46,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			twice = nil
 		}
 		for _, d := range twice {
-			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("set twice, first in line %d", d.First.Line), false},
+			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("set twice, first in line %d", d.First.Line), false, ""},
 				"Delete one of the two", effect{text: "kubectl rejects it, and other clients silently use one of the two"})
 		}
 		if !ok && !c.judged[file] {

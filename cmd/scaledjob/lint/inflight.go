@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -96,7 +97,7 @@ func inFlight(strategy string, how triggers.Counting, text string) func(*job) {
 		}
 		fix := "Use the strategy accurate"
 		if n := j.config.Triggers[i].Target; n > 1 {
-			fix += fmt.Sprintf(" if a Job takes its %v items at once; if it takes fewer, lower the target to them", n)
+			fix += fmt.Sprintf(" if a Job takes its %s items at once; if it takes fewer, lower the target to them", strconv.FormatFloat(n, 'f', -1, 64))
 		}
 		if how == triggers.Includes {
 			fix = excluding(t)

@@ -266,8 +266,8 @@ func TestOtherNamespace(t *testing.T) {
 			"Create a Secret of this name in namespace default", "Create a TriggerAuthentication of this name in namespace default"},
 		document("Secret", "other", "t") + document("Secret", "default", "u") + document("TriggerAuthentication", "default", "b"): {
 			"Create a Secret of this name in namespace default", "Create a TriggerAuthentication of this name in namespace default"},
-		document("Secret", "default", "shop-s") + document("TriggerAuthentication", "default", "aa"): {
-			"Use a Secret that the files define: shop-s", "Use a TriggerAuthentication that the files define: aa"},
+		document("Secret", "default", "shop-s") + document("TriggerAuthentication", "default", "b-a"): {
+			"Use a Secret that the files define: shop-s", "Use a TriggerAuthentication that the files define: b-a"},
 	} {
 		var got []string
 		for _, f := range checkText(job + others).Findings {

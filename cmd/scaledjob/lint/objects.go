@@ -163,12 +163,17 @@ func (x *index) want(l lookup) string {
 		return fmt.Sprintf("Set its namespace to %s; the files define it in namespace %s", l.namespace, few(elsewhere))
 	}
 	similar := slices.DeleteFunc(x.names(l.kind, l.namespace), func(name string) bool {
-		return !strings.Contains(name, l.name) && !strings.Contains(l.name, name) && !triggers.Misspells(l.name, name)
+		return !containsPart(name, l.name) && !containsPart(l.name, name) && (len(name) > 40 || !triggers.Misspells(l.name, name))
 	})
 	if names := few(similar); names != "" {
 		return fmt.Sprintf("Use a %s that the files define: %s", l.kind, names)
 	}
 	return fmt.Sprintf("Create a %s of this name in namespace %s", l.kind, l.namespace)
+}
+
+// containsPart reports whether a name has another one between dashes or at an end.
+func containsPart(name, part string) bool {
+	return strings.Contains("-"+name+"-", "-"+part+"-")
 }
 
 // names returns the names of a kind's objects in a namespace; "" is any.

@@ -9,7 +9,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/scaledjob/scaledjob/adapter/redact"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/tree"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
 // A place is a field with its position and its value.
@@ -18,7 +20,8 @@ type place struct {
 	line, column int
 	path         string
 	found        string
-	hidden       bool // the value may be a password
+	hidden       bool   // the value may be a password
+	text         string // the whole value of a scalar
 }
 
 // node returns the node that the steps lead to, or nil.
@@ -49,19 +52,23 @@ func (d *document) place(steps ...any) place {
 			named = key
 		}
 		if value == nil || value.ShortTag() == "!!null" {
-			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), noValue, false}
+			return place{d.file, named.Line, named.Column, tree.Path(steps).String(), noValue, false, ""}
 		}
 		if n = value; key == nil {
 			named = value
 		}
 	}
 	if n.Kind != yaml.ScalarNode && n.Line != named.Line {
-		return place{d.file, named.Line, named.Column, tree.Path(steps).String(), describe(n), false}
+		return place{d.file, named.Line, named.Column, tree.Path(steps).String(), describe(n), false, ""}
 	}
 	if n.Kind == yaml.ScalarNode && len(steps) > 1 && slices.Contains(keyFields, fmt.Sprint(steps[0])) && d.kind() == "Secret" {
-		return place{d.file, n.Line, n.Column, tree.Path(steps).String(), "a hidden value", true}
+		return place{d.file, n.Line, n.Column, tree.Path(steps).String(), "a hidden value", true, ""}
 	}
-	return place{d.file, n.Line, n.Column, tree.Path(steps).String(), describe(n), false}
+	p := place{d.file, n.Line, n.Column, tree.Path(steps).String(), describe(n), false, n.Value}
+	if n.Kind == yaml.ScalarNode && n.Value != "" && d.isCredential(steps, p.path) {
+		p.found, p.hidden = "a hidden value", true
+	}
+	return p
 }
 
 // key is the place of a value that has its key at fault.
@@ -80,23 +87,32 @@ const (
 )
 
 var (
-	// loginInText matches the password in a URL, in a driver's user:password@tcp(host)/name, and in a list of key=value.
-	loginInText = regexp.MustCompile(`(?i)((?:://|^"?)[^:@/\s"]*:|password\s*=\s*)[^@;\s"]+(@|;|\s|"|$)`)
 	// credentialPath matches the trigger's parameters that are credentials themselves.
-	credentialPath = regexp.MustCompile(`(?i)^spec\.triggers\[\d+\]\.metadata\.\w*(?:passw|secret|token|(?:api|access|account|private|shared)_?key)\w*$`)
+	credentialPath = regexp.MustCompile(`(?i)^spec\.triggers\[\d+\]\.metadata\.\w*(?:passw?|pwd|secret|token|(?:api|app|access|account|private|shared)_?key)\w*$`)
+	// openPath matches what may have a credential within a text.
+	openPath = regexp.MustCompile(`^spec\.triggers\[\d+\]\.metadata\.|\.(?:args|command)\b|\.env\[\d+\]\.value$`)
+	words    = regexp.MustCompile(`[^\s/:@?&;=,"']{3,}`)
 )
 
-// hide takes a credential out of the value, and the line out of the finding.
-func (p *place) hide() {
-	if credentialPath.MatchString(p.path) && strings.HasPrefix(p.found, `"`) && !p.empty() && !strings.HasSuffix(p.path, "FromEnv") {
-		p.found, p.hidden = "a hidden value", true
+// hide takes a credential out of the value and its fix, and the line out of the finding.
+func (p *place) hide(fix *string) {
+	if !openPath.MatchString(p.path) {
+		return
 	}
-	if strings.Contains(p.found, "@") || strings.Contains(p.found, "=") {
-		text := loginInText.ReplaceAllString(p.found, "$1***$2")
-		p.hidden = p.hidden || text != p.found
-		p.found = text
+	text := p.text[:min(len(p.text), 4096)] // more is not shown
+	clean := redact.Answer(text)
+	if clean == text {
+		return
 	}
-	p.hidden = p.hidden || strings.HasPrefix(p.found, "a URL whose password")
+	if p.found == strconv.Quote(cut(braces.Replace(p.text))) {
+		p.found = strconv.Quote(cut(clean))
+	}
+	p.hidden = true
+	for _, word := range words.FindAllString(text, -1) {
+		if !strings.Contains(clean, word) {
+			*fix = strings.ReplaceAll(*fix, word, "***")
+		}
+	}
 }
 
 func (p place) empty() bool { return p.found == noValue || p.found == emptyList || p.found == `""` }
@@ -125,4 +141,14 @@ func cut(s string) string {
 		return string(r[:limit]) + "…"
 	}
 	return s
+}
+
+// isCredential reports whether a value is a parameter that is a credential, or a variable with the name of one.
+func (d *document) isCredential(steps []any, path string) bool {
+	last := len(steps) - 1
+	if last < 1 || steps[last] != "value" {
+		isName := strings.HasSuffix(path, "FromEnv") || strings.HasSuffix(path, "Provider") || strings.HasSuffix(path, "URI")
+		return credentialPath.MatchString(path) && !isName
+	}
+	return triggers.IsCredential(d.text(append(slices.Clone(steps[:last]), "name")...))
 }

@@ -127,7 +127,7 @@ var invisible = []struct {
 	{regexp.MustCompile(`^ *\t`), "a tab in the indentation", "Use spaces"},
 	{regexp.MustCompile("\u00a0"), "a no-break space", "Use a plain space"},
 	{regexp.MustCompile("[\u201c\u201d\u201e\u2018\u2019]"), "typographic quotes", "Use \" or '"},
-	{regexp.MustCompile("[\uff1a\uff0c\uff0d\u3000]"), "a full-width character", "Use the ASCII one, as in name: value"},
+	{regexp.MustCompile("^[ -]*\\w+\uff1a|^[ ]*\u3000"), "a full-width character", "Use the ASCII one, as in name: value"},
 }
 
 // unseen names the first such character of a text, and its line from 1; 0 is none.

@@ -306,7 +306,7 @@ func missingEnvironment(j *job) {
 		for key, name := range t.Metadata {
 			parameter, isName := strings.CutSuffix(key, "FromEnv")
 			provide := j.input(i).Authentication
-			elsewhere := provide != nil && provide(parameter).State == triggers.Visible
+			elsewhere := provide != nil && provide(parameter).State != triggers.Absent
 			if isName && name != "" && !elsewhere && !j.ignored(i, key) {
 				j.unset(name, container, func() place { return j.variableName(i, key, name) })
 			}
@@ -381,11 +381,11 @@ func authenticationParameterUnknown(j *job) {
 			}
 			fix := "Delete it"
 			part := name[strings.LastIndex(name, ".")+1:] // of sasl.user
-			begun := slices.IndexFunc(choices, func(choice string) bool { return len(part) > 3 && strings.HasPrefix(choice, part) })
+			longer := slices.DeleteFunc(slices.Clone(choices), func(choice string) bool { return len(part) < 4 || !strings.HasPrefix(choice, part) })
 			if near := cmp.Or(nearest(name, choices), nearest(part, choices)); near != "" {
 				fix = "Write " + near
-			} else if begun >= 0 {
-				fix = "Write " + choices[begun]
+			} else if len(longer) == 1 {
+				fix = "Write " + longer[0]
 			} else if len(choices) > 0 && len(choices) <= maxNames {
 				fix = "Delete it, or write one that KEDA reads: " + strings.Join(choices, ", ")
 			}

@@ -329,9 +329,7 @@ func (r *reader) wraps(parent tree.Path, key string, names []string) bool {
 			return false
 		}
 	}
-	for name := range tree.Entries(value) {
-		r.c.moved[parent.Step(name.Value).String()] = true
-	}
+	r.moves(parent.String(), value)
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -52,6 +53,9 @@ type line struct {
 	text  []rune
 }
 
+// credentialLine matches a line that may have a credential beside what the finding is about.
+var credentialLine = regexp.MustCompile(`(?i)://[^\s/@"']*:[^\s@"']+@|(?:pass(?:wor|wr|w)?d?|pwd|token|secret|api_?key)["']?\s*[:=]\s*["']?[^\s"'{$]`)
+
 func (r *Report) writeFinding(b *bufio.Writer, f *Finding, l line) {
 	position := fmt.Sprintf("%s:%d:%d:", report.Clean(f.File), f.Line, f.Column)
 	severity := f.Severity.String()
@@ -59,7 +63,9 @@ func (r *Report) writeFinding(b *bufio.Writer, f *Finding, l line) {
 		position, severity = bold+position+reset, severityColors[f.Severity]+severity+reset
 	}
 	b.WriteString(position + " " + severity + ": " + report.Clean(f.Message()) + " [" + f.Rule + "]\n")
-	if l.found && !f.hidden && !r.OneLine {
+	width := max(r.Width, report.Columns)
+	near := l.text[min(max(f.Column-width, 0), len(l.text)):min(f.Column+width, len(l.text))] // an excerpt shows less
+	if l.found && !f.hidden && !r.OneLine && !credentialLine.MatchString(string(near)) {
 		r.writeExcerpt(b, f, l.text)
 	}
 }

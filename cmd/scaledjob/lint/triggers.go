@@ -154,10 +154,10 @@ func partitionsLimit(j *job, i int, t *manifest.ScaleTrigger) {
 	if position.found == noValue {
 		position = j.trigger(i, "type")
 	}
-	// accurate and custom add up to so many in each poll.
-	total := slices.Contains([]string{"", "default", "eager"}, j.spec.ScalingStrategy.Strategy)
+	strategy := keda.Newest().Strategy(j.model).Name()          // custom without its parameters is default
+	limitsAll := strategy != "accurate" && strategy != "custom" // which add that many Jobs in each poll
 	switch {
-	case limit == nil || !total:
+	case limit == nil || !limitsAll:
 	case j.partitions > 0 && j.limit() > j.partitions+1:
 		j.find(position, fmt.Sprintf("Write %d, or add partitions", j.partitions),
 			effect{text: fmt.Sprintf("%s asks for at most one Job for each of the %d %s, so the maximum of %d is never reached", t.Type, j.partitions, limit.Noun(), j.limit())})
@@ -210,7 +210,7 @@ func (j *job) targetKey(i int) (string, bool) {
 
 func targetBelowOne(j *job) {
 	for i, t := range j.config.Triggers {
-		key, ok := "", t.Target > 0 && t.Target < 1 && j.limit() > 1
+		key, ok := "", t.Target > 0 && t.Target < 1
 		if ok {
 			key, ok = j.targetKey(i)
 		}
@@ -222,7 +222,7 @@ func targetBelowOne(j *job) {
 			effect{affected: func(p keda.Profile) bool { return p.TargetAverage(&fraction) == 0 },
 				text: "KEDA reads targets as whole numbers, so this one is 0 and asks for no Job"},
 			effect{affected: func(p keda.Profile) bool {
-				return p.TargetAverage(&fraction) > 0 && p.Strategy(j.model).Name() != "eager"
+				return j.limit() > 1 && p.TargetAverage(&fraction) > 0 && p.Strategy(j.model).Name() != "eager"
 			}, text: "a poll never creates more Jobs than the queue length"})
 	}
 }

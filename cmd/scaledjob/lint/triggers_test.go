@@ -148,6 +148,24 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
+func TestHiddenValues(t *testing.T) {
+	for _, trigger := range []string{
+		`{type: prometheus, metadata: {serverAddress: "a.b/?x=1&password=hunter2", query: q, threshold: "5"}}`,
+		`{type: elasticsearch, metadata: {addresses: "http://a.b,u:hunter2@c.d", searchTemplateName: a, targetValue: "1"}}`,
+		`{type: redis, metadata: {hosts: "redis://u:hunter2@a.b", ports: "1", listName: a, listLength: "5"}}`,
+		`{type: redis, metadata: {address: "a:1", listName: a, listLength: "5", passwrd: hunter2, pwd: hunter2}}`,
+		`{type: mssql, metadata: {connectionString: "Server=a;Pwd=hunter2;Database=b", query: q, targetValue: "1"}}`,
+		`{type: rabbitmq, metadata: {host: "ampq://user:hunter2` + strings.Repeat("x", 97) + `@rabbit", queueName: q, mode: QueueLength, value: "5"}}`,
+	} {
+		r := checkText(withTrigger("", trigger))
+		var text, sarif strings.Builder
+		require.NoError(t, r.WriteText(&text))
+		require.NoError(t, r.WriteSARIF(&sarif))
+		require.NotContains(t, text.String()+sarif.String(), "hunter2", trigger)
+		require.NotEmpty(t, r.Findings, trigger)
+	}
+}
+
 // No problem shows the text of a Secret or an item of it, whatever letters it has.
 func TestTextsOfParameters(t *testing.T) {
 	for _, tt := range []struct{ kind, metadata, parameter, text, problem string }{

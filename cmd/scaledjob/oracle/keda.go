@@ -133,7 +133,7 @@ func (q *question) aggregate() pairs {
 }
 
 func (l *line) load() strategy.Load {
-	return strategy.Load{Target: l.MaxScale, Running: l.Running, Pending: l.Pending, Max: value(l.MaxReplicaCount, unset)}
+	return strategy.Load{Target: l.MaxScale, Running: l.Running, Pending: l.Pending, Max: value(l.MaxReplicaCount, defaultLimit)}
 }
 
 func (q *question) scale() pairs {

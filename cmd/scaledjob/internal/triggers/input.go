@@ -91,9 +91,9 @@ func (in Input) lookup(place rune, name string) (v Value) {
 }
 
 // Placeholder matches what a tool replaces before the API server reads the value: ${NAME}, {{NAME}}, {NAME}, $NAME, __NAME__, <name>,
-// %NAME%, @NAME@, #{NAME}#, REPLACE_ME, CHANGE_ME, REPLACE_WITH_NAME, $1 alone, $((NAME + 1)), and -$name.
+// %NAME%, @NAME@, #{NAME}#, REPLACE_ME, CHANGE_ME, REPLACE_WITH_NAME, $1 alone, and $((NAME + 1)).
 var Placeholder = regexp.MustCompile(`\$\{\w+\b[^}\n]{0,200}\}|\{\{[^{}]*\}\}|(?:^|[^$%#{\\])\{[A-Za-z_]\w*\}|\x{E000}+[^\x{E000}\x{E001}]*\x{E001}+|(?:^|[^$\\\w(])\$[A-Z_][A-Z0-9_]+\b|__[A-Z][A-Za-z0-9_-]*__|` +
-	`<[A-Za-z][\w .:/-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#|\b(?:REPLACE_ME|CHANGE_?ME)(?:_\w+)?\b|\bREPLACE_WITH_\w+|(?:^|")\$[1-9](?:$|")|\$\(\(.{1,40}\)\)|[-_/.]\$[a-z]\w*`)
+	`<[A-Za-z][\w .:/-]*>|%[A-Za-z_]\w{2,}%|(?:^|\W)@[A-Z_]{2,}@|#\{[\w.]+\}#|\b(?:REPLACE_ME|CHANGE_?ME)(?:_\w+)?\b|\bREPLACE_WITH_\w+|^"?\$[1-9]"?$|\$\(\(.{1,40}\)\)`)
 
 // credentialName matches the parameters that let a scaler in.
 var credentialName = regexp.MustCompile(`(?i)passw|secret|token|key$|connection|credential|^host$`)
