@@ -73,7 +73,7 @@ inside() {
 		if [[ -z "$(linked "$name")" ]] || { target="$(realpath -- "$name" 2>/dev/null)" && within "$target" && [[ "$target" != */.git && "$target" != */.git/* ]]; }; then
 			printf '%s\0' "$name"
 		else
-			say warning "scaledjob: $name is outside of the checkout and is left out" >&2
+			say warning "scaledjob: $name leads out of the checkout, or into .git, and is left out" >&2
 		fi
 	done
 }

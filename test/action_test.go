@@ -86,14 +86,16 @@ func TestActionLinks(t *testing.T) {
 	r, outside := newActionRun(t), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "token.yaml"), nil, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "c.yaml"), nil, 0o600))
-	for name, to := range map[string]string{"a.yaml": filepath.Join(outside, "token.yaml"), "b": outside, "inside.yaml": "c.yaml", "gone.yaml": "/none"} {
+	require.NoError(t, os.MkdirAll(filepath.Join(r.dir, ".git"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, ".git", "config"), nil, 0o600))
+	for name, to := range map[string]string{"token.yaml": ".git/config", "repository": ".git", "a.yaml": filepath.Join(outside, "token.yaml"), "b": outside, "inside.yaml": "c.yaml", "gone.yaml": "/none"} {
 		require.NoError(t, os.Symlink(to, filepath.Join(r.dir, name)))
 	}
 	named := filepath.Join(t.TempDir(), "named") // a runner's link to the checkout
 	require.NoError(t, os.Symlink(r.dir, named))
 	parent, dir := filepath.Dir(r.dir), filepath.Base(r.dir)
 	for files, want := range map[string]string{
-		"*.yaml": "c.yaml|inside.yaml", "a.yaml c.yaml": "c.yaml", "b/token.yaml c.yaml": "c.yaml", "b/*.yaml c.yaml": "c.yaml", "b c.yaml": "c.yaml",
+		"*.yaml": "c.yaml|inside.yaml", "a.yaml c.yaml": "c.yaml", "b/token.yaml c.yaml": "c.yaml", "b/*.yaml c.yaml": "c.yaml", "b c.yaml": "c.yaml", "token.yaml c.yaml": "c.yaml", "repository/config c.yaml": "c.yaml",
 		named + "/a.yaml c.yaml": "c.yaml", parent + "//" + dir + "/a.yaml c.yaml": "c.yaml", "../" + dir + "/a.yaml c.yaml": "c.yaml",
 	} {
 		status, log := r.run(t, "FILES="+files)

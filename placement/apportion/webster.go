@@ -108,8 +108,8 @@ func begin(shares []int32, n int64, parties []Party) (assigned int64) {
 }
 
 // tickets returns the number of tickets of the party up to a line, after those of the seats that it holds.
-func (p *Party) tickets(line, rounding float64) int64 {
-	quota := (float64(p.Weight)*line+1)/2 + rounding
+func (p *Party) tickets(line, margin float64) int64 {
+	quota := (float64(p.Weight)*line+1)/2 + margin
 	return max(0, min(int64(min(quota, 1<<33))-p.held(), p.room()))
 }
 

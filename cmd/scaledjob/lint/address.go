@@ -167,13 +167,13 @@ var (
 // one source.
 func (j *job) parameters(lists map[string][]string, f func(i int, name string, v triggers.Value)) {
 	for i, t := range j.spec.Triggers {
-		passed := map[triggers.Value]bool{}
+		reported := map[triggers.Value]bool{}
 		for _, name := range lists[t.Type] {
 			v := triggers.Get(t.Type, name, j.input(i))
-			if v.State == triggers.Visible && !passed[v] && !triggers.Placeholder.MatchString(v.Text) {
+			if v.State == triggers.Visible && !reported[v] && !triggers.Placeholder.MatchString(v.Text) {
 				f(i, name, v)
 			}
-			passed[v] = true
+			reported[v] = true
 		}
 	}
 }
@@ -286,10 +286,7 @@ func passwordUnescaped(j *job) {
 func variableAsValue(j *job, i int, t *manifest.ScaleTrigger) {
 	for key := range t.Metadata {
 		fix := j.fromVariable(i, key)
-		said := func() bool {
-			return j.hasProblem(i, key, (*metadataProblem).isForm)
-		}
-		j.check(fix != "" && !said(), j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
+		j.check(fix != "" && !j.hasProblem(i, key, (*metadataProblem).isForm), j.trigger(i, "metadata", key), fix, "the container has a variable of this name, but KEDA uses the text itself as the value")
 	}
 }
 

@@ -138,8 +138,8 @@ func (j *job) containerFields(c container) {
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete privileged: true; if the container needs the node, delete allowPrivilegeEscalation")
 }
 
-// standIn matches a part such as TENANCY-NAMESPACE, in whose place somebody writes another.
-var standIn = regexp.MustCompile(`(?:^|/)[A-Z]+(?:[_-][A-Z0-9]+)+(?:/|$)`)
+// inCapitals matches a part such as TENANCY-NAMESPACE, in whose place somebody writes another.
+var inCapitals = regexp.MustCompile(`(?:^|/)[A-Z]+(?:[_-][A-Z0-9]+)+(?:/|$)`)
 
 // imageFault returns what makes the name of an image invalid, and its fix.
 func imageFault(image string) (fault, fix string) {
@@ -154,7 +154,7 @@ func imageFault(image string) (fault, fix string) {
 		return "the tag is empty", "Write a tag behind the colon"
 	case strings.Contains(tag, ":"):
 		return "the tag has a colon", "Write one tag, or a digest as NAME@sha256:DIGEST"
-	case standIn.ReplaceAllString(repository, "/") != strings.ToLower(standIn.ReplaceAllString(repository, "/")):
+	case inCapitals.ReplaceAllString(repository, "/") != strings.ToLower(inCapitals.ReplaceAllString(repository, "/")):
 		return "the repository has capital letters", "Write " + strings.Replace(image, repository, strings.ToLower(repository), 1)
 	}
 	return "", ""

@@ -157,11 +157,13 @@ func (l *line) expand() error {
 	switch {
 	case l.Annotation != nil:
 		f.annotate(&l.Annotations, manifest.AnnotationPaused, "annotation", *l.Annotation)
-		if isTrue, err := strconv.ParseBool(*l.Annotation); l.Paused && err == nil && !isTrue {
+		if pauses, err := strconv.ParseBool(*l.Annotation); l.Paused && err == nil && !pauses {
 			f.Add(field.Error{Path: "annotation", Found: strconv.Quote(*l.Annotation) + ", while paused is true", Fix: "only annotation"})
 		}
 	case l.Paused:
-		f.annotate(&l.Annotations, manifest.AnnotationPaused, "paused", "true")
+		if pauses, _ := strconv.ParseBool(l.Annotations[manifest.AnnotationPaused]); !pauses {
+			f.annotate(&l.Annotations, manifest.AnnotationPaused, "paused", "true")
+		}
 	}
 	if l.Pods != nil || l.JobFinished {
 		short := []job{{Pods: l.Pods, Finished: l.JobFinished}}

@@ -252,6 +252,7 @@ func TestTwoForms(t *testing.T) {
 		{`"kind":"pending","jobs":[{"pods":[{"trueConditions":["Ready"],"conditions":[{"type":"Ready","status":"?"}]}]}]`, "True", "False", `jobs[0].pods[0].trueConditions: found "Ready"` + elsewhere},
 		{`"kind":"pending","jobs":[{"pods":[{"phase":"Running"}]}],"pods":[{"phase":"?"}]`, "Running", "Pending", `jobs: found other Jobs than the one of pods and jobFinished; use only jobs`},
 		{`"kind":"paused","paused":true,"annotation":"?"`, "TRUE", "false", `annotation: found "false", while paused is true; use only annotation`},
+		{`"kind":"paused","paused":true,"annotations":{"autoscaling.keda.sh/paused":"?"}`, "TRUE", "false", `paused: found "true", while annotations {"autoscaling.keda.sh/paused"} is "false"; use only annotations {"autoscaling.keda.sh/paused"}`},
 		{`"kind":"paused","annotations":{"autoscaling.keda.sh/paused":"true"},"annotation":"?"`, "true", "false", `annotation: found "false", while annotations {"autoscaling.keda.sh/paused"} is "true"; use only annotations {"autoscaling.keda.sh/paused"}`},
 	} {
 		for _, release := range []string{"spec", "2.21"} {

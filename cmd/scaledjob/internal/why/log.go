@@ -57,6 +57,7 @@ type Log struct {
 	candidates    []keda.Profile
 	unreadable    map[string]struct{ id, text, fix string } // by the error of a trigger
 	shared        []Group                                   // of the operator's events, in the timeline of each ScaledJob
+	unshared      int                                       // older groups, in none
 }
 
 // A moment is the time of a line and its subject.

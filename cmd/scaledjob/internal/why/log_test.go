@@ -28,5 +28,7 @@ func TestTimelinesOfALog(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&log, "2026-11-29T10:00:00Z\t"+operator+"\n2026-11-29T10:00:00Z\t"+scaledJob+"\n", i)
 	}
-	require.Len(t, Explain(Read(log.String()), Question{}).Subjects[0].Groups, maxShared/1000+1)
+	r := Explain(Read(log.String()), Question{})
+	require.Len(t, r.Subjects[0].Groups, maxShared/1000+1)
+	require.Contains(t, strings.Join(r.Notes, "\n"), "900 events of the operator, the oldest, are left out of the timelines of 1000 ScaledJobs")
 }

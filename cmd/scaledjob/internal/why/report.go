@@ -125,6 +125,9 @@ func Explain(l *Log, q Question) *Report {
 		a.verdicts = nil // of many ScaledJobs the report is enough
 		r.Subjects = append(r.Subjects, a)
 	}
+	if l.unshared > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of the operator, the oldest, are left out of the timelines of %s; read one ScaledJob's part of the log with grep", field.Plural(l.unshared, "event"), field.Plural(len(l.Subjects), "ScaledJob")))
+	}
 	if q.Name != "" && len(r.Subjects) == 0 && l.Recognized > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("no line is about the ScaledJob %q: KEDA does not poll it, or the log is of another time or operator. The log has %s", q.Name, names(l)))
 	}
@@ -414,8 +417,9 @@ func timeline(l *Log, s *Subject, verdicts []*Verdict, groups []Group) []Group {
 	}
 	groups = addEvents(groups, s.Events)
 	if l.shared == nil {
-		all := addEvents([]Group{}, l.Operator)
-		l.shared = all[max(0, len(all)-maxShared/len(l.Subjects)):] // each of many ScaledJobs has them
+		l.shared = addEvents([]Group{}, l.Operator)
+		l.unshared = max(0, len(l.shared)-maxShared/len(l.Subjects)) // each of many ScaledJobs has them
+		l.shared = l.shared[l.unshared:]
 	}
 	groups = append(groups, l.shared...)
 	slices.SortStableFunc(groups, func(a, b Group) int {
