@@ -76,14 +76,14 @@ func TestDrainWithoutPods(t *testing.T) {
 // Jobs of an older generation that say nothing about their template stay, as KEDA's do, and the plan says so until none is left.
 func TestTemplatesUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		edit  func(*Target)
-		holds int
+		edit           func(*Target)
+		holds, deletes int
 	}{
-		"an edit":          {func(*Target) {}, 2},
-		"no edit":          {func(t *Target) { t.Revision.Generation = 1 }, 0},
-		"gradual":          {func(t *Target) { t.Rollout = rollout.Policy{} }, 0},
-		"every edit":       {func(t *Target) { t.Rollout.EveryEdit = true }, 0},
-		"no template hash": {func(t *Target) { t.Revision.TemplateHash = "" }, 3},
+		"an edit":          {func(*Target) {}, 2, 1},
+		"no edit":          {func(t *Target) { t.Revision.Generation = 1 }, 0, 0},
+		"gradual":          {func(t *Target) { t.Rollout = rollout.Policy{} }, 0, 0},
+		"every edit":       {func(t *Target) { t.Rollout.EveryEdit = true }, 0, 4},
+		"no template hash": {func(t *Target) { t.Revision.TemplateHash = "" }, 4, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, target := newTarget(), newTarget()
@@ -96,6 +96,9 @@ func TestTemplatesUnknown(t *testing.T) {
 			w.show(jobOf(old, 3, complete))
 			old.Revision.TemplateHash = "b"
 			w.show(jobOf(old, 4, ready))
+			old.Revision.TemplateHash = "a"
+			w.show(jobOf(old, 5, ready))
+			require.Len(t, w.Plan(ownerUID, items(1), noon).Delete, c.deletes)
 			count := func() (n int) {
 				for _, h := range w.Plan(ownerUID, items(1), noon).Holds {
 					if h.Reason == TemplatesUnknown {
@@ -105,7 +108,7 @@ func TestTemplatesUnknown(t *testing.T) {
 				return n
 			}
 			require.Equal(t, c.holds, count())
-			for number := range int64(4) {
+			for number := range int64(5) {
 				w.gone(jobOf(old, number+1))
 			}
 			require.Zero(t, count())

@@ -1,5 +1,13 @@
 package scaledjob_test
 
+// What the tests hold:
+//
+//	every field reaches the Target and the Job               TestEveryFieldHasAnEffect
+//	the Jobs of KEDA count, a namesake's Jobs do not         TestJobsOfKEDACount; TestWhose in adapter
+//	a state that lasts is reported once                      TestEventsOnce
+//	Jobs of an earlier call are not reported as created      TestCreatedOnce
+//	an outdated plan changes no condition                    TestOutdatedPlan
+
 import (
 	"context"
 	"reflect"
@@ -11,14 +19,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
-	"github.com/scaledjob/scaledjob/keda"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
@@ -95,6 +102,9 @@ func custom(deduction int64, percentage string) strategy.Strategy {
 }
 
 func TestEveryFieldHasAnEffect(t *testing.T) {
+	unset := config(t, read(t, minimal)).Target.Job.Spec
+	unset.Template = corev1.PodTemplateSpec{}
+	require.Zero(t, unset, "unset fields are the API server's")
 	var covered strings.Builder
 	for _, tt := range effects {
 		covered.WriteString(tt.lines)
@@ -120,20 +130,6 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	}
 }
 
-func TestJobSpec(t *testing.T) {
-	c := config(t, read(t, strings.Replace(minimal, "    template:",
-		"    parallelism: 2\n    completions: 3\n    activeDeadlineSeconds: 600\n    backoffLimit: 0\n    template:", 1)))
-	want := batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(3)), ActiveDeadlineSeconds: new(int64(600)), BackoffLimit: new(int32(0))}
-	got := c.Target.NewJob(1).Spec
-	got.Template = corev1.PodTemplateSpec{}
-	require.Equal(t, want, got)
-
-	c = config(t, read(t, minimal))
-	got = c.Target.NewJob(1).Spec
-	got.Template = corev1.PodTemplateSpec{}
-	require.Equal(t, batchv1.JobSpec{}, got, "unset fields are the API server's")
-}
-
 // jobOf returns a Job as KEDA creates it.
 func jobOf(owner *manifest.ScaledJob, name, generation string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -157,7 +153,7 @@ func TestJobsOfKEDACount(t *testing.T) {
 		deleted    int
 	}{{"1", false, 0}, {"2", false, 0}, {"1", true, 1}, {"2", true, 0}} {
 		target.Rollout.EveryEdit = test.asKEDA
-		client := newCluster(jobOf(s, "consumer-x7k2p", test.generation))
+		client := adaptertest.NewCluster(jobOf(s, "consumer-x7k2p", test.generation))
 		jobs, err := adapter.List(context.Background(), client, target, options)
 		require.NoError(t, err)
 		counts, known := jobs.Counts(s.UID, noon)
@@ -165,105 +161,4 @@ func TestJobsOfKEDACount(t *testing.T) {
 		require.Equal(t, scaling.JobCounts{Running: 1, Pending: 1}, counts)
 		require.Len(t, jobs.Plan(s.UID, nil, noon).Delete, test.deleted)
 	}
-}
-
-// Neither KEDA nor a tracker counts the Jobs of a resource of another kind for a
-// ScaledJob of the same name.
-func TestNamesake(t *testing.T) {
-	s := read(t, minimal)
-	target := config(t, s).Target
-	other := adapter.Target{Owner: adapter.OwnerOf(s, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}), Job: &batchv1.Job{}}
-	other.Owner.UID = "other"
-	s.Spec.JobTargetRef.DeepCopyInto(&other.Job.Spec)
-	job := other.NewJob(1)
-	for _, release := range keda.Releases() {
-		profile, err := keda.Release(release)
-		require.NoError(t, err)
-		require.NotContains(t, job.Labels, profile.TrackingLabel(), release)
-	}
-	job.Labels[manifest.LabelName] = s.Name // somebody else's
-	jobs, err := adapter.Observe(target, options, []batchv1.Job{*job}, nil)
-	require.NoError(t, err)
-	counts, known := jobs.Counts(s.UID, noon)
-	require.True(t, known)
-	require.Zero(t, counts)
-}
-
-// A Job with a Running pod is pending until the pod has every condition.
-func TestPendingPodConditions(t *testing.T) {
-	pods := options
-	pods.Pods = true
-	for conditions, pending := range map[string]int64{"": 0, "Ready": 0, "Ready, PodScheduled": 1} {
-		s := read(t, with("  scalingStrategy: {pendingPodConditions: ["+conditions+"]}\n"))
-		job := jobOf(s, "consumer-1", "2")
-		pod := corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse},
-			}},
-		}
-		jobs, err := adapter.Observe(config(t, s).Target, pods, []batchv1.Job{*job}, []corev1.Pod{pod})
-		require.NoError(t, err)
-		counts, _ := jobs.Counts(s.UID, noon)
-		require.Equal(t, scaling.JobCounts{Running: 1, Pending: pending}, counts, conditions)
-		if conditions != "" {
-			_, err = adapter.Observe(config(t, s).Target, options, nil, nil)
-			require.ErrorContains(t, err, "a tracker with Options.Pods", "they would have no effect")
-		}
-	}
-}
-
-// An edit deletes the Jobs that it concerns: not one of the maximum, of a trigger or of the time to live. Jobs
-// of an older release of this program have another annotation, and are never outdated; a controller that has
-// not seen the edit outdates nothing.
-func TestEdits(t *testing.T) {
-	s := read(t, minimal)
-	template := func(change func(map[string]any)) string {
-		value := map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "i:1"}}}}}
-		change(value)
-		return adapter.TemplateHash(value)
-	}
-	created := config(t, s).Target
-	created.Revision.TemplateHash = template(func(map[string]any) {})
-	job := created.NewJob(1)
-	job.UID, job.ResourceVersion = "1", "1"
-	for _, test := range []struct {
-		name    string
-		edit    func(*adapter.Target)
-		deletes int
-	}{
-		{"nothing", func(*adapter.Target) {}, 0},
-		{"the maximum", func(t *adapter.Target) { t.Revision.Generation++; t.Policy.Bounds.Max = 7 }, 0},
-		{"the time to live", func(t *adapter.Target) {
-			t.Revision.Generation++
-			t.Revision.TemplateHash = template(func(v map[string]any) { v["ttlSecondsAfterFinished"] = 60 })
-		}, 0},
-		{"the image", func(t *adapter.Target) {
-			t.Revision.Generation++
-			t.Revision.TemplateHash = template(func(v map[string]any) { v["parallelism"] = 2 })
-		}, 1},
-		{"a default of a new API server", func(t *adapter.Target) {
-			t.Revision.TemplateHash = template(func(v map[string]any) { v["fieldOfTomorrow"] = "x" })
-		}, 0},
-		{"the image, as an old controller sees it", func(t *adapter.Target) {
-			t.Revision.Generation--
-			t.Revision.TemplateHash = template(func(v map[string]any) { v["parallelism"] = 2 })
-		}, 0},
-	} {
-		target := config(t, s).Target
-		target.Revision.TemplateHash = created.Revision.TemplateHash
-		test.edit(&target)
-		jobs, err := adapter.List(context.Background(), newCluster(job), target, options)
-		require.NoError(t, err)
-		require.Len(t, jobs.Plan(s.UID, nil, noon).Delete, test.deletes, test.name)
-	}
-	old := job.DeepCopy()
-	old.Annotations["scaledjob.github.io/template-hash"] = old.Annotations[adapter.AnnotationTemplateHash]
-	delete(old.Annotations, adapter.AnnotationTemplateHash)
-	target := config(t, s).Target
-	target.Revision.Generation++
-	target.Revision.TemplateHash = "another"
-	jobs, err := adapter.List(context.Background(), newCluster(old), target, options)
-	require.NoError(t, err)
-	require.Empty(t, jobs.Plan(s.UID, nil, noon).Delete, "after an upgrade")
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
-	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -25,7 +25,7 @@ spec:
 
 // A program that polls once, from a manifest to Jobs.
 func Example() {
-	ctx, client := context.Background(), newCluster() // a *kubernetes.Clientset in a real program
+	ctx, client := context.Background(), adaptertest.NewCluster() // a *kubernetes.Clientset in a real program
 	found, err := manifest.Read([]byte(orders))
 	if err != nil {
 		fmt.Println(err)
@@ -54,38 +54,6 @@ func Example() {
 	// limits    min needs 0 more Jobs, max allows 6 more
 	// create    6: the maximum
 	// 6 Jobs such as orders-c812e1ed-1 <nil>
-}
-
-// A controller that counts Jobs from watch events. A poll makes no request to
-// observe them.
-func Example_tracker() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	client := newCluster()
-	tracker, err := adapter.NewTracker(client, adapter.Options{Terms: requests.OneShot(), Selector: scaledjob.Selector})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	go tracker.Run(ctx)
-	for !tracker.HasSynced() {
-		time.Sleep(time.Millisecond)
-	}
-
-	found, _ := manifest.Read([]byte(orders))
-	config, _ := scaledjob.Configure(found[0], nil)
-	if err := tracker.Track(config.Target); err != nil { // again after each edit
-		fmt.Println(err)
-		return
-	}
-	for range 2 {
-		plan := tracker.Plan(found[0].UID, []scaling.Metric{config.Triggers[0].Metric(20)}, time.Now())
-		result, err := tracker.Apply(ctx, client, plan)
-		fmt.Println(plan.Decision.Reason.Text(), result.Created, err)
-	}
-	// Output:
-	// the strategy's proposal 4 <nil>
-	// the strategy's proposal 0 <nil>
 }
 
 // Conditions and events of two polls. A failure that lasts is reported once.

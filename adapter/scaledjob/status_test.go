@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -199,7 +200,7 @@ func TestOutdatedPlan(t *testing.T) {
 // A poll that finds the Jobs of an earlier poll under their names does not report
 // them as created.
 func TestCreatedOnce(t *testing.T) {
-	ctx, client, c := context.Background(), newCluster(), config(t, read(t, orders))
+	ctx, client, c := context.Background(), adaptertest.NewCluster(), config(t, read(t, orders))
 	poll := func() (scaledjob.PollResult, []scaledjob.Event) {
 		jobs, err := adapter.Observe(c.Target, options, nil, nil) // always of before the first poll
 		require.NoError(t, err)
