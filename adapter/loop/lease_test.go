@@ -372,15 +372,19 @@ func TestMark(t *testing.T) {
 			require.NoError(t, err)
 			return stored.Annotations[loop.AnnotationMark] != ""
 		}
-		for _, run := range []struct{ settled, mark, found, remains bool }{
-			{settled: true}, {mark: true, remains: true}, {found: true, remains: true}, {settled: true, found: true}, {settled: true},
+		for _, run := range []struct {
+			settled, mark, found, remains bool
+			late                          time.Duration
+		}{
+			{settled: true}, {mark: true, remains: true}, {found: true, remains: true},
+			{settled: true, found: true, remains: true, late: time.Hour}, {settled: true, found: true}, {settled: true},
 		} {
 			l := lease(client)
 			leading, stop := context.WithCancel(t.Context())
 			require.NoError(t, l.Lead(leading, func(ctx context.Context) error {
 				current := l.Terms.Term()
 				require.Equal(t, run.found, current.Marked())
-				current.Join(time.Second, func() bool { return run.settled })
+				current.Join(run.late, func() bool { return run.settled })
 				if run.mark {
 					require.NoError(t, current.Mark(ctx))
 				}

@@ -23,13 +23,15 @@ func Example() {
 	file.lost = true
 	fmt.Println("lost:", terms.MayAct())
 	file.lost = false
+	fmt.Println("valid again:", terms.MayAct())
 	terms.Begin(file, false)
-	fmt.Println("again:", terms.MayAct())
+	fmt.Println("taken again:", terms.MayAct())
 	fmt.Println("a request of the first term:", requests.CheckTerm(ctx))
 	// Output:
 	// before: this process is not the leader
 	// leads: true <nil>
 	// lost: false
-	// again: true
+	// valid again: false
+	// taken again: true
 	// a request of the first term: this process is not the leader
 }

@@ -9,17 +9,16 @@ package requests_test
 //	Retry-After                                     TestRetryAfter
 //	load of the API server                          TestOverload, TestRetry; TestOverloadedServer in adapter/loop
 //	congestion in many namespaces                   TestWidespread
-//	no goroutine for a waiting request              TestManyWait
+//	no goroutine for a waiting request              TestManyHang in adapter/loop
 //	the law, with a tracker and any faults          TestLaw, TestLawOfMixtures in adapter/loop
-//	a term ends for good, also if the lease is taken again   TestTerms
-//	what the mark says                              TestMark
+//	a term ends for good, also if the lease is taken again   Example; TestTakenAgain in adapter/loop
+//	what the mark says                              TestMark in adapter/loop
 //	a request has a deadline of its own             TestRequest
 //	the term of a context                           TestWithTerm; TestMayAct in adapter/loop
 
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -278,32 +277,6 @@ func TestWidespread(t *testing.T) {
 			require.False(t, q.Stats().Widespread)
 		})
 	}
-}
-
-// The requests of 5,000 owners that hang take a goroutine each only while they are in
-// flight, and the others have their turn within Patience.
-func TestManyWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const slots, owners = 16, 5000
-		q, l := requests.NewQueue(slots), &log{}
-		before := runtime.NumGoroutine()
-		ctx, stop := context.WithCancel(t.Context())
-		for i := range owners {
-			q.Do(ctx, owner("a", fmt.Sprint(i)), func(ctx context.Context) { <-ctx.Done() })
-		}
-		synctest.Wait()
-		require.LessOrEqual(t, runtime.NumGoroutine()-before, slots)
-		l.ask(ctx, q, owner("b", "good"), 0, requests.Success, 0)
-		time.Sleep(requests.Patience)
-		synctest.Wait()
-		require.Equal(t, []string{"bgood"}, l.got())
-		require.LessOrEqual(t, runtime.NumGoroutine()-before, 2*slots)
-		time.Sleep(time.Hour)
-		require.Equal(t, 2*slots, q.Stats().InFlight)
-		stop()
-		synctest.Wait()
-		require.Equal(t, 0, q.Stats().InFlight+q.Stats().Waiting, "what waited was called without a slot")
-	})
 }
 
 // If the turn comes and the context ends at once, no slot is lost.
