@@ -26,8 +26,6 @@ type owned struct {
 	jobs            []*job
 	sent            map[int64]*origin // of the creates in flight, and of some before
 	called          string            // by the controller reference of the first Job that has one
-	timed           bool              // since is known
-	pendingTimes    pods.Times        // when each pending Job became so, in nanoseconds since 1970, in order
 	finishedChanged bool              // finished Jobs have changed since it was decided which are deleted
 	failures        FailureCheckpoint
 	expiry          time.Time // when the next finished Job reaches its age; zero if none does
@@ -38,6 +36,7 @@ type owned struct {
 	podsUnknown      int32
 	templatesUnknown int32
 	foreign          int32 // with a time to live, which somebody else carries out
+	pendingTimes     pods.Times
 }
 
 // An origin is a Job in flight, and its source.
@@ -50,7 +49,7 @@ type origin struct {
 func (t *Tracker) owner(uid types.UID) *owned {
 	o := t.owners[uid]
 	if o == nil {
-		o = &owned{uid: uid}
+		o = &owned{uid: uid, pendingTimes: pods.Times{}}
 		t.owners[uid] = o
 	}
 	return o
@@ -185,7 +184,7 @@ func (t *Tracker) tally(j *job, n int32) {
 	if j.ttl {
 		o.foreign += n
 	}
-	if o.timed && j.Phase == Pending {
+	if j.Phase == Pending {
 		o.pendingTimes.Add(j.PendingSince, n)
 	}
 }
@@ -219,9 +218,9 @@ func (t *Tracker) classify(j *job, before job) {
 // counts returns the counts for the decision. Jobs that leave in it count as terminating. A
 // flight and the Job that it may stand for count once.
 func (o *owned) counts(now time.Time, leaving []*job) scaling.JobCounts {
-	phases, stuck, limit := o.phases, 0, now.Add(-o.target.StuckAfter)
-	if o.target.StuckAfter > 0 && phases[Pending] > 0 {
-		stuck = o.pendingBefore(limit)
+	phases, stuck, limit := o.phases, int32(0), now.Add(-o.target.StuckAfter)
+	if o.target.StuckAfter > 0 {
+		stuck = o.pendingTimes.Until(limit)
 	}
 	for _, j := range leaving {
 		phases[j.Phase]--
@@ -246,20 +245,6 @@ func (o *owned) flying() (n int64) {
 		n++
 	}
 	return n
-}
-
-// pendingBefore counts the Jobs that have been pending since the limit or longer.
-func (o *owned) pendingBefore(limit time.Time) int {
-	if !o.timed {
-		o.timed, o.pendingTimes = true, nil
-		for _, j := range o.jobs {
-			if j.Phase == Pending && !j.stray {
-				o.pendingTimes = append(o.pendingTimes, j.PendingSince.UnixNano())
-			}
-		}
-		slices.Sort(o.pendingTimes)
-	}
-	return o.pendingTimes.Until(limit)
 }
 
 // cached returns the Jobs in the cache.

@@ -3,7 +3,6 @@ package adapter
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +96,7 @@ func (o *owned) decide(metrics []scaling.Metric, listed bool, now time.Time) Pla
 	plan.Create = plan.Decision.Create
 	plan.NextCheck, plan.Expiring = o.set.NextCheck(now), o.foreign
 	o.slowDown(&plan, metrics, now)
-	plan.hold(slices.Concat(o.set.Holds(now), plan.Holds, o.leavingHolds(leaving)))
+	plan.hold(append(append(o.set.Holds(now), plan.Holds...), o.leavingHolds(leaving)...))
 	plan.check(o.expiry, now)
 	plan.check(o.nextStuck(now), now)
 	return plan

@@ -220,7 +220,7 @@ func (t *Tracker) Track(target Target) error {
 		o.set.Synced(time.Time{})
 		t.viewed(o)
 	}
-	o.timed, o.finishedChanged, o.expiry = false, true, time.Time{}
+	o.finishedChanged, o.expiry = true, time.Time{}
 	o.set.Stop()
 	for _, j := range o.jobs {
 		t.recount(j, *j)

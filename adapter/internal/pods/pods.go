@@ -101,22 +101,23 @@ func (t Table) In(namespace string) (found []any) {
 	return found
 }
 
-// Times are when each pending Job became so, in nanoseconds since 1970, in order.
-type Times []int64
+// Times are how many Jobs became pending at a time, in nanoseconds since 1970. Jobs of one second share it.
+type Times map[int64]int32
 
-// Add adds a time, or removes it if n is negative.
-func (t *Times) Add(since time.Time, n int32) {
+// Add adds n Jobs.
+func (t Times) Add(since time.Time, n int32) {
 	nanoseconds := since.UnixNano()
-	i, _ := slices.BinarySearch(*t, nanoseconds)
-	if n > 0 {
-		*t = slices.Insert(*t, i, nanoseconds)
-	} else {
-		*t = slices.Delete(*t, i, i+1)
+	if t[nanoseconds] += n; t[nanoseconds] == 0 {
+		delete(t, nanoseconds)
 	}
 }
 
-// Until returns how many times are not after the limit.
-func (t Times) Until(limit time.Time) int {
-	n, _ := slices.BinarySearch(t, limit.UnixNano()+1)
+// Until returns how many Jobs have been pending since the limit or longer.
+func (t Times) Until(limit time.Time) (n int32) {
+	for since, jobs := range t {
+		if since <= limit.UnixNano() {
+			n += jobs
+		}
+	}
 	return n
 }
