@@ -12,7 +12,7 @@
 // The tag selects the lines that call functions with a changed signature. The tests read
 // the release from the compiled code, and print the number of cases in their last line.
 //
-// triggers_test.go compares the adapter's table of triggers with the source of the newest
+// triggers/targets_test.go compares the adapter's table of triggers with the source of the newest
 // release's scalers. scalers_test.go compares it with the scalers, as far as they can be
 // constructed without a network:
 //

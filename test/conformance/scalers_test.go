@@ -16,10 +16,12 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scaling/scaledjob"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 )
 
 // An offline scaler is one that KEDA constructs without a network. Constructing the
-// others needs their server; triggers_test.go reads their source.
+// others needs their server; triggers/targets_test.go reads their source.
 type offline struct {
 	construct      func(*scalersconfig.ScalerConfig) (scalers.Scaler, error)
 	metadata, auth string   // required parameters other than the target, as "key=value,key=value"
@@ -57,6 +59,13 @@ func offlineScalers(redis string) map[string]offline {
 		"solace-event-queue": {scalers.NewSolaceScaler, solace, "username=a,password=a", []string{"", "messageCountTarget=2", "messageSpoolUsageTarget=3", "messageReceiveRateTarget=4"}},
 		"splunk":             {scalers.NewSplunkScaler, "host=http://a,unsafeSsl=true,savedSearchName=a,valueField=a,activationValue=0", "username=a,apiToken=a", []string{"", "targetValue=7"}},
 	}
+}
+
+func trigger(kind string, metadata map[string]string) (manifest.Trigger, error) {
+	s := &manifest.ScaledJob{}
+	s.Spec.Triggers = []manifest.ScaleTrigger{{Type: kind, Metadata: metadata}}
+	triggers, err := s.Triggers(nil)
+	return triggers[0], err
 }
 
 // The target is the one that a scaler of KEDA reports, or both reject the trigger.

@@ -29,10 +29,7 @@ func (s *source) targets() []byte {
 		if slices.Contains(ruled, kind) {
 			continue
 		}
-		file := s.fileOf(s.constructors()[kind])
-		target := s.selected(file, "GetMetricSpecForScaling", isTarget)
-		activity := slices.DeleteFunc(s.selected(file, "GetMetricsAndActivity", isMethod),
-			func(p Parameter) bool { return !strings.HasPrefix(p.Names[0], "activation") })
+		target, activity := s.numbers(kind)
 		if len(target) != 1 || len(activity) > 1 {
 			panic(fmt.Sprintf("%s: %d targets, %d activation thresholds", kind, len(target), len(activity)))
 		}
@@ -51,6 +48,14 @@ func (s *source) targets() []byte {
 		panic(err)
 	}
 	return text
+}
+
+// numbers returns the fields that the scaler's methods use for the target average value and the activation threshold.
+func (s *source) numbers(kind string) (target, activity []Parameter) {
+	file := s.fileOf(s.constructors()[kind])
+	activity = s.selected(file, "GetMetricsAndActivity", isMethod)
+	return s.selected(file, "GetMetricSpecForScaling", isTarget),
+		slices.DeleteFunc(activity, func(p Parameter) bool { return !strings.HasPrefix(p.Names[0], "activation") })
 }
 
 // number reads a default; -1 stands for a number that must be given.
