@@ -87,9 +87,8 @@ func TestBesideOperator(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	log := o.Log(t)
-	recompute(t, write("operator.log", log), write("scaledjobs.yaml", text))
-	deletions.compare(t, log)
+	recompute(t, write("operator.log", o.Log(t)), write("scaledjobs.yaml", text))
+	deletions.compare(t)
 }
 
 // fillers returns for each queue of the ScaledJobs a function that sets its length.
