@@ -149,7 +149,7 @@ hostile:
 
 # The time of healthy ScaledJobs beside failing ones, on the control plane, and who is named.
 law:
-	cd controllers && go test -count=1 -v -run 'TestLawOnCluster|TestFailingNumbers|TestCulprit' -timeout 80m ./scaledjob-controller/e2e -law
+	cd controllers && go test -count=1 -v -run 'TestFailingNumbers|TestCulprit' -timeout 40m ./scaledjob-controller/e2e -law
 
 # A jump to SCALEDJOBS times ten Jobs, on an API server that answers few requests at a time.
 overload:

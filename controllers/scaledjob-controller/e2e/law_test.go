@@ -5,9 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,14 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-
-	"github.com/scaledjob/scaledjob/test/e2e/cluster"
-	"github.com/scaledjob/scaledjob/test/e2e/manifest"
-	"github.com/scaledjob/scaledjob/test/e2e/process"
 )
 
-var law = flag.Bool("law", false, "run TestLawOnCluster, TestFailingNumbers and TestCulprit")
+var law = flag.Bool("law", false, "run TestFailingNumbers and TestCulprit")
 
 // A fault answers the creates of Jobs in some namespaces, or the deletes. Without an answer the
 // API server itself refuses.
@@ -125,24 +118,6 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// The time until 20 ScaledJobs have 20 Jobs each, beside k whose requests fail, is shown for
-// each fault. Package adapter/loop asserts the law in virtual time.
-func TestLawOnCluster(t *testing.T) {
-	if !*law {
-		t.Skip("takes minutes: make law")
-	}
-	binary := process.Build(t, "..")
-	for _, f := range faults {
-		for _, k := range []int{0, 1, 20, 70} {
-			if k > 0 || f.name == "429" {
-				t.Run(fmt.Sprint(f.name, "/", k), func(t *testing.T) {
-					t.Logf("%-18s k=%-3d %s", f.name, k, lawRun(t, binary, f, k).Round(100*time.Millisecond))
-				})
-			}
-		}
-	}
-}
-
 const lawJob = `apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata: {name: consumer, namespace: %s}
@@ -152,48 +127,6 @@ spec:
   jobTargetRef: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: example.com/c}]}}}
   triggers: [{type: redis, metadata: {address: '127.0.0.1:1', listName: a}}]
 `
-
-func lawRun(t *testing.T, binary string, f fault, k int) time.Duration {
-	c := cluster.Start(t)
-	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml"))...)
-	dynamic, err := dynamic.NewForConfig(c.Config())
-	require.NoError(t, err)
-	a := (&stand{cluster: c, client: c.Client(t), dynamic: dynamic, kubeconfig: c.Kubeconfig()}).tenants(t)
-	good, bad := numbered("good-", 20), numbered("bad-", k)
-	for _, name := range slices.Concat(good, bad) {
-		a.namespace(t, name)
-	}
-	create := func(names []string) {
-		for _, name := range names {
-			_, err := dynamic.Resource(scaledJobs).Namespace(name).Create(t.Context(), manifest.Objects(t, fmt.Sprintf(lawJob, name))[0], metav1.CreateOptions{})
-			require.NoError(t, err)
-		}
-	}
-	deletes := f.method == http.MethodDelete
-	if !deletes && k > 0 {
-		a.fail(t, f, bad...)
-	}
-	create(bad)
-	run := process.Start(t, exec.Command(binary, "-kubeconfig", a.proxy.kubeconfig, "-lease-namespace", "default", "-metrics-bind-address", "",
-		"-health-probe-bind-address", "127.0.0.1:0", "-max-requests=64"))
-	run.Said("acting")
-	if deletes {
-		a.have(t, "bad-", 20*k)
-		a.fail(t, f, bad...)
-		for _, name := range bad { // outdated Jobs are deleted
-			(&queue{a.stand, t, name}).patch("spec: {" + second + "}")
-		}
-	}
-	if k > 0 {
-		time.Sleep(5 * time.Second) // the faults are known
-	}
-	begin := time.Now()
-	create(good)
-	a.have(t, "good-", 400)
-	took := time.Since(begin)
-	run.Kill()
-	return took
-}
 
 func (s *stand) namespace(t *testing.T, name string) {
 	t.Helper()
