@@ -79,5 +79,3 @@ func readAll() (readings []map[string]reading, newest *source, err error) {
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-func clone[K comparable, V any](m map[K]V) map[K]V { return maps.Clone(m) }

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -173,7 +174,7 @@ func (w *walk) follow(call *ast.CallExpr) {
 	}
 	if f, ok := w.info.Uses[id].(*types.Func); ok {
 		outer := w.values
-		w.values = clone(outer)
+		w.values = maps.Clone(outer)
 		w.call(f, arguments)
 		w.values = outer
 	}
