@@ -30,8 +30,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	failures map[types.UID]*failures // of tracked owners, that have not been returned yet
-	creates  map[types.UID]creates
-	uid      string // of its namespace kube-system: of Options, or else of the first contact
+	uid      string                  // of its namespace kube-system: of Options, or else of the first contact
 }
 
 // New returns a member that the clients reach. Requests and Watches must not be nil. New
@@ -42,7 +41,7 @@ func New(name string, clients Clients, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		name: name, clients: clients, options: o.withDefaults(),
-		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]*failures{}, creates: map[types.UID]creates{},
+		uid: o.UID, health: health{name: name}, hurry: make(chan struct{}, 1), failures: map[types.UID]*failures{},
 	}
 	if o = c.options; o.QPS > 0 {
 		c.limiter = flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
@@ -185,5 +184,4 @@ func (c *Cluster) untrack(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failures, uid)
-	delete(c.creates, uid)
 }

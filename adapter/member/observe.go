@@ -83,46 +83,7 @@ func (c *Cluster) observe(owner types.UID, target *owner) (cluster jobs.Cluster,
 	for i := range tracked {
 		cluster.Jobs = append(cluster.Jobs, describe(&tracked[i], cluster.Reach == jobs.Reachable))
 	}
-	if listed {
-		cluster.Unanswered = c.unanswered(owner, tracked)
-	}
 	return cluster, tracked, problem
-}
-
-// creates are the names of an owner's creates that were not answered: true if the member
-// was asked for the Job and has none. Such a create may still arrive.
-type creates map[string]bool
-
-// unanswered returns the number of creates that may still arrive though their Jobs do not
-// exist. A create is over once a Job of its name is known to exist.
-func (c *Cluster) unanswered(owner types.UID, tracked []adapter.Job) (n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, tracked := c.failures[owner]; !tracked {
-		return 0
-	}
-	unanswered := c.creates[owner]
-	if unanswered == nil {
-		unanswered = creates{}
-		c.creates[owner] = unanswered
-	}
-	for name := range unanswered {
-		unanswered[name] = true
-	}
-	for i := range tracked {
-		switch j := &tracked[i]; {
-		case j.Phase == adapter.InFlight && j.UID == "":
-			unanswered[j.Name] = false
-		default:
-			delete(unanswered, j.Name)
-		}
-	}
-	for _, absent := range unanswered {
-		if absent {
-			n++
-		}
-	}
-	return n
 }
 
 var phases = map[adapter.Phase]jobs.Phase{

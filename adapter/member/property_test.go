@@ -4,7 +4,6 @@ package member_test
 //
 //	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
 //	a create that was not answered holds its capacity                     TestNothingTwice
-//	a create that was asked for in vain holds its capacity                TestLateAfterItWasAskedFor
 //	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
 //	it is never sent again, and asked for after twice the timeout         TestNotSentAgain
 //	a recurring number is not taken for the Job that had it               TestNumberRecurs

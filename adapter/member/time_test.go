@@ -141,24 +141,6 @@ func TestDeleteJobsLate(t *testing.T) {
 	})
 }
 
-// A create arrives after it was asked for in vain. Its capacity is held, so that no other
-// member gets its Job.
-func TestLateAfterItWasAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a", "b").ready()
-		w.policy.Scaling.Bounds.Max, w.demand = 1, 1
-		w.policy.Members = []jobs.Member{{Name: "a", Weight: 9}, {Name: "b", Weight: 1}}
-		w.sites["a"].breaks(on("create", func(send func() error) error {
-			time.AfterFunc(40*time.Second, func() { _ = send() })
-			return context.DeadlineExceeded
-		}))
-		w.poll()
-		w.sites["a"].breaks(on("create", instead(errForbidden))) // so that it goes to b if it may
-		w.polls(60, func() { require.LessOrEqual(t, len(w.jobs("a"))+len(w.jobs("b")), 1) })
-		require.Len(t, w.jobs("a"), 1)
-	})
-}
-
 // A member that is registered anew, also repeatedly, is not known before the creates of plans
 // for the replaced one have arrived.
 func TestLateAndAddedAnew(t *testing.T) {

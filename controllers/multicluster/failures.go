@@ -18,7 +18,6 @@ func (j *job) slowDown(policy *jobs.Policy, clusters []jobs.Cluster, metrics []s
 	}
 	observation := adapter.FailureObservation{Metrics: metrics, Revision: policy.Revision, Now: now}
 	for i := range clusters {
-		observation.InFlight += clusters[i].Unanswered
 		for k := range clusters[i].Jobs {
 			observation.Jobs = append(observation.Jobs, finished(&clusters[i].Jobs[k]))
 		}
