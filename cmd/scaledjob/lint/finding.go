@@ -1,8 +1,14 @@
 package lint
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // A Severity is the weight of a finding. The zero value belongs to no finding.
@@ -117,4 +123,119 @@ func period(releases string) string {
 		return releases
 	}
 	return "in " + strings.Replace(releases, "until ", "releases up to ", 1)
+}
+
+// An edit replaces a scalar of a file. It changes no running ScaledJob: the API server rejects the file without it.
+type edit struct {
+	line, column int // from 1, in characters
+	old, text    string
+	quotes       yaml.Style // of the old value
+}
+
+// edit remembers how to mend the next finding. An empty old text is the value in its quotes.
+func (c *collector) edit(n *yaml.Node, old, text string) {
+	c.next = edit{n.Line, n.Column, old, text, n.Style}
+	if old == "" {
+		c.next.old = n.Value
+	}
+}
+
+// Fixed returns a file with the edits of its findings that cannot change a running ScaledJob, and their number: quotes, and
+// values with which the API server rejects the file. Comments and the order of fields stay.
+func (r *Report) Fixed(name string, data []byte) (fixed []byte, n int) {
+	var edits []edit
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.File == name && f.edit != (edit{}) {
+			edits = append(edits, f.edit)
+		}
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(b.line, a.line), cmp.Compare(b.column, a.column)) })
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for _, e := range edits {
+		if e.line <= len(lines) {
+			if line, ok := e.apply(string(lines[e.line-1])); ok {
+				lines[e.line-1] = []byte(line)
+				n++
+			}
+		}
+	}
+	return bytes.Join(lines, nil), n
+}
+
+// apply returns a line with the edit. It fails if the line does not have the value as the parser read it, such as a value
+// with escapes or of several lines.
+func (e edit) apply(line string) (string, bool) {
+	runes := []rune(line)
+	if e.column > len(runes) {
+		return "", false
+	}
+	before, remainder := string(runes[:e.column-1]), string(runes[e.column-1:])
+	old := e.old
+	switch {
+	case e.quotes&yaml.DoubleQuotedStyle != 0:
+		old = `"` + old + `"`
+	case e.quotes&yaml.SingleQuotedStyle != 0:
+		old = "'" + old + "'"
+	}
+	after, found := strings.CutPrefix(remainder, old)
+	return before + e.text + after, found
+}
+
+// ignorePattern matches a comment at the start of a line or after a space.
+var ignorePattern = regexp.MustCompile(`(?:^|\s)#\s*scaledjob:ignore\s+(\S+)`)
+
+// ignores drops the findings that a comment silences: on their line, or above it on lines that have
+// nothing but comments.
+func (c *collector) ignores(files []File) {
+	silenced, unknown := map[position][]string{}, collector{scope: c.scope}
+	for i := range c.findings {
+		silenced[position{c.findings[i].File, c.findings[i].Line}] = nil
+	}
+	for _, f := range files {
+		if !bytes.Contains(f.Data, []byte("scaledjob:ignore")) {
+			continue
+		}
+		number := 0
+		var rules []string // of this line and of comments above
+		for line := range strings.SplitSeq(lineBreaks.Replace(string(f.Data)), "\n") {
+			number++
+			for _, id := range ignored(line) {
+				if !isRule(id) {
+					spot := place{file: f.Name, line: number, column: column(line, id), found: "no rule named " + id}
+					fix := "Write a rule that scaledjob lint --rules lists"
+					if near := nearest(id, ruleIDs()); near != "" {
+						fix = "Write " + near
+					}
+					unknown.add(unknownIgnore, spot, fix, effect{text: "the comment silences nothing"})
+				} else if !slices.Contains(rules, id) {
+					rules = append(rules, id)
+				}
+			}
+			if _, needed := silenced[position{f.Name, number}]; needed {
+				silenced[position{f.Name, number}] = slices.Clone(rules)
+			}
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				rules = nil
+			}
+		}
+	}
+	before := len(c.findings)
+	c.findings = slices.DeleteFunc(c.findings, func(f Finding) bool { return slices.Contains(silenced[position{f.File, f.Line}], f.Rule) })
+	c.ignored += before - len(c.findings)
+	c.findings = append(c.findings, unknown.findings...)
+}
+
+// ignored are the rules that a line's comment names, separated by commas.
+func ignored(line string) []string {
+	m := ignorePattern.FindStringSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	return strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' })
+}
+
+// column returns the position of a word in a line, in characters from 1.
+func column(line, word string) int {
+	before, _, _ := strings.Cut(line, word)
+	return 1 + len([]rune(before))
 }

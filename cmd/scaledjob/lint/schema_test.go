@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/crd"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint"
 )
 
@@ -100,4 +101,115 @@ func TestQuotes(t *testing.T) {
 		}
 		require.Equal(t, []string{want}, got, text)
 	}
+}
+
+// Misspelled kinds and groups of KEDA and of this project are findings. The objects of others are none.
+func TestKinds(t *testing.T) {
+	const valid = `apiVersion: keda.sh/v1alpha1
+kind: ScaledJob
+metadata: {name: orders, namespace: shop}
+spec:
+  jobTargetRef: {template: {spec: {restartPolicy: Never, containers: [{name: worker, image: registry.example.com/orders:1}]}}}
+  maxReplicaCount: 5
+  triggers: [{type: aws-sqs-queue, metadata: {queueURL: "https://sqs.eu-west-1.amazonaws.com/1/q", queueLength: "5", awsRegion: eu-west-1, identityOwner: operator}}]
+---
+`
+	for object, want := range map[string]string{
+		"keda.sh/v1alpha1 ScaledJobs":                        "Write ScaledJob",
+		"keda.sh/v1alpha1 scaledjob":                         "Write ScaledJob",
+		"keda.sh/v1alpha1 ScaldObject":                       "Write ScaledObject",
+		"keda.sh/v1 ScaledJob":                               "Write keda.sh/v1alpha1",
+		"keda.sh/v1beta1 ScaledObject":                       "Write keda.sh/v1alpha1",
+		"kedas.sh/v1alpha1 ScaledObject":                     "Write keda.sh/v1alpha1",
+		"kedas.sh/v1alpha1 ScaledJobs":                       "Write keda.sh/v1alpha1",
+		"keda.s/v1alpha1 TriggerAuthentication":              "Write keda.sh/v1alpha1",
+		"scaledjob.github.io/v1alpha1 ScheduledJobs":         "Write ScheduledJob",
+		"scaledjob.github.io/v1alpha1 scheduledjob":          "Write ScheduledJob",
+		"scaledjob.github.io/v1 ScheduledJob":                "Write scaledjob.github.io/v1alpha1",
+		"scaledjobs.github.io/v1alpha1 ScheduledJob":         "Write scaledjob.github.io/v1alpha1",
+		"scaledjob.github.io/v1alpha1 Other":                 "Write one of ScheduledJob, RunRequest",
+		" ScaledJobs":                                        "Write keda.sh/v1alpha1",
+		" ScaldObject":                                       "Write keda.sh/v1alpha1",
+		" ScheduledJob":                                      "Write scaledjob.github.io/v1alpha1",
+		" Secret":                                            "Write v1",
+		" ConfigMap":                                         "Write v1",
+		" ServiceAccount":                                    "Write v1",
+		" PersistentVolumeClaim":                             "Write v1",
+		" TriggerAuthentication":                             "Write keda.sh/v1alpha1",
+		" ClusterTriggerAuthentication":                      "Write keda.sh/v1alpha1",
+		"example.com/v1 Secret":                              "",
+		" Job":                                               "",
+		"scaledjob.example.com/v1 ScheduledJob":              "",
+		"batch.example.com/v1 ScheduledJob":                  "",
+		"eventing.keda.sh/v1alpha1 CloudEventSource":         "",
+		"http.keda.sh/v1alpha1 HTTPScaledObject":             "",
+		"keda.kedify.io/v1alpha1 MetricPredictor":            "",
+		"scaledjob.github.io/v1alpha1 RunRequest":            "",
+		"keda.sh/v1alpha1 ScaledObject":                      "",
+		"batch/v1 Job":                                       "",
+		"v1 ScheduledJobs":                                   "",
+		"kedas.sh/v1 Dashboard":                              "",
+		strings.Repeat("keda.sh", 1000) + "/v1 ScaledObject": "",
+	} {
+		version, kind, _ := strings.Cut(object, " ")
+		text := valid + "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: other}\n"
+		var fixes []string
+		for _, f := range lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}).Findings {
+			if f.Line > 8 && (f.Path == "kind" || f.Path == "apiVersion") {
+				fixes = append(fixes, f.Fix)
+			}
+		}
+		if want == "" {
+			require.Empty(t, fixes, object)
+			continue
+		}
+		require.Equal(t, []string{want}, fixes, object)
+	}
+	// An object that no ScaledJob refers to may be no manifest.
+	for part, want := range map[string]lint.Severity{"": lint.Note, "serviceAccountName: other, ": lint.Error} {
+		text := strings.Replace(valid, "restartPolicy", part+"restartPolicy", 1) + "kind: ServiceAccount\nmetadata: {name: other}\n"
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}})
+		require.Equal(t, want, r.Findings[len(r.Findings)-1].Severity, brief(r.Findings))
+	}
+}
+
+// A field that the CRD of a release does not have is found if the release is named.
+func TestFieldsOfReleases(t *testing.T) {
+	for _, tt := range []struct{ release, added, want string }{
+		{"2.8", "podFailurePolicy: {rules: []}", "podFailurePolicy Use KEDA 2.9 or later"},
+		{"2.9", "podFailurePolicy: {rules: []}", ""},
+		{"2.11", "podReplacementPolicy: Failed", "podReplacementPolicy Use KEDA 2.12 or later"},
+		{"2.1", "podReplacementPolicy: Failed", ""}, // its CRD is unknown
+		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, resourceClaimName: gpu}]}}", "template.spec.resourceClaims[0].resourceClaimName Use KEDA 2.16 or later"},
+		{"2.15", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", ""},
+		{"2.16", "template: {spec: {resourceClaims: [{name: gpu, source: {resourceClaimName: gpu}}]}}", "template.spec.resourceClaims[0].source Move what is below it to spec.jobTargetRef.template.spec.resourceClaims[0]"},
+		{"2.15", "template: {metadata: {labels: {a: b}}}", ""}, // KEDA's patch keeps them
+	} {
+		text := "apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: orders}\nspec:\n  jobTargetRef: {" + tt.added + "}\n"
+		r := lint.Check([]lint.File{{Name: "a.yaml", Data: []byte(text)}}, release(t, tt.release))
+		var found []string
+		for _, f := range r.Findings {
+			if f.Rule == "unsupported-feature" || f.Rule == "unknown-field" {
+				found = append(found, strings.TrimPrefix(f.Path, "spec.jobTargetRef.")+" "+f.Fix)
+			}
+		}
+		require.Equal(t, tt.want != "", len(found) == 1, "%+v %v", tt, found)
+		if tt.want != "" {
+			require.Contains(t, found[0], tt.want)
+		}
+	}
+}
+
+// The CRDs of 2.0, 2.1 and 2.6 are unknown: a field that may be there is not missing.
+func TestReleasesWithoutCRD(t *testing.T) {
+	spec := crd.Kind("TriggerAuthentication").Field("spec")
+	for field, want := range map[string]map[string]bool{
+		"azureKeyVault":    {"2": true, "2.1.0": true, "2.5.0": false, "2.6.1": true, "2.7.1": true, "": true},
+		"awsSecretManager": {"2.1.0": true, "2.6.1": false, "2.12.1": false, "2.13.1": true},
+	} {
+		for release, has := range want {
+			require.Equal(t, has, spec.Field(field).In(release), "%s in %q", field, release)
+		}
+	}
+	require.False(t, spec.Field("other").In("2.6.1"))
 }

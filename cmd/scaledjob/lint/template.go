@@ -1,10 +1,14 @@
 package lint
 
 import (
+	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scaledjob/scaledjob/keda"
 )
@@ -106,4 +110,172 @@ func envContainerUnknown(j *job) {
 				"Write the name of a container in spec.jobTargetRef.template", "the template has no container of this name, so KEDA reads an empty value")
 		}
 	}
+}
+
+// rejected is the consequence of a template that the API server accepts in a ScaledJob
+// and not in a Job.
+const rejected = "the API server rejects each Job, although it accepts the ScaledJob"
+
+// A container with its place.
+type container struct {
+	*corev1.Container
+	list  string // containers or initContainers
+	index int
+}
+
+// containers returns the containers of the template, those of initContainers first.
+func (j *job) containers() (containers []container) {
+	spec := &j.template.Template.Spec
+	for i := range spec.InitContainers {
+		containers = append(containers, container{&spec.InitContainers[i], "initContainers", i})
+	}
+	for i := range spec.Containers {
+		containers = append(containers, container{&spec.Containers[i], "containers", i})
+	}
+	return containers
+}
+
+// eachContainer returns the check of all containers.
+func eachContainer(check func(*job, container)) func(*job) {
+	return func(j *job) {
+		for _, c := range j.containers() {
+			check(j, c)
+		}
+	}
+}
+
+func (j *job) pod(steps ...any) []any {
+	return append([]any{"spec", "jobTargetRef", "template", "spec"}, steps...)
+}
+
+func (j *job) in(c container, steps ...any) place {
+	return j.place(j.pod(append([]any{c.list, c.index}, steps...)...)...)
+}
+
+func containerIncomplete(j *job, c container) {
+	if j.isPatch() {
+		return
+	}
+	consequence := rejected
+	if j.in(c, "name").found == noValue { // which the CRD requires
+		consequence = refusal
+	}
+	j.check(strings.TrimSpace(c.Name) == "", j.in(c, "name"), "Give the container a name", consequence)
+	j.check(strings.TrimSpace(c.Image) == "", j.in(c, "image"), "Give the container an image", rejected)
+}
+
+func containerNameInvalid(j *job) {
+	visited := map[string]bool{}
+	for _, c := range j.containers() {
+		switch {
+		case c.Name == "":
+		case len(validation.IsDNS1123Label(c.Name)) > 0:
+			j.find(j.in(c, "name"), "Write at most 63 lower-case letters, digits and -, with a letter or digit at both ends", effect{text: rejected})
+		case visited[c.Name]:
+			j.find(j.in(c, "name"), "Give each container a name of its own", effect{text: "two containers have this name, so " + rejected})
+		}
+		visited[c.Name] = true
+	}
+}
+
+func portInvalid(j *job, c container) {
+	for i, p := range c.Ports {
+		position := j.in(c, "ports", i, "containerPort")
+		j.check(position.found != noValue && len(validation.IsValidPortNum(int(p.ContainerPort))) > 0, position, "Write a port from 1 to 65535", rejected)
+	}
+}
+
+func limitsBelowRequests(j *job, c container) {
+	for name, request := range c.Resources.Requests {
+		limit, ok := c.Resources.Limits[name]
+		ok = ok && (!limit.IsZero() || isZero(j.in(c, "resources", "limits", string(name)).found))
+		j.check(ok && limit.Cmp(request) < 0, j.in(c, "resources", "limits", string(name)), fmt.Sprintf("Write a limit of %s or more", request.String()),
+			fmt.Sprintf("it is below the request of %s, so %s", request.String(), rejected))
+	}
+}
+
+// isZero reports whether a value is written as 0. A quantity that cannot be read is 0, too.
+func isZero(found string) bool { return strings.Trim(found, `"0.`) == "" }
+
+// findVolumes returns the names of the template's volumes, also as a set.
+func (j *job) findVolumes() (names []string, nameSet map[string]bool) {
+	nameSet = map[string]bool{}
+	for _, v := range j.template.Template.Spec.Volumes {
+		names, nameSet[v.Name] = append(names, v.Name), true
+	}
+	return names, nameSet
+}
+
+func volumeUnknown(j *job, c container) {
+	names, present := j.volumeNames()
+	for i, m := range c.VolumeMounts {
+		if present[m.Name] {
+			continue
+		}
+		fix := "Add it to volumes"
+		if near := j.near(m.Name, names); near != "" {
+			fix = "Write " + near
+		}
+		j.find(j.in(c, "volumeMounts", i, "name"), fix, effect{text: "the template has no volume of this name, so " + rejected})
+	}
+}
+
+// servers are programs, and images without registry and tag, that serve others until they are stopped.
+var servers = []string{
+	"cloud-sql-proxy", "cloud_sql_proxy", "gce-proxy", "alloydb-auth-proxy", "envoy", "daprd", "pgbouncer", "oauth2-proxy", "haproxy",
+	"nginx", "redis", "redis-server", "postgres", "mysql", "mysqld", "mariadb", "mongo", "mongod", "rabbitmq", "memcached", "fluent-bit", "fluentd",
+	"filebeat", "promtail", "opentelemetry-collector", "opentelemetry-collector-contrib", "statsd-exporter", "aws-xray-daemon", "dockerd",
+}
+
+// sidecarNeverEnds finds a container that still runs when the worker has ended: a Job completes when all containers of its
+// pod have.
+func sidecarNeverEnds(j *job) {
+	pod := &j.template.Template.Spec
+	ends := func(c corev1.Container) bool { return !waitsForever(c) && !serves(c) }
+	if len(pod.Containers) < 2 || mayBeStopped(pod) || !slices.ContainsFunc(pod.Containers, ends) {
+		return // or which of them is the worker is unknown
+	}
+	for i, c := range pod.Containers {
+		j.check(!ends(c), j.place(j.pod("containers", i, "image")...), "Move the container to initContainers and add restartPolicy: Always to it, with KEDA 2.12 and Kubernetes 1.29 or later",
+			"the container does not end with the worker, so no Job completes and KEDA counts each as running")
+	}
+}
+
+// mayBeStopped reports whether a container of a pod may stop another.
+func mayBeStopped(pod *corev1.PodSpec) bool {
+	if shared := pod.ShareProcessNamespace; shared != nil && *shared {
+		return true
+	}
+	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		text := commandLine(c)
+		for _, e := range c.Env {
+			text += " " + e.Name
+		}
+		return stopPattern.MatchString(text)
+	})
+}
+
+var (
+	stopPattern    = regexp.MustCompile(`(?i)quit|/shutdown|(^|[^a-z])p?kill(all)?([^a-z]|$)`)
+	waitPattern    = regexp.MustCompile(`(^|\W)(sleep (infinity|inf)|tail -f /dev/null)$`)
+	programPattern = regexp.MustCompile(`^[a-z/][\w./-]*$`)
+)
+
+func commandLine(c corev1.Container) string {
+	return strings.Join(slices.Concat(c.Command, c.Args), " ")
+}
+
+// waitsForever reports whether a container does nothing until it is stopped.
+func waitsForever(c corev1.Container) bool { return waitPattern.MatchString(commandLine(c)) }
+
+// serves reports whether a container runs a server: that of its image, or one that its command names.
+func serves(c corev1.Container) bool {
+	name, _, _ := strings.Cut(path.Base(c.Image), "@")
+	name, tag, _ := strings.Cut(name, ":")
+	isDocker := name == "docker" && strings.Contains(tag, "dind")
+	program := name
+	if words := slices.Concat(c.Command, c.Args); len(words) > 0 && (len(c.Command) > 0 || programPattern.MatchString(words[0])) {
+		program = path.Base(words[0])
+	}
+	return slices.Contains(servers, program) || (isDocker && program == name)
 }

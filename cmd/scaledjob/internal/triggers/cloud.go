@@ -1,10 +1,179 @@
 package triggers
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// awsRules are the rules of triggers for Amazon Web Services.
+var awsRules = []Rule{
+	{[]string{"aws-sqs-queue"}, "QueueUrl:", "2.18", accepted(polls, onlyIf(matches("queueURL", "is neither a URL nor a name", "Write a URL that begins with https://, or a queue's name", queueName.MatchString), notURL("queueURL")))},
+	{[]string{"aws-cloudwatch"}, "MetricStat", "2.18", accepted(polls, matches("metricStat", "is not a statistic of CloudWatch", "Write a statistic such as Average, Sum, Maximum or p99", statistic.MatchString))},
+	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18",
+		accepted("KEDA ignores it", onlyIf(unused("with expression", "namespace", "metricName", "dimensionName", "dimensionValue", "metricStat", "metricUnit"), provided("expression")))},
+	{awsTypes, "PodIdentityOwner = false", "2.18", accepted("KEDA takes it as operator", onlyIf(allowed("identityOwner", "pod", "operator"), isNotIdentity("aws")))},
+	{[]string{"aws-sqs-queue"}, "cannot get queueName from queueURL", "2.18", about("queueURL", queueURL)},
+	{[]string{"aws-cloudwatch"}, "namespace not given", "2.18", needs(missing("expression"), "without expression", "namespace", "metricName", "dimensionName", "dimensionValue")},
+	{[]string{"aws-cloudwatch"}, "dimensionName and dimensionValue are not matching in size", "2.18", onlyIf(sameLength("dimensionName", "dimensionValue", ";"), missing("expression"))},
+	{[]string{"aws-cloudwatch"}, "metricUnit '%s' is not one of", "2.18", onlyIf(allowed("metricUnit", units...), missing("expression"))},
+	{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
+	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
+	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
+	{awsTypes, "awsSecretAccessKey not found", "2.18", awsSecretKey},
+	{[]string{"aws-cloudwatch"}, "metricStatPeriod >= 60 has to be a multiple of 60", "2.18", statPeriod},
+}
+
+var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
+
+var statistic = regexp.MustCompile(`^(Average|Sum|Minimum|Maximum|SampleCount|IQM|(p|tm|wm|tc|ts|PR|TM|WM|TC|TS)[0-9(].*)$`)
+
+func statPeriod(c *checker) fault {
+	x, ok := c.float("metricStatPeriod")
+	if n := int(x); ok && ((n >= 60 && n%60 != 0) || (n < 60 && n != 1 && n != 5 && n != 10 && n != 30)) {
+		return fault{key: "metricStatPeriod", text: "metricStatPeriod is " + c.text("metricStatPeriod"), fix: "Write 1, 5, 10, 30 or a multiple of 60"}
+	}
+	return fault{}
+}
+
+func collectionTime(c *checker) fault {
+	period, ok := c.float("metricStatPeriod")
+	x, okX := c.float("metricCollectionTime")
+	if !ok || !okX || period < 1 || (x >= 0 && int(x)%int(period) == 0) {
+		return fault{}
+	}
+	key := c.get("metricCollectionTime").Key
+	if key == "" {
+		key = "metricStatPeriod"
+	}
+	return fault{key: key, text: fmt.Sprintf("metricCollectionTime %v is not a multiple of metricStatPeriod %v", x, period),
+		fix: fmt.Sprintf("Write a metricCollectionTime such as %v", max(1, math.Ceil(x/period))*period)}
+}
+
+// awsSecretKey finds half of a pair of AWS keys.
+func awsSecretKey(c *checker) fault {
+	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || (c.hasAll("identityOwner") && !c.equals("identityOwner", "pod")) || !c.absent("awsRoleArn") {
+		return fault{}
+	}
+	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
+		return fault{key: "awsSecretAccessKey", text: "an AWS access key needs awsSecretAccessKey", fix: c.ways("awsSecretAccessKey")}
+	}
+	return fault{}
+}
+
+// dynamoTypes are the types of values in expressions of AWS DynamoDB.
+var dynamoTypes = []string{"S", "N", "BOOL", "B", "L", "M", "NULL"}
+
+// dynamoValues finds a value without its type.
+func dynamoValues(c *checker) fault {
+	v := c.get("expressionAttributeValues")
+	var values map[string]any
+	if json.Unmarshal([]byte(v.Text), &values) != nil {
+		return jsonObject("expressionAttributeValues")(c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, _ := values[name].(map[string]any)
+		typed := len(value) == 1
+		for key, x := range value {
+			_, isText := x.(string)
+			typed = typed && slices.Contains(dynamoTypes, key) && ((key != "N" && key != "S") || isText)
+		}
+		if !typed {
+			return fault{key: v.Key, text: name + " of expressionAttributeValues has no type of DynamoDB", fix: fmt.Sprintf(`Write {"%s": {"S": "text"}}, or {"N": "1"} for a number`, name)}
+		}
+	}
+	return fault{}
+}
+
+// queueURL finds a URL without an account and a queue.
+func queueURL(text string) (wrong, fix string) {
+	u, err := url.ParseRequestURI(text)
+	if err != nil {
+		return "", ""
+	}
+	if path := strings.Split(u.Path, "/"); len(path) == 3 && path[2] != "" {
+		return "", ""
+	}
+	return fmt.Sprintf("queueURL %q has no account and queue", text), "Write it as https://sqs.REGION.amazonaws.com/ACCOUNT/QUEUE, or the queue's name"
+}
+
+// notURL is met by a value that is not a URL, or not known.
+func notURL(name string) condition {
+	return func(c *checker) bool {
+		_, err := url.ParseRequestURI(c.text(name))
+		return err != nil
+	}
+}
+
+// gcpRules are the rules of triggers for Google Cloud.
+var gcpRules = []Rule{
+	{[]string{"gcp-pubsub"}, "unsupported aggregation function", "2.18", accepted(polls, matches("aggregation", "is not a function that KEDA knows", "Write a function such as mean, sum or percentile99", aggregation.MatchString))},
+	{[]string{"gcp-stackdriver"}, "meta.AlignmentPeriodSeconds == 0", "2.18",
+		accepted("KEDA ignores it", onlyIf(unused("without alignmentPeriodSeconds", "alignmentAligner", "alignmentReducer"), missing("alignmentPeriodSeconds")))},
+	{[]string{"gcp-pubsub"}, "snakeCase(mode)", "2.18", accepted(polls, pubsubMode)},
+	{gcpTypes, "google application credentials not found", "2.18", gcpCredentials},
+	{[]string{"gcp-storage"}, "maxBucketItemsToScan must be a positive number", "2.18", atLeast("maxBucketItemsToScan", 1)},
+	{[]string{"gcp-stackdriver"}, "unknown aligner", "2.18", onlyIf(allowedInAnyCase("alignmentAligner", strings.Fields("none delta rate interpolate next_older min max mean count sum stddev "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05 percent_change")...), provided("alignmentPeriodSeconds"))},
+	{[]string{"gcp-stackdriver"}, "unknown reducer", "2.18", onlyIf(allowedInAnyCase("alignmentReducer", strings.Fields("none mean min max sum stddev count "+
+		"count_true count_false fraction_true percentile_99 percentile_95 percentile_50 percentile_05")...), provided("alignmentPeriodSeconds"))},
+	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", oneOf("subscriptionName", "topicName")},
+	{[]string{"gcp-pubsub"}, "exactly one of subscription or topic name must be given", "2.18", exclusive("subscriptionName", "topicName")},
+	{[]string{"gcp-stackdriver"}, "alignmentPeriodSeconds must be at least 60", "2.18", onlyIf(atLeast("alignmentPeriodSeconds", 60), isNot("alignmentPeriodSeconds", "0"))},
+}
+
+var gcpTypes = []string{"gcp-cloudtasks", "gcp-pubsub", "gcp-spanner", "gcp-stackdriver", "gcp-storage"}
+
+var aggregation = regexp.MustCompile(`^(median|mean|variance|stddev|sum|count|percentile\d+)$`)
+
+// gcpCredentials finds a trigger for Google Cloud without credentials.
+func gcpCredentials(c *checker) fault {
+	if c.in.AnyIdentity || c.in.PodIdentity == "gcp" || !c.absent("GoogleApplicationCredentials") ||
+		c.in.Metadata["credentialsFromEnv"] != "" || c.in.Metadata["credentialsFromEnvFile"] != "" {
+		return fault{}
+	}
+	return fault{text: c.name + " has no credentials", fix: "Set credentialsFromEnv to the name of a variable, or GoogleApplicationCredentials or podIdentity gcp in a TriggerAuthentication"}
+}
+
+var subscriptionMetrics = strings.Fields(`ack_latencies ack_message_count backlog_bytes byte_cost config_updates_count dead_letter_message_count delivery_latency_health_score
+exactly_once_warning_count expired_ack_deadlines_count mod_ack_deadline_message_count mod_ack_deadline_message_operation_count mod_ack_deadline_request_count
+num_outstanding_messages num_retained_acked_messages num_retained_acked_messages_by_region num_unacked_messages_by_region num_undelivered_messages
+oldest_retained_acked_message_age oldest_retained_acked_message_age_by_region oldest_unacked_message_age oldest_unacked_message_age_by_region open_streaming_pulls
+pull_ack_message_operation_count pull_ack_request_count pull_message_operation_count pull_request_count push_request_count push_request_latencies
+retained_acked_bytes retained_acked_bytes_by_region seek_request_count sent_message_count streaming_pull_ack_message_operation_count streaming_pull_ack_request_count
+streaming_pull_message_operation_count streaming_pull_mod_ack_deadline_message_operation_count streaming_pull_mod_ack_deadline_request_count
+streaming_pull_response_count unacked_bytes_by_region`)
+
+var topicMetrics = strings.Fields(`byte_cost config_updates_count message_sizes num_retained_acked_messages_by_region num_retained_messages num_unacked_messages_by_region
+oldest_retained_acked_message_age_by_region oldest_retained_message_age oldest_unacked_message_age_by_region retained_acked_bytes_by_region retained_bytes
+schema_validation_latencies send_message_operation_count send_request_count topic_retained_bytes unacked_bytes_by_region`)
+
+var capitals = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// pubsubMode finds a mode that is no metric of the subscription or topic.
+func pubsubMode(c *checker) fault {
+	v, resource, metrics, fix := c.get("mode"), "a subscription", subscriptionMetrics, "Write NumUndeliveredMessages or OldestUnackedMessageAge"
+	if c.hasAll("topicName") {
+		resource, metrics, fix = "a topic", topicMetrics, "Write a metric of topics such as SendRequestCount, or give subscriptionName"
+	}
+	name := v.Text
+	if name == "SubscriptionSize" {
+		name = "NumUndeliveredMessages"
+	}
+	name = strings.ToLower(capitals.ReplaceAllString(name, "${1}_$2"))
+	if v.State != Visible || slices.Contains(metrics, name) {
+		return fault{}
+	}
+	if v.Key == "" {
+		return fault{key: "topicName", text: "without mode, KEDA reads SubscriptionSize, which a topic does not have", fix: fix}
+	}
+	return fault{key: v.Key, text: fmt.Sprintf("mode %q is not a metric of %s", v.Text, resource), fix: fix}
+}
 
 // azureRules are the rules of triggers for Azure.
 var azureRules = []Rule{
