@@ -1,7 +1,6 @@
 package replicas
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -71,21 +70,12 @@ type fleet struct {
 // comment. The checkpoint is that of the previous decision, or the zero value. Decide is
 // total and pure.
 func Decide(p Policy, o Observation, c Checkpoint) Decision {
-	unknown := c.Validate() != nil
-	before := c
-	if unknown {
-		c = Checkpoint{}
-	}
 	f := newFleet(&p, &o, c)
 	plan := Decision{NextCheck: f.next, Checkpoint: f.checkpoint()}
 	if o.Replicas != nil {
 		plan.Requested = max(0, *o.Replicas)
 	}
-	hold := p.hold(o.Replicas)
-	if unknown {
-		hold, plan.Checkpoint = ReasonCheckpointVersion, Checkpoint{before.Version, maps.Clone(before.Members)}
-	}
-	if hold != "" {
+	if hold := p.hold(o.Replicas); hold != "" {
 		plan.Reason, plan.Total = hold, f.hold()
 	} else {
 		plan.Total = min(max(0, p.Min, *o.Replicas), p.Max)

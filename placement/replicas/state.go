@@ -2,7 +2,11 @@ package replicas
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // An Observation is what was read for one decision. The zero value knows neither metrics nor clusters.
@@ -64,26 +68,33 @@ type MemberCheckpoint struct {
 	WaitingSince time.Time `json:"waitingSince,omitzero"`
 }
 
-// UnmarshalJSON rejects a checkpoint of another version with a [*field.Error].
+// UnmarshalJSON rejects a checkpoint of another version with a [*field.Error]. A
+// checkpoint without members may have no version.
 func (c *Checkpoint) UnmarshalJSON(data []byte) error {
-	var read Checkpoint
-	if err := json.Unmarshal(data, &struct {
-		Version *int `json:"version"`
-	}{&read.Version}); err != nil {
+	var read struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	if err := read.Validate(); err != nil { // before fields that it may have in another form
-		return err
+	if read.Version != 0 && read.Version != checkpointVersion { // another version may have other fields
+		return unknownVersion(read.Version)
 	}
 	type plain Checkpoint
-	if err := json.Unmarshal(data, (*plain)(&read)); err != nil {
+	var checkpoint plain
+	if err := json.Unmarshal(data, &checkpoint); err != nil {
 		return err
 	}
-	if err := read.Validate(); err != nil {
-		return err
+	if checkpoint.Version == 0 && len(checkpoint.Members) > 0 {
+		return unknownVersion(0)
 	}
-	*c = read
+	*c = Checkpoint(checkpoint)
 	return nil
+}
+
+func unknownVersion(version int) error {
+	return &field.Error{Path: "version", Found: strconv.Itoa(version), Fix: fmt.Sprintf(
+		"%d, the version of this release, or the release that wrote the checkpoint", checkpointVersion)}
 }
 
 // problem returns the problem of the cluster; an unknown value is ReasonUnreachable.

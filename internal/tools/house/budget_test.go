@@ -24,7 +24,7 @@ var rooms = []room{
 	{"keda", size{1900, 1400}, size{2000, 1500}}, // recordings of KEDA's executor are replayed
 	{"horizontal", size{1850, 1400}, size{1900, 1400}},
 	{"slots", size{2300, 1200}, size{2600, 1360}},
-	{"placement", size{2900, 4300}, size{3340, 5200}}, // a heap of tickets (15), which begins on a line found by interpolation (13)
+	{"placement", size{2900, 4300}, size{3310, 5140}}, // a heap of tickets (15), which begins on a line found by interpolation (13)
 	{"schedule", size{3000, 3800}, size{3650, 4560}},  // situations that people reported are tests
 	{"simulation", size{3600, 2400}, size{4050, 2800}},
 	{"adapter", size{10500, 10300}, size{12800, 13850}},             // what servers said is told without credentials
