@@ -109,8 +109,7 @@ func (d *Decision) create() {
 		d.Reason = ReasonInactive
 		return
 	}
-	form := d.Profile.forms[behaviorCreation]
-	if d.EffectiveMaxScale <= 0 && form == creation2141 {
+	if d.EffectiveMaxScale <= 0 && d.Profile.has(behaviorCreation, version{14, 1}) {
 		return
 	}
 	effective := max(0, d.EffectiveMaxScale)
@@ -118,7 +117,7 @@ func (d *Decision) create() {
 		d.Reason = ReasonQueueLength
 	}
 	n := min(d.ScaleTo, effective)
-	if form > creation20 && (n < 0 || n > 1<<45) {
+	if d.Profile.has(behaviorCreation, version{13, 0}) && (n < 0 || n > 1<<45) {
 		d.Fault.note(sliceLength)
 	}
 	d.Create = max(0, n)

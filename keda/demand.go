@@ -42,13 +42,13 @@ func (p Profile) aggregate(j *ScaledJob, scalers []Scaler, r Replicas) (d Demand
 		}
 	}
 	c := calculationOf(j.Spec.ScalingStrategy.MultipleScalersCalculation)
-	switch p.forms[behaviorAggregation] {
-	case aggregation20:
-		d.total(scalers, r.QueueMax)
-	case aggregation25:
+	switch {
+	case p.has(behaviorAggregation, version{8, 0}):
+		p.fractions(&d, scalers, c, r.QueueMax)
+	case p.has(behaviorAggregation, version{5, 0}):
 		d.wholeNumbers(scalers, c, r.QueueMax)
 	default:
-		p.fractions(&d, scalers, c, r.QueueMax)
+		d.total(scalers, r.QueueMax)
 	}
 	if d.Fault.Panics() {
 		return Demand{Scalers: d.Scalers, Failed: d.Failed, Fault: d.Fault}
@@ -149,7 +149,7 @@ func (p Profile) fractions(d *Demand, scalers []Scaler, c calculation, highest i
 		switch s := &scalers[i]; {
 		case s.MaxValue != nil && !s.failed():
 			t.add(sample[float64]{s.QueueLength, *s.MaxValue, *s.MaxValue, s.active()})
-		case len(s.Metrics) > 0 && p.forms[behaviorAggregation] >= aggregation213:
+		case len(s.Metrics) > 0 && p.has(behaviorAggregation, version{13, 0}):
 			p.addMetrics(&t, &d.Fault, s, highest)
 		case s.external() && !s.failed():
 			if s.resource() {
@@ -205,7 +205,7 @@ func (p Profile) quotient(queue, target float64, highest int64, active bool) sam
 
 // hold returns the smaller of two numbers.
 func (p Profile) hold(jobs float64, highest int64) float64 {
-	if p.forms[behaviorCap] == cap28 && jobs != jobs {
+	if p.forms[behaviorCap] == (version{8, 0}) && jobs != jobs {
 		return float64(highest)
 	}
 	return min(jobs, float64(highest))

@@ -59,15 +59,15 @@ func (p Profile) Generate(j *ScaledJob, build string) GeneratedJob {
 // namespace, by the behavior labels. Its value is the ScaledJob's name. KEDA does not
 // check the Jobs' owner.
 func (p Profile) TrackingLabel() string {
-	if p.forms[behaviorLabels] < labels24 {
-		return oldNameLabel
+	if p.has(behaviorLabels, version{4, 0}) {
+		return nameLabel
 	}
-	return nameLabel
+	return oldNameLabel
 }
 
 // labels returns KEDA's labels, overwritten by the ScaledJob's.
 func (p Profile) labels(j *ScaledJob, build string) map[string]string {
-	name, form := j.Name, p.forms[behaviorLabels]
+	name := j.Name
 	labels := map[string]string{
 		applicationName:   name,
 		versionLabel:      build,
@@ -75,11 +75,11 @@ func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 		managedByLabel:    "keda-operator",
 		p.TrackingLabel(): name,
 	}
-	if form == labels20 {
+	if !p.has(behaviorLabels, version{1, 0}) {
 		return labels
 	}
 	excluded := map[string]bool{}
-	if form >= labels218 {
+	if p.has(behaviorLabels, version{18, 0}) {
 		for key := range strings.SplitSeq(j.Annotations[excludedLabels], ",") { // spaces are part of a key
 			excluded[key] = true
 		}
@@ -94,10 +94,10 @@ func (p Profile) labels(j *ScaledJob, build string) map[string]string {
 
 // annotations returns the generation, overwritten by the ScaledJob's annotations.
 func (p Profile) annotations(j *ScaledJob) map[string]string {
-	switch p.forms[behaviorAnnotations] {
-	case annotations20:
+	switch {
+	case !p.has(behaviorAnnotations, version{13, 0}):
 		return nil
-	case annotations213:
+	case !p.has(behaviorAnnotations, version{14, 1}):
 		return maps.Clone(j.Annotations)
 	}
 	annotations := map[string]string{generation: strconv.FormatInt(j.Generation, 10)}

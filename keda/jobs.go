@@ -12,9 +12,9 @@ const paused = "autoscaling.keda.sh/paused"
 func (p Profile) Paused(j *ScaledJob) bool {
 	value, found := j.Annotations[paused]
 	switch {
-	case !found || p.forms[behaviorPause] == pause20:
+	case !found || !p.has(behaviorPause, version{11, 0}):
 		return false
-	case p.forms[behaviorPause] == pause211:
+	case !p.has(behaviorPause, version{13, 0}):
 		return true
 	}
 	isTrue, err := strconv.ParseBool(value)
@@ -46,13 +46,12 @@ func (p Profile) Count(j *ScaledJob, jobs []Job) JobCounts {
 
 // pending reports whether an unfinished Job with these pods is pending.
 func (p Profile) pending(conditions []string, pods []Pod) bool {
-	form := p.forms[behaviorPending]
 	switch {
-	case form == pending20:
+	case !p.has(behaviorPending, version{1, 0}):
 		return false
-	case form == pending21 || len(conditions) == 0:
+	case !p.has(behaviorPending, version{4, 0}) || len(conditions) == 0:
 		return !slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Phase == "Running" || pod.Phase == "Succeeded" })
-	case form == pending24:
+	case !p.has(behaviorPending, version{18, 0}):
 		return matches(conditions, pods) != len(conditions)
 	}
 	return !slices.ContainsFunc(pods, func(pod Pod) bool { return distinct(conditions, pod.Conditions) == len(conditions) })

@@ -1,7 +1,6 @@
 package keda
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -25,7 +24,7 @@ func (v version) firstRelease() string {
 }
 
 func (v version) before(other version) bool {
-	return cmp.Or(cmp.Compare(v.minor, other.minor), cmp.Compare(v.patch, other.patch)) < 0
+	return v.minor < other.minor || (v.minor == other.minor && v.patch < other.patch)
 }
 
 // Releases lists the releases known, oldest first, each with its patch.
@@ -82,21 +81,24 @@ func unknown(release string) error {
 // zero value is the profile of 2.0.0. Profiles can be compared with ==.
 type Profile struct {
 	version version
-	forms   [behaviors]uint8
+	forms   [behaviors]version // the first release with the rule of each behavior
 }
 
 // profileOf has the last rule of each behavior that is not newer than v.
 func profileOf(v version) Profile {
 	p := Profile{version: v}
 	for b := range p.forms {
-		for i, f := range table[b].forms {
+		for _, f := range table[b].forms {
 			if !v.before(f.first) {
-				p.forms[b] = uint8(i)
+				p.forms[b] = f.first
 			}
 		}
 	}
 	return p
 }
+
+// has reports whether the rule of b began in the release first, or later.
+func (p Profile) has(b behavior, first version) bool { return !p.forms[b].before(first) }
 
 // Release returns the release with its patch, as in "2.18.3".
 func (p Profile) Release() string { return p.version.String() }

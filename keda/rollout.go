@@ -18,18 +18,17 @@ type Rollout struct {
 // generation are deleted as well, and each restart of the operator deletes Jobs. A
 // paused ScaledJob deletes none.
 func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
-	form := p.forms[behaviorRollout]
 	r := Rollout{Strategy: p.RolloutStrategy(j), PropagationPolicy: "background"}
-	if form >= rollout28 && j.Spec.Rollout.PropagationPolicy == "foreground" {
+	if p.has(behaviorRollout, version{8, 0}) && j.Spec.Rollout.PropagationPolicy == "foreground" {
 		r.PropagationPolicy = "foreground"
 	}
-	if form == rollout20 || r.Strategy == "gradual" || p.Paused(j) {
+	if !p.has(behaviorRollout, version{4, 0}) || r.Strategy == "gradual" || p.Paused(j) {
 		return r
 	}
 	current := strconv.FormatInt(j.Generation, 10)
 	for i := range jobs {
 		revision, found := jobs[i].Annotations[generation]
-		if form < rollout2141 || !found || revision != current {
+		if !p.has(behaviorRollout, version{14, 1}) || !found || revision != current {
 			r.Deleted = append(r.Deleted, i)
 		}
 	}
@@ -40,10 +39,10 @@ func (p Profile) Rollout(j *ScaledJob, jobs []Job) Rollout {
 // rolloutStrategy if it is set, or else rollout.strategy. "gradual" deletes no Jobs; any
 // other text, also "", deletes outdated Jobs.
 func (p Profile) RolloutStrategy(j *ScaledJob) string {
-	switch form := p.forms[behaviorRollout]; {
-	case form >= rollout25 && j.Spec.RolloutStrategy != "":
+	switch {
+	case p.has(behaviorRollout, version{5, 0}) && j.Spec.RolloutStrategy != "":
 		return j.Spec.RolloutStrategy
-	case form >= rollout28:
+	case p.has(behaviorRollout, version{8, 0}):
 		return j.Spec.Rollout.Strategy
 	}
 	return ""

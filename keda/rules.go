@@ -69,88 +69,6 @@ const (
 	behaviors = iota
 )
 
-// The forms of each behavior, in the order of the rules.
-const (
-	aggregation20 = iota
-	aggregation25
-	aggregation28
-	aggregation213
-)
-
-const (
-	cap20 = iota
-	cap28
-	cap212
-)
-
-const (
-	replicas20 = iota
-	replicas28
-	replicas211
-)
-
-const (
-	accurate20 = iota
-	accurate21
-	accurate219
-)
-
-const (
-	eager20 = iota
-	eager215
-)
-
-const (
-	custom20 = iota
-	custom2202
-)
-
-const (
-	creation20 = iota
-	creation213
-	creation2141
-)
-
-const (
-	pending20 = iota
-	pending21
-	pending24
-	pending218
-)
-
-const (
-	rollout20 = iota
-	rollout24
-	rollout25
-	rollout28
-	rollout2141
-)
-
-const (
-	pause20 = iota
-	pause211
-	pause213
-)
-
-const (
-	labels20 = iota
-	labels21
-	labels24
-	labels218
-)
-
-const (
-	annotations20 = iota
-	annotations213
-	annotations2141
-)
-
-const (
-	admission20 = iota
-	admission220
-	admission2202
-)
-
 type form struct {
 	first version
 	text  string
@@ -161,6 +79,7 @@ type behaviorForms struct {
 	forms []form
 }
 
+// table holds the forms of each behavior, oldest first.
 var table = [behaviors]behaviorForms{
 	behaviorAggregation: {"aggregation", []form{
 		{version{0, 0}, "The queue lengths of all scalers, active or not, are added up and divided by the target of the last scaler, in whole numbers; a fraction reads as 0."},
@@ -240,8 +159,8 @@ var table = [behaviors]behaviorForms{
 func Rules() []Rule {
 	var rules []Rule
 	for b := range behavior(behaviors) {
-		for form := range table[b].forms {
-			rules = append(rules, b.rule(uint8(form)))
+		for _, f := range table[b].forms {
+			rules = append(rules, b.rule(f.first))
 		}
 	}
 	return rules
@@ -253,14 +172,20 @@ func behaviorOf(name string) (behavior, bool) {
 	return behavior(i), i >= 0
 }
 
-func (b behavior) rule(form uint8) Rule {
-	f := table[b].forms[form]
-	return Rule{Behavior: table[b].name, Since: f.first.firstRelease(), Text: f.text}
+// rule returns the rule of b that begins with the release first.
+func (b behavior) rule(first version) Rule {
+	rule := Rule{Behavior: table[b].name, Since: first.firstRelease()}
+	for _, f := range table[b].forms {
+		if f.first == first {
+			rule.Text = f.text
+		}
+	}
+	return rule
 }
 
 // find sets the form of r's behavior in forms, or returns an error if r is not one of
 // [Rules]. It ignores the text.
-func (r Rule) find(forms *[behaviors]uint8) error {
+func (r Rule) find(forms *[behaviors]version) error {
 	b, ok := behaviorOf(r.Behavior)
 	if !ok {
 		return fmt.Errorf("rules: found %q; use a behavior of the package keda", r.Behavior)
@@ -269,7 +194,7 @@ func (r Rule) find(forms *[behaviors]uint8) error {
 	for i, f := range table[b].forms {
 		releases = append(releases, f.first.firstRelease())
 		if releases[i] == r.Since {
-			forms[b] = uint8(i)
+			forms[b] = f.first
 			return nil
 		}
 	}

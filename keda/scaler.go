@@ -160,9 +160,9 @@ func quantity(x float64) int64 {
 // TargetAverage returns the mean of the targets of a scaler's metrics, as the
 // release reads them: in fractions, and before 2.8 in whole numbers.
 func (p Profile) TargetAverage(s *Scaler) float64 {
-	if p.forms[behaviorAggregation] < aggregation28 {
-		var f Fault
-		return float64(s.wholeTarget(&f))
+	if p.has(behaviorAggregation, version{8, 0}) {
+		return s.target()
 	}
-	return s.target()
+	var f Fault
+	return float64(s.wholeTarget(&f))
 }

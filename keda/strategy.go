@@ -22,10 +22,10 @@ func (p Profile) Replicas(j *ScaledJob) Replicas {
 	if maximum != nil {
 		r.QueueMax = int64(*maximum)
 	}
-	form := p.forms[behaviorReplicas]
+	since211 := p.has(behaviorReplicas, version{11, 0})
 	switch {
-	case minimum == nil || form == replicas20:
-	case maximum == nil && form == replicas28:
+	case minimum == nil || !p.has(behaviorReplicas, version{8, 0}):
+	case maximum == nil && !since211:
 		r.Fault = NoMaximum
 	case maximum == nil:
 		r.Min = int64(*minimum)
@@ -34,7 +34,7 @@ func (p Profile) Replicas(j *ScaledJob) Replicas {
 		r.QueueMax -= r.Min
 	default:
 		r.Min = int64(*maximum)
-		if form == replicas28 {
+		if !since211 {
 			r.QueueMax = 0
 		}
 	}
@@ -49,7 +49,7 @@ type Strategy struct {
 	kind       kind
 	deduction  int64
 	percentage float64
-	accurate   uint8
+	accurate   version // the first release with its formula
 	fault      Fault
 }
 
@@ -76,7 +76,7 @@ func (p Profile) Strategy(j *ScaledJob) Strategy {
 	case "accurate":
 		return Strategy{kind: accurate, accurate: p.forms[behaviorAccurate]}
 	case "eager":
-		if p.forms[behaviorEager] == eager215 {
+		if p.has(behaviorEager, version{15, 0}) {
 			return Strategy{kind: eager}
 		}
 	case "custom":
@@ -93,7 +93,7 @@ func (p Profile) custom(deduction *int32, percentage float64) Strategy {
 	switch {
 	case deduction != nil:
 		s.deduction = int64(*deduction)
-	case p.forms[behaviorCustom] == custom20:
+	case !p.has(behaviorCustom, version{20, 2}):
 		s.fault = NoDeduction
 	}
 	return s
@@ -103,16 +103,19 @@ func (p Profile) custom(deduction *int32, percentage float64) Strategy {
 // "custom".
 func (s Strategy) Name() string { return kinds[s.kind] }
 
+// formulas holds the formula of accurate from each release on that changed it.
+var formulas = map[version]string{
+	{0, 0}:  "T + R > M ? M - R : T",
+	{1, 0}:  "T + R > M ? M - R : T - P",
+	{19, 0}: "T + R - P > M ? M - R : T - P",
+}
+
 // String returns the name and the formula.
 func (s Strategy) String() string {
 	formula := "T - R"
 	switch s.kind {
 	case accurate:
-		formula = [...]string{
-			accurate20:  "T + R > M ? M - R : T",
-			accurate21:  "T + R > M ? M - R : T - P",
-			accurate219: "T + R - P > M ? M - R : T - P",
-		}[s.accurate]
+		formula = formulas[s.accurate]
 	case eager:
 		formula = "min(M - R - P, T)"
 	case custom:
@@ -131,7 +134,7 @@ func (s *Strategy) UnmarshalText(text []byte) error {
 		*s = read
 		return nil
 	}
-	for _, known := range []Strategy{{}, {kind: eager}, {kind: accurate, accurate: accurate20}, {kind: accurate, accurate: accurate21}, {kind: accurate, accurate: accurate219}} {
+	for _, known := range []Strategy{{}, {kind: eager}, {kind: accurate}, {kind: accurate, accurate: version{1, 0}}, {kind: accurate, accurate: version{19, 0}}} {
 		if known.String() == string(text) {
 			*s = known
 			return nil
@@ -172,13 +175,13 @@ func (s Strategy) Scale(l strategy.Load, scaleTo int64) Scale {
 
 func (s Strategy) accurately(f *Fault, l *strategy.Load) int64 {
 	total := f.add(l.Target, l.Running)
-	if s.accurate == accurate219 {
+	if s.accurate == (version{19, 0}) {
 		total = f.sub(total, l.Pending)
 	}
 	switch {
 	case total > l.Max:
 		return f.sub(l.Max, l.Running)
-	case s.accurate == accurate20:
+	case s.accurate == version{}:
 		return l.Target
 	}
 	return f.sub(l.Target, l.Pending)

@@ -28,17 +28,17 @@ var features = [...]struct {
 	Feature
 	field    string
 	behavior behavior
-	form     uint8
+	first    version
 }{
-	{PendingCount, "counting pending Jobs", behaviorPending, pending21},
-	{PendingConditions, "spec.scalingStrategy.pendingPodConditions", behaviorPending, pending24},
-	{Calculation, "spec.scalingStrategy.multipleScalersCalculation", behaviorAggregation, aggregation25},
-	{DeprecatedRollout, "spec.rolloutStrategy", behaviorRollout, rollout25},
-	{MinReplicaCount, "spec.minReplicaCount", behaviorReplicas, replicas28},
-	{RolloutFields, "spec.rollout", behaviorRollout, rollout28},
-	{PauseAnnotation, "metadata.annotations[" + paused + "]", behaviorPause, pause211},
-	{EagerStrategy, "spec.scalingStrategy.strategy eager", behaviorEager, eager215},
-	{ExcludedLabels, "metadata.annotations[" + excludedLabels + "]", behaviorLabels, labels218},
+	{PendingCount, "counting pending Jobs", behaviorPending, version{1, 0}},
+	{PendingConditions, "spec.scalingStrategy.pendingPodConditions", behaviorPending, version{4, 0}},
+	{Calculation, "spec.scalingStrategy.multipleScalersCalculation", behaviorAggregation, version{5, 0}},
+	{DeprecatedRollout, "spec.rolloutStrategy", behaviorRollout, version{5, 0}},
+	{MinReplicaCount, "spec.minReplicaCount", behaviorReplicas, version{8, 0}},
+	{RolloutFields, "spec.rollout", behaviorRollout, version{8, 0}},
+	{PauseAnnotation, "metadata.annotations[" + paused + "]", behaviorPause, version{11, 0}},
+	{EagerStrategy, "spec.scalingStrategy.strategy eager", behaviorEager, version{15, 0}},
+	{ExcludedLabels, "metadata.annotations[" + excludedLabels + "]", behaviorLabels, version{18, 0}},
 }
 
 // String returns the field of the feature.
@@ -54,8 +54,8 @@ func (f Feature) String() string {
 // Supports returns an [*UnsupportedError] if the release lacks the feature.
 func (p Profile) Supports(f Feature) error {
 	for i := range features {
-		if r := &features[i]; r.Feature == f && p.forms[r.behavior] < r.form {
-			return &UnsupportedError{Feature: f, Release: p.Release(), Since: r.behavior.rule(r.form).Since}
+		if r := &features[i]; r.Feature == f && !p.has(r.behavior, r.first) {
+			return &UnsupportedError{Feature: f, Release: p.Release(), Since: r.first.firstRelease()}
 		}
 	}
 	return nil
@@ -118,15 +118,14 @@ func immediate(strategy string) bool {
 
 // rejected adds an error for each value that the custom resource definition rejects.
 func (p Profile) rejected(j *ScaledJob, problems *field.Errors) {
-	form := p.forms[behaviorAdmission]
-	if form == admission20 {
+	if !p.has(behaviorAdmission, version{20, 0}) {
 		return
 	}
 	reject := func(path, found, fix string) {
 		problems.Add(field.Error{Path: path, Found: fmt.Sprintf("%s, which KEDA %s rejects", found, p.Release()), Fix: fix})
 	}
 	spec, strategies := &j.Spec, kinds[:]
-	if form == admission220 {
+	if !p.has(behaviorAdmission, version{20, 2}) {
 		strategies = kinds[1:]
 	}
 	for _, n := range [...]struct {
