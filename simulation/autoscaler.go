@@ -295,12 +295,15 @@ func (p Placement) check(r *report, clusters []Cluster) {
 	r.Join("policy", p.Policy.Validate())
 	names := make([]string, len(clusters))
 	for i := range clusters {
-		names[i] = clusterName(clusters, i)
+		names[i] = clusterName(i, &clusters[i])
 	}
 	for i, m := range p.Policy.Members {
 		r.Check(slices.Contains(names, m.Name), fmt.Sprintf("policy.Members[%d].Name", i), m.Name, "the name of a cluster of the scenario")
 	}
 }
+
+// clusterName is a name for the cluster at i, its own if it has one.
+func clusterName(i int, c *Cluster) string { return cmp.Or(c.Name, fmt.Sprintf("cluster-%d", i+1)) }
 
 func (s *Scenario) settings() Settings {
 	if s.Autoscaler == nil {

@@ -7,6 +7,42 @@ import (
 	"slices"
 )
 
+// The streams of random numbers. Each has its own, so that what an autoscaler does has no
+// effect on the items that it meets.
+const (
+	streamStartup    = 1 << 32
+	streamArrival    = 2 << 32
+	streamService    = 3 << 32
+	streamFailure    = 4 << 32
+	streamCompletion = 6 << 32 // study resamples traces with 5
+	streamWarmUp     = 7 << 32
+)
+
+// The draws of a run are its sources of chance, but for failures, which depend on the item.
+type draws struct {
+	startup, warmUp, completion sampler
+	queues                      []queueDraws
+}
+
+type queueDraws struct {
+	source  *source
+	service sampler
+}
+
+func (s *Scenario) draws() draws {
+	stream := func(number uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, number)) }
+	d := draws{
+		startup:    newSampler(s.Jobs.Startup, stream(streamStartup)),
+		warmUp:     newSampler(s.Jobs.WarmUp, stream(streamWarmUp)),
+		completion: newSampler(s.Jobs.Completion, stream(streamCompletion)),
+	}
+	for i := range s.Queues {
+		q, number := &s.Queues[i], uint64(i)
+		d.queues = append(d.queues, queueDraws{newSource(q, stream(streamArrival+number)), newSampler(q.Service, stream(streamService+number))})
+	}
+	return d
+}
+
 // A source yields the arrivals of a queue in the order of time.
 type source struct {
 	Arrivals
@@ -108,3 +144,6 @@ func (s *sampler) draw() Duration {
 	}
 	return s.mean
 }
+
+// clip makes a drawn number of nanoseconds a duration.
+func clip(ns float64) Duration { return Duration(min(max(ns, 0), float64(longest))) }

@@ -1,6 +1,9 @@
 package simulation
 
-import "math/rand/v2"
+import (
+	"cmp"
+	"math/rand/v2"
+)
 
 type itemState uint8
 
@@ -22,11 +25,10 @@ type item struct {
 
 type queueState struct {
 	*Queue
+	queueDraws
 	index   int
 	metric  string // of the autoscaler, or else of the queue
 	watched int    // the queue whose items the metric counts
-	source  *source
-	service sampler
 	next    Arrival
 	until   Duration // items arrive before that
 
@@ -48,6 +50,18 @@ type delivery struct {
 type reading struct {
 	from  Duration
 	items int64
+}
+
+// addQueue adds the queue at i with its backlog, and waits for its first arrival.
+func (r *run) addQueue(i int, q *Queue, p *plan, d queueDraws) {
+	state := queueState{Queue: q, queueDraws: d, index: i, metric: q.Metric, watched: p.watched[i], until: p.arrivals}
+	if i < len(p.settings.Metrics) {
+		state.metric = cmp.Or(p.settings.Metrics[i], state.metric)
+	}
+	r.stale = r.stale || q.Staleness > 0
+	r.queues = append(r.queues, state)
+	r.put(&r.queues[i], q.Backlog, 0)
+	r.expect(&r.queues[i])
 }
 
 func (r *run) expect(q *queueState) {
@@ -188,7 +202,7 @@ func (r *run) take(j *job) bool {
 	q.waiting--
 	r.Queued--
 	r.InProgress++
-	if r.Jobs.Acknowledge != onStart {
+	if r.behavior.Acknowledge != onStart {
 		q.unacknowledged++
 		if q.VisibilityTimeout > 0 {
 			q.hidden = append(q.hidden, delivery{i, i.deliveries})
@@ -210,11 +224,11 @@ func (r *run) take(j *job) bool {
 // failure draws whether the work on an item fails, and after which time. It depends
 // on the item and on how often it was taken, whoever takes it.
 func (r *run) failure(i *item) (fails bool, after Duration) {
-	if r.Jobs.FailureProbability == 0 {
+	if r.behavior.FailureProbability == 0 {
 		return false, i.service
 	}
-	random := rand.New(rand.NewPCG(r.Seed^streamFailure, uint64(i.number)<<20^uint64(i.deliveries)))
-	if random.Float64() >= r.Jobs.FailureProbability {
+	random := rand.New(rand.NewPCG(r.seed^streamFailure, uint64(i.number)<<20^uint64(i.deliveries)))
+	if random.Float64() >= r.behavior.FailureProbability {
 		return false, i.service
 	}
 	return true, clip(random.Float64() * float64(i.service))
@@ -240,7 +254,7 @@ func (r *run) leave(i *item) {
 		return
 	}
 	r.InProgress--
-	if r.Jobs.Acknowledge != onStart {
+	if r.behavior.Acknowledge != onStart {
 		i.queue.unacknowledged--
 	}
 }
@@ -271,7 +285,7 @@ func (r *run) close(i *item, state itemState) {
 func (r *run) abandon(i *item) {
 	switch {
 	case i.state != taken:
-	case r.Jobs.Acknowledge == onStart:
+	case r.behavior.Acknowledge == onStart:
 		r.lose(i)
 	case i.queue.VisibilityTimeout == 0:
 		r.giveBack(i)

@@ -1,9 +1,7 @@
 package simulation
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
@@ -48,23 +46,6 @@ type jobRef struct {
 	epoch int32
 }
 
-type clusterState struct {
-	phaseCounts
-	capacity int64    // -1 is no limit
-	pods     int64    // that hold room
-	line     []jobRef // Jobs that wait for room
-	outages  []Outage
-	delay    Duration // age of the list of Jobs
-	// outages in which it does not answer, in which no pod starts, and in which it
-	// rejects creates
-	silent, stopped, rejecting int
-
-	current  jobList
-	views    []jobList  // of later polls
-	finished []jobs.Job // that are not deleted, for an autoscaler that reads them
-	rejected bool       // a create, since the last poll
-}
-
 // phaseCounts has the Jobs in each phase.
 type phaseCounts struct{ phase [phases]int64 }
 
@@ -98,7 +79,7 @@ func (r *run) proceed(d duty, j *job) {
 	case dutyStarted:
 		j.started = true
 		r.emit("started", nil, j)
-		if delay := r.warmUp.draw(); delay > 0 {
+		if delay := r.draws.warmUp.draw(); delay > 0 {
 			r.enter(j, warming)
 			r.schedule(j, delay, dutyReady)
 			return
@@ -157,25 +138,11 @@ func (r *run) waitForRoom(j *job) {
 	r.start(j)
 }
 
-func (c *clusterState) hasRoom() bool {
-	return c.stopped == 0 && (c.capacity < 0 || c.pods < c.capacity)
-}
-
-func (r *run) fill(c *clusterState) {
-	for len(c.line) > 0 && c.hasRoom() {
-		ref := c.line[0]
-		c.line = c.line[1:]
-		if ref.job.epoch == ref.epoch {
-			r.start(ref.job)
-		}
-	}
-}
-
 func (r *run) start(j *job) {
 	r.clusters[j.cluster].pods++
 	r.enter(j, starting)
 	r.emit("scheduled", nil, j)
-	r.schedule(j, r.startup.draw(), dutyStarted)
+	r.schedule(j, r.draws.startup.draw(), dutyStarted)
 }
 
 // enter moves a Job to a phase. What it was waiting for is void.
@@ -192,17 +159,39 @@ func (r *run) enter(j *job, next phase) {
 	j.epoch++
 }
 
-func (r *run) full(j *job) bool { return !r.Jobs.DrainQueue && j.taken >= r.Jobs.itemsPerJob() }
+func (j *JobBehavior) backoffLimit() int64 {
+	if j.BackoffLimit == nil {
+		return 6
+	}
+	return *j.BackoffLimit
+}
+
+// backoff is how long the replacement takes after so many failures.
+func (j *JobBehavior) backoff(failures int64) Duration {
+	delay := j.Backoff
+	if delay == 0 {
+		delay = 10 * second
+	}
+	const longestBackoff = 6 * 60 * second
+	for ; failures > 1 && delay < longestBackoff; failures-- {
+		delay *= 2
+	}
+	return min(delay, longestBackoff)
+}
+
+func (j *JobBehavior) itemsPerJob() int64 { return max(1, j.ItemsPerJob) }
+
+func (r *run) full(j *job) bool { return !r.behavior.DrainQueue && j.taken >= r.behavior.itemsPerJob() }
 
 func (r *run) ask(j *job) {
 	switch {
 	case r.full(j):
 		r.succeed(j)
 	case r.take(j):
-	case r.Jobs.Wait > 0:
+	case r.behavior.Wait > 0:
 		r.enter(j, looking)
 		r.idle = append(r.idle, jobRef{j, j.epoch})
-		r.schedule(j, r.Jobs.Wait, dutyGiveUp)
+		r.schedule(j, r.behavior.Wait, dutyGiveUp)
 	default:
 		r.succeed(j)
 	}
@@ -224,7 +213,7 @@ func (r *run) failPod(j *job) {
 		r.abandon(j.item)
 	}
 	j.failures++
-	if j.failures > r.Jobs.backoffLimit() {
+	if j.failures > r.behavior.backoffLimit() {
 		r.finish(j, false)
 		return
 	}
@@ -233,12 +222,12 @@ func (r *run) failPod(j *job) {
 	if wasWorking {
 		j.taken-- // the next pod takes another in its place
 	}
-	r.schedule(j, r.Jobs.backoff(j.failures), dutyRetry)
+	r.schedule(j, r.behavior.backoff(j.failures), dutyRetry)
 }
 
 // succeed ends the work of a Job, and the Job after its completion.
 func (r *run) succeed(j *job) {
-	if delay := r.completion.draw(); delay > 0 {
+	if delay := r.draws.completion.draw(); delay > 0 {
 		r.emit("completing", nil, j)
 		r.vacate(j, completing)
 		r.schedule(j, delay, dutyFinished)
@@ -265,11 +254,11 @@ func (r *run) delete(j *job) {
 		r.abandon(j.item)
 	}
 	r.emit("deleted", nil, j)
-	if r.Jobs.Termination == 0 || !j.phase.holdsRoom() {
+	if r.behavior.Termination == 0 || !j.phase.holdsRoom() {
 		r.remove(j)
 	} else {
 		r.enter(j, terminating)
-		r.schedule(j, r.Jobs.Termination, dutyGone)
+		r.schedule(j, r.behavior.Termination, dutyGone)
 	}
 	r.offer()
 }
@@ -293,48 +282,4 @@ func (r *run) vacate(j *job, next phase) {
 		c.pods--
 		r.fill(c)
 	}
-}
-
-// outage begins an outage, or ends it if its number is odd.
-func (r *run) outage(cluster, number int) {
-	c := &r.clusters[cluster]
-	kind, begins, change := c.outages[number/2].Kind, number%2 == 0, 1
-	e := Event{Kind: "outage started", Cluster: cluster}
-	if !begins {
-		change, e.Kind = -1, "outage ended"
-	}
-	r.observe(e)
-	stops := kind != unreachable && kind != rejects
-	if kind == rejects {
-		c.rejecting += change
-	} else if kind != noStart {
-		c.silent += change
-	}
-	if stops {
-		c.stopped += change
-	}
-	if !begins {
-		r.fill(c)
-	} else if stops {
-		r.stopPods(cluster, kind != noStart)
-	}
-}
-
-// stopPods puts pods that are starting back into the line, and lets those that run fail,
-// if they do.
-func (r *run) stopPods(cluster int, fail bool) {
-	c := &r.clusters[cluster]
-	stopped := slices.DeleteFunc(slices.Clone(r.jobs), func(j *job) bool { return j.cluster != cluster })
-	slices.SortFunc(stopped, func(a, b *job) int { return cmp.Compare(b.number, a.number) })
-	for _, j := range stopped {
-		runs := j.phase == warming || j.phase == working || j.phase == looking
-		if j.phase == starting {
-			r.vacate(j, unscheduled)
-			r.emit("unscheduled", nil, j)
-			c.line = slices.Insert(c.line, 0, jobRef{j, j.epoch})
-		} else if fail && runs {
-			r.failPod(j)
-		}
-	}
-	r.offer()
 }

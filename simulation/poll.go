@@ -40,7 +40,7 @@ func (r *run) decide() (rule string) {
 	if r.listJobs(&o); o.Jobs == nil {
 		r.UnknownPolls++
 	}
-	d := r.Autoscaler.Decide(o)
+	d := r.autoscaler.Decide(o)
 	r.checkpoint = d.Checkpoint
 	for _, ref := range d.Delete {
 		r.deleteRef(ref)
@@ -165,47 +165,6 @@ func (r *run) list(cluster int, poll Duration) *jobList {
 		}
 	}
 	return l
-}
-
-// judgeMembers lets the clusters that answer count against the others. Each poll makes one
-// call to each cluster.
-func (r *run) judgeMembers() {
-	now := r.now.time()
-	for i := range r.members {
-		if r.clusters[i].silent > 0 {
-			r.fleet.Failed(r.members[i].Name, now.Add(-1), now.Add(-1))
-		}
-	}
-	for i := range r.members {
-		if r.clusters[i].silent == 0 {
-			r.fleet.Answered(r.members[i].Name, now, now)
-		}
-	}
-	for i := range r.members {
-		m := &r.members[i]
-		standing := r.fleet.Standing(m.Name, now)
-		m.Taint, m.Since = standing.Taint, standing.Since
-	}
-}
-
-// showMember updates the cluster as the autoscaler sees it; without a list it does not answer.
-func (r *run) showMember(cluster int, l *jobList) {
-	if !r.settings.Clusters {
-		return
-	}
-	m, c := &r.members[cluster], &r.clusters[cluster]
-	m.Failures = jobs.Failures{Rejected: c.rejected}
-	c.rejected = false
-	switch {
-	case l != nil:
-		m.Reach, m.Jobs = jobs.Reachable, append(m.Jobs[:0], l.jobs...)
-	case m.Reach == jobs.Reachable:
-		m.Reach = jobs.Unreachable
-	}
-}
-
-func (r *run) clusterIndex(name string) int {
-	return slices.IndexFunc(r.members, func(c jobs.Cluster) bool { return c.Name == name })
 }
 
 // observed is a Job that has not ended, as the API server has it. Of a Job in flight only

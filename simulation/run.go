@@ -1,10 +1,7 @@
 package simulation
 
 import (
-	"cmp"
-	"container/heap"
 	"errors"
-	"math/rand/v2"
 
 	"github.com/scaledjob/scaledjob/placement/jobs"
 	"github.com/scaledjob/scaledjob/placement/taint"
@@ -33,11 +30,11 @@ var Stop = errors.New("stop") //lint:ignore ST1012 it is no failure, like fs.Ski
 // Equal scenarios have equal results. A run takes about a microsecond for each item with a
 // Job of its own. It keeps a time for each item, and a tick for each poll.
 func Run(s Scenario, o Options) (*Result, error) {
-	size, err := s.check()
+	p, err := s.check()
 	if err != nil {
 		return nil, err
 	}
-	r := newRun(&s, o, size)
+	r := newRun(&s, o, &p)
 	if err := r.play(); err != nil && err != Stop {
 		return nil, err
 	}
@@ -47,9 +44,12 @@ func Run(s Scenario, o Options) (*Result, error) {
 
 // A run is a scenario in progress. Its Summary has the counts so far.
 type run struct {
-	*Scenario
 	Summary
-	options Options
+	options    Options
+	autoscaler Autoscaler
+	behavior   JobBehavior
+	seed       uint64
+	draws      draws
 
 	now, end Duration
 	stopped  bool
@@ -60,12 +60,11 @@ type run struct {
 	sources int  // queues that items are still to come to
 	stale   bool // a metric is old when it is read
 
-	jobs                        []*job   // that exist and have not ended
-	freeJobs                    []*job   // that have ended, for reuse
-	freeItems                   []*item  // that are done, for reuse
-	idle                        []jobRef // Jobs that wait for an item, the one that has waited longest first
-	startup, warmUp, completion sampler
-	clusters                    []clusterState
+	jobs      []*job   // that exist and have not ended
+	freeJobs  []*job   // that have ended, for reuse
+	freeItems []*item  // that are done, for reuse
+	idle      []jobRef // Jobs that wait for an item, the one that has waited longest first
+	clusters  []clusterState
 
 	// What polls keep from one to the next.
 	settings   Settings
@@ -82,78 +81,26 @@ type run struct {
 	offered, unfinishedWork         float64 // seconds of service
 }
 
-// The streams of random numbers. Each has its own, so that what an autoscaler does has no
-// effect on the items that it meets.
-const (
-	streamStartup    = 1 << 32
-	streamArrival    = 2 << 32
-	streamService    = 3 << 32
-	streamFailure    = 4 << 32
-	streamCompletion = 6 << 32 // study resamples traces with 5
-	streamWarmUp     = 7 << 32
-)
-
-func (s *Scenario) stream(number uint64) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, number)) }
-
-func newRun(s *Scenario, o Options, size size) *run {
-	r := &run{Scenario: s, options: o, end: size.end, settings: s.settings(), fleet: taint.Fleet{Durations: taint.DefaultDurations()}}
-	r.Policy = r.settings.Name
-	r.waits = make([]Duration, 0, int(size.items*1.01)+64)
-	if !o.SummaryOnly {
-		r.ticks = make([]Tick, 0, min(size.arrivals/r.settings.interval()+3, 1<<17))
+func newRun(s *Scenario, o Options, p *plan) *run {
+	r := &run{
+		options: o, autoscaler: s.Autoscaler, behavior: s.Jobs, seed: s.Seed, draws: s.draws(),
+		end: p.end, settings: p.settings, fleet: taint.Fleet{Durations: taint.DefaultDurations()},
 	}
-	r.startup = newSampler(s.Jobs.Startup, s.stream(streamStartup))
-	r.warmUp = newSampler(s.Jobs.WarmUp, s.stream(streamWarmUp))
-	r.completion = newSampler(s.Jobs.Completion, s.stream(streamCompletion))
-	for i := range s.clusterList() {
-		r.addCluster(i)
+	r.Policy = r.settings.Name
+	r.waits = make([]Duration, 0, int(p.items*1.01)+64)
+	if !o.SummaryOnly {
+		r.ticks = make([]Tick, 0, min(p.arrivals/r.settings.interval()+3, 1<<17))
+	}
+	for i := range p.clusters {
+		r.addCluster(i, &p.clusters[i])
 	}
 	r.queues = make([]queueState, 0, len(s.Queues)) // items refer to them
 	for i := range s.Queues {
-		r.addQueue(i, size.arrivals)
+		r.addQueue(i, &s.Queues[i], p, r.draws.queues[i])
 	}
 	r.PeakQueue = r.Queued
 	r.agenda.add(entry{}, dutyPoll)
 	return r
-}
-
-func (r *run) addCluster(i int) {
-	all := r.clusterList()
-	c := all[i]
-	state := clusterState{capacity: -1, outages: c.Outages, delay: c.ListAge}
-	if c.Capacity != nil {
-		state.capacity = *c.Capacity
-	}
-	r.clusters = append(r.clusters, state)
-	if r.settings.Clusters {
-		r.members = append(r.members, jobs.Cluster{Name: clusterName(all, i)})
-	}
-	for k, o := range c.Outages { // beginnings are even numbers, ends are odd ones
-		r.agenda.add(entry{at: o.From, index: int32(i), epoch: int32(2 * k)}, dutyOutage)
-		r.agenda.add(entry{at: o.Until, index: int32(i), epoch: int32(2*k + 1)}, dutyOutage)
-	}
-	if c.ListAge > 0 {
-		interval := r.settings.interval()
-		r.agenda.add(entry{at: (c.ListAge+interval-1)/interval*interval - c.ListAge, index: int32(i)}, dutyList)
-	}
-}
-
-func (r *run) addQueue(i int, arrivals Duration) {
-	q := &r.Scenario.Queues[i]
-	state := queueState{
-		Queue: q, index: i, metric: q.Metric, watched: i, until: arrivals, source: newSource(q, r.stream(streamArrival+uint64(i))),
-		service: newSampler(q.Service, r.stream(streamService+uint64(i))),
-	}
-	if i < len(r.settings.Metrics) {
-		state.metric = cmp.Or(r.settings.Metrics[i], state.metric)
-	}
-	if q.Watches != "" {
-		state.watched = r.queueIndex(q.Watches)
-	}
-	r.stale = r.stale || q.Staleness > 0
-	r.queues = append(r.queues, state)
-	r.put(&r.queues[i], q.Backlog, 0)
-	r.expect(&r.queues[i])
 }
 
 func (r *run) play() error {
@@ -190,70 +137,4 @@ func (r *run) perform(e entry) {
 			r.proceed(e.duty(), e.job)
 		}
 	}
-}
-
-// duty is what happens at a time. What is due at the same instant happens in this order, so
-// that a poll sees all that has happened by then.
-type duty uint8
-
-const (
-	dutyOutage   duty = iota // an outage begins or ends
-	dutyWorkEnds             // a Job is at the end of its work on an item, or fails
-	dutyGone                 // a Job that is deleted is gone
-	dutyFinished             // a Job is finished some time after its work
-	dutyVisible              // an item can be taken again
-	dutyArrival              // items arrive
-	dutyRetry                // a pod that failed is replaced
-	dutyStarted              // a pod runs
-	dutyReady                // a pod asks for its first item
-	dutyGiveUp               // a Job has waited for an item long enough
-	dutyList                 // the list of Jobs of a cluster is taken, for a later poll
-	dutyPoll
-)
-
-type entry struct {
-	at    Duration
-	order uint64 // the duty, then the order of the entries
-	job   *job
-	index int32 // of the queue or cluster
-	epoch int32 // out of date if the Job has another by then
-}
-
-func (e *entry) duty() duty { return duty(e.order >> 56) }
-
-type agenda struct {
-	heap  entries
-	count uint64 // of entries so far
-}
-
-type entries []entry
-
-func (h entries) Len() int { return len(h) }
-func (h entries) Less(i, k int) bool {
-	return h[i].at < h[k].at || (h[i].at == h[k].at && h[i].order < h[k].order)
-}
-func (h entries) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
-
-// Push and Pop are not called: Fix does without boxing the entries.
-func (h *entries) Push(any) {}
-func (h *entries) Pop() any { return nil }
-
-func (a *agenda) add(e entry, d duty) {
-	a.count++
-	e.order = uint64(d)<<56 | a.count
-	a.heap = append(a.heap, e)
-	heap.Fix(&a.heap, len(a.heap)-1)
-}
-
-func (a *agenda) next() (first entry, ok bool) {
-	last := len(a.heap) - 1
-	if last < 0 {
-		return entry{}, false
-	}
-	first, a.heap[0] = a.heap[0], a.heap[last]
-	a.heap = a.heap[:last]
-	if last > 0 {
-		heap.Fix(&a.heap, 0)
-	}
-	return first, true
 }

@@ -1,10 +1,5 @@
 package simulation
 
-import (
-	"fmt"
-	"slices"
-)
-
 // A Scenario is an autoscaler and its workload. Its JSON is for files written by hand: times
 // are text ("30s"), and a missing field has its default. The zero value has no queue and no
 // autoscaler, and is not valid.
@@ -137,63 +132,6 @@ type Outage struct {
 	// Otherwise running Jobs continue.
 	Kind string `json:"kind,omitempty"`
 }
-
-func (s *Scenario) clusterList() []Cluster {
-	if len(s.Clusters) == 0 {
-		return make([]Cluster, 1)
-	}
-	return s.Clusters
-}
-
-// clusterName is a name for the cluster at i, its own if it has one.
-func clusterName(clusters []Cluster, i int) string {
-	if clusters[i].Name == "" {
-		return fmt.Sprintf("cluster-%d", i+1)
-	}
-	return clusters[i].Name
-}
-
-func (s *Scenario) queueIndex(name string) int {
-	return slices.IndexFunc(s.Queues, func(q Queue) bool { return q.Name == name })
-}
-
-// times returns when the last item may arrive, and when the run ends at the latest.
-func (s *Scenario) times() (arrivals, end Duration) {
-	arrivals = s.Duration
-	if arrivals == 0 {
-		for i := range s.Queues {
-			for _, a := range s.Queues[i].Trace {
-				arrivals = max(arrivals, a.At+1)
-			}
-		}
-	}
-	if s.Drain != nil {
-		return arrivals, arrivals + *s.Drain
-	}
-	return arrivals, arrivals + max(arrivals, hour)
-}
-
-func (j *JobBehavior) backoffLimit() int64 {
-	if j.BackoffLimit == nil {
-		return 6
-	}
-	return *j.BackoffLimit
-}
-
-// backoff is how long the replacement takes after so many failures.
-func (j *JobBehavior) backoff(failures int64) Duration {
-	delay := j.Backoff
-	if delay == 0 {
-		delay = 10 * second
-	}
-	const longestBackoff = 6 * 60 * second
-	for ; failures > 1 && delay < longestBackoff; failures-- {
-		delay *= 2
-	}
-	return min(delay, longestBackoff)
-}
-
-func (j *JobBehavior) itemsPerJob() int64 { return max(1, j.ItemsPerJob) }
 
 func (q *Queue) target() float64 {
 	if q.Target == 0 {

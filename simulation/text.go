@@ -240,9 +240,6 @@ func (d Duration) seconds() float64 { return time.Duration(d).Seconds() }
 // longest is the longest that anything may take: sums of a few never overflow.
 const longest = Duration(20 * 365 * 24 * time.Hour)
 
-// clip makes a drawn number of nanoseconds a duration.
-func clip(ns float64) Duration { return Duration(min(max(ns, 0), float64(longest))) }
-
 // A rate is a number of items in a time. It is written as text such as "2/s",
 // "0.5/m" or "100/10m". The zero value is none.
 type rate struct {

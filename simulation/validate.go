@@ -15,9 +15,13 @@ const (
 	maxJobs  = 1e6 // at once
 )
 
-type size struct {
-	arrivals, end Duration // as times returns them
-	items         float64
+// A plan is what a run needs to know about its scenario. check fills it in.
+type plan struct {
+	arrivals, end Duration // when the last item may arrive, and when the run ends at the latest
+	items         float64  // that may arrive
+	settings      Settings
+	clusters      []Cluster // at least one
+	watched       []int     // for each queue, the queue whose items its metric counts
 }
 
 type report struct{ field.Errors }
@@ -32,33 +36,57 @@ func (s *Scenario) Validate() error {
 	return err
 }
 
-// check returns the size of the scenario, and its problems.
-func (s *Scenario) check() (n size, err error) {
+// check returns the plan of the scenario, and its problems.
+func (s *Scenario) check() (p plan, err error) {
 	var r report
-	n.arrivals, n.end = s.times()
-	r.workload(s, &n)
-	r.autoscaler(s, n.end)
-	return n, r.Err()
+	p.arrivals, p.end = s.times()
+	p.settings, p.clusters = s.settings(), s.clusterList()
+	r.workload(s, &p)
+	r.autoscaler(s.Autoscaler, &p)
+	return p, r.Err()
 }
 
-// workload checks all but the autoscaler, and counts the items.
-func (r *report) workload(s *Scenario, n *size) {
+// times returns when the last item may arrive, and when the run ends at the latest.
+func (s *Scenario) times() (arrivals, end Duration) {
+	arrivals = s.Duration
+	if arrivals == 0 {
+		for i := range s.Queues {
+			for _, a := range s.Queues[i].Trace {
+				arrivals = max(arrivals, a.At+1)
+			}
+		}
+	}
+	if s.Drain != nil {
+		return arrivals, arrivals + *s.Drain
+	}
+	return arrivals, arrivals + max(arrivals, hour)
+}
+
+func (s *Scenario) clusterList() []Cluster {
+	if len(s.Clusters) == 0 {
+		return make([]Cluster, 1)
+	}
+	return s.Clusters
+}
+
+// workload checks all but the autoscaler, counts the items, and finds the watched queues.
+func (r *report) workload(s *Scenario, p *plan) {
 	r.duration("duration", s.Duration)
 	if s.Drain != nil {
 		r.duration("drain", *s.Drain)
 	}
 	r.Check(len(s.Queues) > 0, "queues", nil, "at least one queue")
-	endless := s.Duration == 0 && n.arrivals <= 0 && len(s.Queues) > 0
+	endless := s.Duration == 0 && p.arrivals <= 0 && len(s.Queues) > 0
 	r.Check(!endless, "duration", s.Duration, "more than 0s, or a queue with a trace")
 	names := map[string]bool{}
 	for i := range s.Queues {
 		path := fmt.Sprintf("queues[%d].", i)
-		n.items += r.queue(path, &s.Queues[i], n.arrivals)
-		r.watches(path, s, i)
+		p.items += r.queue(path, &s.Queues[i], p.arrivals)
+		p.watched = append(p.watched, r.watches(path, s.Queues, i))
 		r.unique(path+"name", s.Queues[i].Name, names)
 	}
-	if n.items > maxItems {
-		r.Add(field.Error{Path: "queues", Found: fmt.Sprintf("%.3g items in the run", n.items), Fix: "at most 1e8, of all queues together"})
+	if p.items > maxItems {
+		r.Add(field.Error{Path: "queues", Found: fmt.Sprintf("%.3g items in the run", p.items), Fix: "at most 1e8, of all queues together"})
 	}
 	r.jobs(&s.Jobs)
 	names = map[string]bool{}
@@ -69,27 +97,29 @@ func (r *report) workload(s *Scenario, n *size) {
 	}
 }
 
-// watches checks that a queue which counts the items of another has none of its own.
-func (r *report) watches(path string, s *Scenario, i int) {
-	q := &s.Queues[i]
+// watches returns the queue whose items a queue's metric counts. A queue that counts the items of
+// another must have none of its own.
+func (r *report) watches(path string, queues []Queue, i int) (watched int) {
+	q := &queues[i]
 	if q.Watches == "" {
-		return
+		return i
 	}
-	k := s.queueIndex(q.Watches)
-	r.Check(k >= 0 && k != i && s.Queues[max(k, 0)].Watches == "", path+"watches", q.Watches, "the name of another queue that has items")
+	watched = slices.IndexFunc(queues, func(other Queue) bool { return other.Name == q.Watches })
+	r.Check(watched >= 0 && watched != i && queues[max(watched, 0)].Watches == "", path+"watches", q.Watches, "the name of another queue that has items")
 	empty := len(q.Trace) == 0 && q.Arrivals.pattern == "" && q.Backlog == 0
 	r.Check(empty, path+"arrivals", q.Arrivals, "no items beside watches")
+	return watched
 }
 
-func (r *report) autoscaler(s *Scenario, end Duration) {
-	if s.Autoscaler == nil {
+func (r *report) autoscaler(a Autoscaler, p *plan) {
+	if a == nil {
 		r.Check(false, "policy", nil, "Scaling, KEDA, Placement or a type of your own")
 		return
 	}
-	settings := s.settings()
+	settings := &p.settings
 	r.Check(settings.Interval >= 0, "policy.interval", settings.Interval, "0s or more, where 0s means 30s")
 	if interval := settings.interval(); interval > 0 {
-		r.Check(end/interval <= maxPolls, "policy.interval", interval, "a longer one, for at most 1e7 polls in the run")
+		r.Check(p.end/interval <= maxPolls, "policy.interval", interval, "a longer one, for at most 1e7 polls in the run")
 	}
 	r.AtLeast("policy.min", settings.Min, 0)
 	r.AtLeast("policy.max", settings.Max, 0)
@@ -99,10 +129,10 @@ func (r *report) autoscaler(s *Scenario, end Duration) {
 	for i, m := range settings.Metrics {
 		r.metric(fmt.Sprintf("policy.metrics[%d]", i), m)
 	}
-	r.Check(settings.Clusters || len(s.clusterList()) == 1, "policy", settings.Name,
-		fmt.Sprintf("Placement, or another autoscaler that reads Observation.Clusters, for %d clusters", len(s.Clusters)))
-	if checker, ok := s.Autoscaler.(interface{ check(*report, []Cluster) }); ok {
-		checker.check(r, s.clusterList())
+	r.Check(settings.Clusters || len(p.clusters) == 1, "policy", settings.Name,
+		fmt.Sprintf("Placement, or another autoscaler that reads Observation.Clusters, for %d clusters", len(p.clusters)))
+	if checker, ok := a.(interface{ check(*report, []Cluster) }); ok {
+		checker.check(r, p.clusters)
 	}
 }
 
@@ -201,7 +231,9 @@ func (r *report) jobs(j *JobBehavior) {
 	r.Check(!j.DrainQueue || j.ItemsPerJob == 0, "jobs.itemsPerJob", j.ItemsPerJob, "0, since drainQueue is true")
 	r.duration("jobs.wait", j.Wait)
 	r.Check(j.FailureProbability >= 0 && j.FailureProbability <= 1, "jobs.failureProbability", j.FailureProbability, "0 to 1")
-	r.AtLeast("jobs.backoffLimit", j.backoffLimit(), 0)
+	if j.BackoffLimit != nil {
+		r.AtLeast("jobs.backoffLimit", *j.BackoffLimit, 0)
+	}
 	r.duration("jobs.backoff", j.Backoff)
 	r.duration("jobs.termination", j.Termination)
 }
