@@ -2,7 +2,8 @@
 // until the next poll. It is for controllers without controller-runtime.
 //
 //	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: limit.Queue})
-//	informer.AddEventHandler(loop.Handler(polls, target, failed)) // tracks and polls owners
+//	err := tracker.Track(target) // for each event of an informer of owners
+//	polls.Now(key)
 //	polls.Run(ctx, func(ctx context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
 //		metrics := read(ctx, turn.Key)
 //		return tracker.Plan(uid, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {

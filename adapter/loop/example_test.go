@@ -7,8 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
@@ -28,20 +28,20 @@ func Example() {
 	}
 	go tracker.Run(ctx)
 	polls := loop.New(loop.Options{Tracker: tracker, Client: client})
-	handler := loop.Handler(polls, func(queue *corev1.ConfigMap) (t adapter.Target, err error) {
-		t.Owner = adapter.OwnerOf(queue, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		t.Policy.Bounds.Max = 3
-		t.Job = &batchv1.Job{}
-		t.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}}
-		return t, nil
-	}, func(queue *corev1.ConfigMap, err error) { fmt.Println(queue.Name, err) })
+	target := adapter.Target{
+		Owner: adapter.Owner{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "orders", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"},
+		Job:   &batchv1.Job{}, Policy: scaling.Policy{Bounds: scaling.Bounds{Max: 3}},
+	}
+	target.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}}
 
-	// An informer calls the handler.
-	queue := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
-	handler.OnAdd(queue, false)
+	// The handler of an informer of owners does this for each event.
+	if err := tracker.Track(target); err != nil {
+		fmt.Println(err)
+	}
+	polls.Now(cache.NewObjectName("shop", "orders"))
 	polls.Run(ctx, func(context.Context, loop.Turn) (adapter.Plan, loop.Done) {
 		metrics := []scaling.Metric{{Name: "items", Value: 5, Target: 1}}
-		return tracker.Plan(queue.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
+		return tracker.Plan(target.Owner.UID, metrics, time.Now()), func(result adapter.Result, err error) time.Duration {
 			if result.Created > 0 {
 				fmt.Println("created", result.Created, err)
 				cancel()

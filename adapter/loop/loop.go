@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -80,48 +79,6 @@ func (l *Loop) Run(ctx context.Context, poll Poll) {
 		}
 		o.Tracker.Start(ctx, o.Client, plan, o.Requests, end)
 	})
-}
-
-// Handler returns the event handler of an informer of owners. It tracks an added or updated owner
-// with the result of target, and polls it. An owner that is deleted or being deleted is untracked. If
-// target or Tracker.Track returns an error, or target panics, failed gets it. An owner that was tracked then stays
-// so, with the Target of before; an owner that was not is not tracked.
-func Handler[T metav1.Object](l *Loop, target func(T) (adapter.Target, error), failed func(T, error)) cache.ResourceEventHandler {
-	tracker := l.options.Tracker
-	track := func(object any) {
-		owner := object.(T)
-		defer l.Now(cache.MetaObjectToName(owner))
-		if owner.GetDeletionTimestamp() != nil { // each Job would delay the deletion
-			tracker.Untrack(owner.GetUID())
-			return
-		}
-		var desired adapter.Target
-		var err error
-		if err = cmp.Or(requests.Guard(func() { desired, err = target(owner) }), err); err == nil {
-			err = tracker.Track(desired)
-		}
-		if err != nil {
-			failed(owner, err)
-		}
-	}
-	untrack := func(object any) {
-		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = last.Obj
-		}
-		if owner, ok := object.(T); ok {
-			tracker.Untrack(owner.GetUID())
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: track,
-		UpdateFunc: func(old, object any) {
-			if old.(T).GetUID() != object.(T).GetUID() { // recreated while nothing was watched
-				untrack(old)
-			}
-			track(object)
-		},
-		DeleteFunc: untrack,
-	}
 }
 
 // A Backoff counts the failures in a row of each key. The zero value has counted none.

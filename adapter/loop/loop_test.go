@@ -8,7 +8,6 @@ package loop_test
 //	5,000 owners whose creates hang             TestManyHang
 //	the law of package requests                     TestLaw, TestLawOfMixtures
 //	an overloaded API server                    TestOverloadedServer
-//	owners that are edited, recreated, deleted  TestHandler
 //	backoff                                     TestBackoff
 //	a panic ends no other key's polls           TestPanics
 //	an end waits for the polls under way        TestEnd
