@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -24,6 +22,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/api"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 )
@@ -46,12 +45,8 @@ type controller struct {
 }
 
 type clients struct {
-	client         kubernetes.Interface
-	dynamic        dynamic.Interface
-	watches        kubernetes.Interface // of informers
-	dynamicWatches dynamic.Interface    // of informers
-	keda           kedametrics.Clients
-	lease          loop.Lease
+	process.Clients
+	keda kedametrics.Clients
 }
 
 // startTime is a time within which the triggers of every object are known. Objects of triggers that nobody has are deleted
@@ -100,14 +95,14 @@ func (c *controller) kedaAway(probe bool) kedametrics.Reason {
 }
 
 func newController(ctx context.Context, o *options, via clients, log *slog.Logger) (*controller, error) {
-	system, err := via.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	system, err := via.Requests.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("the home cluster's name: %w", err)
 	}
 	c := &controller{
 		options: o, clients: via, log: log, home: string(system.UID),
-		registry: registry.Registry{Client: via.watches, Namespace: o.kedaNamespace},
-		events:   cluster.Events(via.client.EventsV1()),
+		registry: registry.Registry{Client: via.Watches, Namespace: o.kedaNamespace},
+		events:   cluster.Events(via.Requests.EventsV1()),
 	}
 	c.members = &members{Clusters: member.Clusters{Taints: &o.taints, Patience: time.Second}, controller: c, kubeconfigs: map[string]string{}}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
@@ -122,7 +117,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 		if r == api.Jobs {
 			c.reader = reader
 		}
-		if k.watched, err = cluster.Informer(via.dynamicWatches, r, o.Namespace); err != nil {
+		if k.watched, err = cluster.Informer(via.DynamicWatches, r, o.Namespace); err != nil {
 			return nil, err
 		}
 		if err := k.watched.SetTransform(api.Slim); err != nil {
@@ -140,7 +135,7 @@ func (c *controller) run(ctx context.Context) error {
 	for _, k := range c.kinds {
 		go k.watched.RunWithContext(ctx)
 	}
-	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Terms)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.Lease.Terms)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()
@@ -150,7 +145,7 @@ func (c *controller) run(ctx context.Context) error {
 	if !c.LeaderElect {
 		return c.act(ctx)
 	}
-	return c.lease.Lead(ctx, c.act)
+	return c.Lease.Lead(ctx, c.act)
 }
 
 func (c *controller) synced() bool {

@@ -88,7 +88,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	})
 	log := process.Log{}.To(&b.log)
 	c := &controller{options: newOptions(), log: log, home: "home", reader: b.queue, recorder: events.NewFakeRecorder(100)}
-	c.dynamic = b.home
+	c.Dynamic = b.home
 	c.members = &members{controller: c}
 	for _, name := range names {
 		m, err := member.New(name, member.Clients{Requests: b.member, Watches: b.member}, member.Options{Terms: requests.OneShot(), Home: "home"})

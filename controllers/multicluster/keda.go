@@ -109,7 +109,7 @@ var errForeign = errors.New("there is a ScaledObject of this name that belongs t
 
 // writeScaledObject creates or updates the ScaledObject that targets the object, and returns it.
 func (o *object) writeScaledObject(ctx context.Context) (*unstructured.Unstructured, error) {
-	client := o.dynamic.Resource(api.ScaledObjects).Namespace(o.current.GetNamespace())
+	client := o.Dynamic.Resource(api.ScaledObjects).Namespace(o.current.GetNamespace())
 	desired := api.ScaledObject(o.current)
 	controls := true
 	desired.SetOwnerReferences([]metav1.OwnerReference{{
@@ -150,7 +150,7 @@ func notServed(err error) bool {
 // reportAutoscaler adds what the HorizontalPodAutoscaler of that name says. A paused object has none.
 func (o *object) reportAutoscaler(ctx context.Context, name string, r kedaReport) kedaReport {
 	reported := map[string]metav1.Condition{}
-	autoscaler, err := o.clients.client.AutoscalingV2().HorizontalPodAutoscalers(o.current.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
+	autoscaler, err := o.Requests.AutoscalingV2().HorizontalPodAutoscalers(o.current.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		for _, c := range autoscaler.Status.Conditions {

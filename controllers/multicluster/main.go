@@ -37,7 +37,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -183,22 +182,19 @@ func (o *options) resources() (resources []schema.GroupVersionResource) {
 
 // Run returns nil when the context has ended and all polls have.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	config, err := o.Connect(ctx, log)
+	via, err := o.Clients(ctx, log, cluster.Limits{}, o.resources()...)
 	if err != nil {
 		return err
 	}
-	via, err := o.connect(config, log)
+	keda, err := kedametrics.Connect(via.Config, 0)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Served(ctx, via.client.Discovery(), o.resources()...); err != nil {
-		return err
-	}
-	c, err := newController(ctx, o, via, log)
+	c, err := newController(ctx, o, clients{via, keda}, log)
 	if err != nil {
 		return err
 	}
-	stop, err := o.Serve(c.synced, c.metrics(), log)
+	stop, err := o.Serve(c.synced, process.Metrics(c), log)
 	if err != nil {
 		return err
 	}
@@ -209,17 +205,4 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 		return nil
 	}
 	return c.run(ctx)
-}
-
-func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error) {
-	lease, err := o.Lease(config, log)
-	if err != nil {
-		return clients{}, err
-	}
-	c, err := cluster.Connect(config, 0, cluster.MaxInFlight)
-	if err != nil {
-		return clients{}, err
-	}
-	keda, err := kedametrics.Connect(config, 0)
-	return clients{client: c.Requests, dynamic: c.Dynamic, watches: c.Watches, dynamicWatches: c.DynamicWatches, keda: keda, lease: lease}, err
 }

@@ -249,7 +249,7 @@ func TestEvents(t *testing.T) {
 // A member whose kubeconfig cannot be used is a member: it is one that does not answer,
 // or goes on as before. Only one that is not in the registry is none.
 func TestRegister(t *testing.T) {
-	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{lease: loop.Lease{Terms: requests.OneShot()}}}, kubeconfigs: map[string]string{}}
+	m := &members{controller: &controller{options: newOptions(), log: slog.New(slog.DiscardHandler), home: "home", clients: clients{Clients: process.Clients{Lease: loop.Lease{Terms: requests.OneShot()}}}}, kubeconfigs: map[string]string{}}
 	bad := registry.Member{Name: "a", Kubeconfig: "bad", Err: errors.New("it names a program")}
 	good := registry.Member{Name: "a", Kubeconfig: "good", Config: &rest.Config{Host: "https://127.0.0.1:1"}}
 	m.register(t.Context(), []registry.Member{bad})
@@ -351,7 +351,8 @@ func TestWriteOfAnObjectThatIsGone(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetNamespace("n")
 	u.SetName("work")
-	p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: fake.NewSimpleDynamicClient(runtime.NewScheme())}}, resource: api.Jobs}, current: u}
+	p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}, current: u}
+	p.Dynamic = fake.NewSimpleDynamicClient(runtime.NewScheme())
 	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
 	require.Empty(t, p.written, "so that the next poll tries again")
 }
@@ -431,9 +432,10 @@ func TestPollsAreSpread(t *testing.T) {
 // A hub cluster that does not answer ends no poll for good.
 func TestHubHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
+		p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}, current: &unstructured.Unstructured{Object: map[string]any{}}}
+		var err error
+		p.Dynamic, err = dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
 		require.NoError(t, err)
-		p := &poller{kind: &kind{controller: &controller{clients: clients{dynamic: client}}, resource: api.Jobs}, current: &unstructured.Unstructured{Object: map[string]any{}}}
 		p.current.SetName("work")
 		j := &job{poller: p}
 		for name, request := range map[string]func(context.Context) error{

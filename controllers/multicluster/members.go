@@ -132,8 +132,8 @@ func (m *members) dial(ctx context.Context, r registry.Member) {
 	if r.Err != nil {
 		config = nowhere(r.Err)
 	}
-	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.lease.Terms,
-		UID: r.UID, Registered: r.Registered, MaxBytes: r.MaxBytes, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.client, c.OwnNamespace(), r.Name}.store}
+	o := member.Options{Home: c.home, Pods: c.watchPods, Timeout: c.timeout, Interval: c.probe, Terms: c.Lease.Terms,
+		UID: r.UID, Registered: r.Registered, MaxBytes: r.MaxBytes, Key: r.Proof, Namespaces: r.Namespaces, FirstContact: contact{c.Requests, c.OwnNamespace(), r.Name}.store}
 	cluster, err := member.Dial(r.Name, config, o)
 	if err != nil {
 		c.log.Error("member not usable", "member", r.Name, "err", err)

@@ -92,7 +92,7 @@ spec:
 		f := &fixture{home: fake.NewSimpleDynamicClient(runtime.NewScheme(), u), hub: kube.NewClientset(), on: map[string]*workload{}}
 		log := slog.New(slog.DiscardHandler)
 		c := &controller{options: newOptions(), log: log, home: "home", recorder: events.NewFakeRecorder(1000)}
-		c.syncPeriod, c.clients.client, c.dynamic = 15*time.Second, f.hub, f.home
+		c.syncPeriod, c.Requests, c.Dynamic = 15*time.Second, f.hub, f.home
 		c.members = &members{controller: c}
 		mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion})
 		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)

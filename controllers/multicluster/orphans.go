@@ -5,14 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,12 +105,6 @@ func (c *controller) Collect(metrics chan<- prometheus.Metric) {
 		metrics <- prometheus.MustNewConstMetric(orphanedJobs, prometheus.GaugeValue, float64(orphans[name]), name)
 		metrics <- prometheus.MustNewConstMetric(membersUp, prometheus.GaugeValue, up, name)
 	}
-}
-
-func (c *controller) metrics() http.Handler {
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(c)
-	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
 }
 
 // orphansOf returns the task that lists the orphans of a member, and deletes them if remove

@@ -167,5 +167,5 @@ func (p *poller) patch(ctx context.Context, operations []operation, subresources
 
 // client returns the client of the object's resource and namespace.
 func (p *poller) client() dynamic.ResourceInterface {
-	return p.dynamic.Resource(p.resource).Namespace(p.current.GetNamespace())
+	return p.Dynamic.Resource(p.resource).Namespace(p.current.GetNamespace())
 }

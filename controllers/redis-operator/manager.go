@@ -44,7 +44,7 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	lease, err := o.Lease(config, log)
+	lease, err := o.NewLease(config, log)
 	if err != nil {
 		return err
 	}

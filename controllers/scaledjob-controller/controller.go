@@ -8,12 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/kedametrics"
-	"github.com/scaledjob/scaledjob/adapter/loop"
-	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
 
 // A controller watches the ScaledJobs, and acts on them while it leads.
@@ -28,28 +26,13 @@ type controller struct {
 	warned  atomic.Int64 // when an overload was logged, in Unix seconds
 }
 
-// clients are clients of the API server. The lease is renewed whether or not requests wait.
 type clients struct {
-	cluster.Clients
-	lease   loop.Lease
-	sources kedametrics.Clients
-}
-
-func (o *options) connect(config *rest.Config, log *slog.Logger) (c clients, err error) {
-	if c.lease, err = o.Lease(config, log); err != nil {
-		return c, err
-	}
-	if c.sources, err = kedametrics.Connect(config, 0); err != nil {
-		return c, err
-	}
-	c.Clients, err = cluster.Connect(config, o.requestTimeout, o.maxRequests)
-	return c, err
+	process.Clients
+	keda kedametrics.Clients
 }
 
 func newController(o *options, clients clients, log *slog.Logger) (*controller, error) {
-	c := &controller{
-		options: o, clients: clients, log: log, totals: newTotals(),
-	}
+	c := &controller{options: o, clients: clients, log: log, totals: newTotals()}
 	if clients.Limit != nil {
 		clients.Limit.Observe = c.observe
 	}
@@ -67,7 +50,7 @@ func (c *controller) run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.watched.HasSynced) {
 		return nil
 	}
-	return c.lease.Keep(ctx, c.act)
+	return c.Lease.Keep(ctx, c.act)
 }
 
 // act is a term: it polls every ScaledJob until the context ends, and returns when the

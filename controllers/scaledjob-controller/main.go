@@ -70,18 +70,15 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	config, err := o.Connect(ctx, log)
+	via, err := o.Clients(ctx, log, cluster.Limits{Timeout: o.requestTimeout, InFlight: o.maxRequests}, scaledJobs)
 	if err != nil {
 		return err
 	}
-	clients, err := o.connect(config, log)
+	keda, err := kedametrics.Connect(via.Config, 0)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Served(ctx, clients.Requests.Discovery(), scaledJobs); err != nil {
-		return err
-	}
-	c, err := newController(o, clients, log)
+	c, err := newController(o, clients{via, keda}, log)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -314,9 +314,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *controller) metrics() http.Handler {
-	registry := prometheus.NewRegistry()
 	t := c.totals
-	registry.MustRegister(c, t.created, t.deleted, t.errors, t.stopped, t.answers, t.pollDuration,
+	return process.Metrics(c, t.created, t.deleted, t.errors, t.stopped, t.answers, t.pollDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }

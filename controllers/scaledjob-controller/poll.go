@@ -21,7 +21,7 @@ func (t *term) poll(ctx context.Context, turn loop.Turn) (plan adapter.Plan, don
 	if e == nil {
 		return plan, nil
 	}
-	if !t.lease.MayAct() { // the term is about to end, or the lease to be renewed
+	if !t.Lease.MayAct() { // the term is about to end, or the lease to be renewed
 		t.polls.After(turn.Key, retryDelay)
 		return plan, nil
 	}

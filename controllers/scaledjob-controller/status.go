@@ -106,7 +106,7 @@ func (s *status) equals(t *status) bool {
 func (t *term) write(ctx context.Context, key cache.ObjectName) {
 	e := t.entry(key)
 	switch {
-	case ctx.Err() != nil || !t.lease.MayAct():
+	case ctx.Err() != nil || !t.Lease.MayAct():
 		return
 	case e == nil:
 		t.free(ctx, key)

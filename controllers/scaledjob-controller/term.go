@@ -59,10 +59,10 @@ func (c *controller) newTerm(ctx context.Context) (*term, error) {
 	t := &term{controller: c, ctx: ctx, reports: loop.NewKeys(requests.NewQueue(reporters)), entries: map[cache.ObjectName]*entry{}}
 	var err error
 	t.tracker, err = adapter.NewTracker(c.Watches, adapter.Options{
-		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.lease.Terms,
+		Namespace: c.Namespace, Selector: scaledjob.Selector, Pods: c.watchPods, Timeout: c.requestTimeout, Terms: c.Lease.Terms,
 	})
 	t.polls = loop.New(loop.Options{Tracker: t.tracker, Client: c.Requests, Requests: c.Queue})
-	t.reader = kedametrics.New(kedametrics.Options{Clients: c.sources, Name: c.identity(), Namespace: c.Namespace, Decide: t.polls.Now})
+	t.reader = kedametrics.New(kedametrics.Options{Clients: c.keda, Name: c.identity(), Namespace: c.Namespace, Decide: t.polls.Now})
 	return t, err
 }
 

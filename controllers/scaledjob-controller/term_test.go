@@ -142,9 +142,9 @@ func benchedWith(t *testing.T, elect bool, args []string, do func(b *bench), sca
 			lease.Terms, lease.Client = &requests.Terms{}, b.leases.CoordinationV1()
 		}
 		var err error
-		b.controller, err = newController(o, clients{cluster.Clients{
+		b.controller, err = newController(o, clients{process.Clients{Lease: lease, Clients: cluster.Clients{
 			Clients: loop.Clients{Queue: requests.NewQueue(128), Requests: slow, Watches: b.kube}, Dynamic: b.dynamic, DynamicWatches: b.dynamic,
-		}, lease, kedametrics.Clients{Requests: b.dynamic, Watches: b.dynamic}}, log)
+		}}, kedametrics.Clients{Requests: b.dynamic, Watches: b.dynamic}}, log)
 		require.NoError(t, err)
 		var ctx context.Context
 		ctx, b.stop = context.WithCancel(t.Context())

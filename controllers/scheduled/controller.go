@@ -13,10 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -24,17 +22,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
 
 // A controller reconciles a ScheduledJob after each change, when a run is due, and after
 // the resync time.
 type controller struct {
 	*options
-	clients
+	process.Clients
 	now      func() time.Time
 	log      *slog.Logger
 	events   events.EventBroadcaster
@@ -54,16 +52,6 @@ type controller struct {
 	foreign map[cache.ObjectName]foreignJobs // of the ScheduledJobs that exist
 }
 
-// clients are clients of the API server. Nothing delays the renewal of the lease.
-type clients struct {
-	client         kubernetes.Interface
-	dynamic        dynamic.Interface
-	watches        kubernetes.Interface // of informers
-	dynamicWatches dynamic.Interface    // of informers
-	lease          loop.Lease
-	slots          *requests.Queue // of the requests; nil has a slot for each reconciliation
-}
-
 // Indexes of the caches
 const (
 	byOwner    = "owner"    // Jobs, by the UID of their controller
@@ -72,10 +60,10 @@ const (
 	byTemplate = "template" // ScheduledJobs, by the PodTemplate that they refer to
 )
 
-func newController(o *options, clients clients, log *slog.Logger) *controller {
+func newController(o *options, clients process.Clients, log *slog.Logger) *controller {
 	c := &controller{
-		options: o, clients: clients, now: time.Now, log: log,
-		events:  cluster.Events(clients.client.EventsV1()),
+		options: o, Clients: clients, now: time.Now, log: log,
+		events:  cluster.Events(clients.Requests.EventsV1()),
 		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 		foreign: map[cache.ObjectName]foreignJobs{},
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -83,11 +71,11 @@ func newController(o *options, clients clients, log *slog.Logger) *controller {
 		}, []string{"namespace", "scheduledjob"}),
 	}
 	c.recorder = c.events.NewRecorder(scheme.Scheme, name)
-	c.tracker = &scheduledjob.Tracker{Client: c.client, Late: 2 * c.requestTimeout, Terms: c.lease.Terms, Now: func() time.Time { return c.now() }}
+	c.tracker = &scheduledjob.Tracker{Client: c.Requests, Late: 2 * c.requestTimeout, Terms: c.Lease.Terms, Now: func() time.Time { return c.now() }}
 	factory := func(tweak func(*metav1.ListOptions)) informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(c.watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
+		return informers.NewSharedInformerFactoryWithOptions(c.Watches, 0, informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(tweak))
 	}
-	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.dynamicWatches, 0, o.Namespace, nil)
+	custom := dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.DynamicWatches, 0, o.Namespace, nil)
 	templates := factory(nil).Core().V1().PodTemplates()
 	c.watched = watched{
 		scheduled: custom.ForResource(scheduledJobs).Informer(),
@@ -234,14 +222,14 @@ func (c *controller) hasSynced() bool {
 // run watches until the context ends, and acts while it leads. It returns an error if it
 // loses the lease.
 func (c *controller) run(ctx context.Context) error {
-	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.lease.Terms)); err != nil {
+	if err := c.events.StartRecordingToSinkWithContext(requests.WithTerm(ctx, c.Lease.Terms)); err != nil {
 		return err
 	}
 	defer c.events.Shutdown()
 	if !c.sync(ctx) {
 		return nil
 	}
-	return c.lease.Lead(ctx, c.act)
+	return c.Lease.Lead(ctx, c.act)
 }
 
 // sync starts the watches, and reports whether the caches are filled before the context
@@ -267,7 +255,7 @@ func (c *controller) act(ctx context.Context) error {
 			break
 		}
 		working.Add(1)
-		c.slots.Do(ctx, requests.Owner{Namespace: key.Namespace, Name: key.Name}, func(ctx context.Context) {
+		c.Clients.Queue.Do(ctx, requests.Owner{Namespace: key.Namespace, Name: key.Name}, func(ctx context.Context) {
 			defer working.Done()
 			c.next(ctx, key)
 		})

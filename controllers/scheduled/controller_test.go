@@ -196,10 +196,10 @@ func TestSlowDelaysNoOther(t *testing.T) {
 		_, _ = rw.Write([]byte(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "any"}}`))
 	}))
 	defer server.Close()
-	connected, err := cluster.Connect(&rest.Config{Host: server.URL}, 10*time.Second, 4)
+	connected, err := cluster.Connect(&rest.Config{Host: server.URL}, cluster.Limits{Timeout: 10 * time.Second, InFlight: 4})
 	require.NoError(t, err)
 	w := newFixture(t, once)
-	w.controller.client, w.tracker.Client, w.slots = connected.Requests, connected.Requests, connected.Queue
+	w.Requests, w.tracker.Client, w.Clients.Queue = connected.Requests, connected.Requests, connected.Queue
 	w.custom.PrependReactor("update", "scheduledjobs", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return true, a.(clienttesting.UpdateAction).GetObject(), nil
 	})

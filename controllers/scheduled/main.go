@@ -16,7 +16,6 @@ import (
 	"time"
 	_ "time/tzdata" // the image has no time zones
 
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/scaledjob/scaledjob/adapter"
@@ -68,15 +67,8 @@ func (o *options) Check() error {
 
 // Run returns nil when the context has ended and all work is done.
 func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-	config, err := o.Connect(ctx, log)
+	clients, err := o.Clients(ctx, log, cluster.Limits{Timeout: o.requestTimeout}, scheduledJobs, runRequests)
 	if err != nil {
-		return err
-	}
-	clients, err := o.connect(config, log)
-	if err != nil {
-		return err
-	}
-	if err := cluster.Served(ctx, clients.client.Discovery(), scheduledJobs, runRequests); err != nil {
 		return err
 	}
 	c := newController(o, clients, log)
@@ -86,13 +78,4 @@ func (o *options) Run(ctx context.Context, log *slog.Logger) error {
 	}
 	defer stop()
 	return c.run(ctx)
-}
-
-func (o *options) connect(config *rest.Config, log *slog.Logger) (clients, error) {
-	lease, err := o.Lease(config, log)
-	if err != nil {
-		return clients{}, err
-	}
-	c, err := cluster.Connect(config, o.requestTimeout, cluster.MaxInFlight)
-	return clients{client: c.Requests, dynamic: c.Dynamic, watches: c.Watches, dynamicWatches: c.DynamicWatches, lease: lease, slots: c.Queue}, err
 }

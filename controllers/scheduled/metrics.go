@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -35,7 +35,7 @@ func (c *controller) Describe(to chan<- *prometheus.Desc) {
 // Collect sends the metrics of all ScheduledJobs, which follow from their statuses. A
 // controller that does not lead sends none.
 func (c *controller) Collect(to chan<- prometheus.Metric) {
-	if !c.lease.MayAct() {
+	if !c.Lease.MayAct() {
 		return
 	}
 	for _, object := range c.scheduled.List() {
@@ -69,7 +69,5 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c *controller) metrics() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(c, c.failures, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return process.Metrics(c, c.failures, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
+	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/schedule"
 )
 
@@ -64,7 +66,9 @@ func (w *fixture) restart() {
 	if w.controller != nil {
 		clock = w.now
 	}
-	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, clients{client: w.client, dynamic: w.custom, watches: w.client, dynamicWatches: w.custom, lease: loop.Lease{Terms: requests.OneShot()}}, slog.New(slog.DiscardHandler))
+	w.controller = newController(&options{resync: 5 * time.Second, requestTTL: time.Minute, requestTimeout: 15 * time.Second}, process.Clients{
+		Clients: cluster.Clients{Clients: loop.Clients{Requests: w.client, Watches: w.client}, Dynamic: w.custom, DynamicWatches: w.custom}, Lease: loop.Lease{Terms: requests.OneShot()},
+	}, slog.New(slog.DiscardHandler))
 	w.now, w.said = clock, events.NewFakeRecorder(1000)
 	w.recorder = w.said
 }
@@ -116,7 +120,7 @@ func (w *fixture) follows() {
 }
 
 // leads gives the process a lease.
-func (w *fixture) leads(l loop.Lease) { w.lease, w.tracker.Terms = l, l.Terms }
+func (w *fixture) leads(l loop.Lease) { w.Lease, w.tracker.Terms = l, l.Terms }
 
 // did are the verbs and resources that were asked for since.
 func (w *fixture) did() (all []string) {

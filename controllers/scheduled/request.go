@@ -276,7 +276,7 @@ const othersFirst = "earlier requests for the ScheduledJob come first"
 const invalidJob = "the spec of the ScheduledJob is invalid: see its condition Ready"
 
 func (c *controller) remove(ctx context.Context, r *request) error {
-	err := c.dynamic.Resource(runRequests).Namespace(r.Namespace).
+	err := c.Dynamic.Resource(runRequests).Namespace(r.Namespace).
 		Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the RunRequest %s: %w", r.Name, err)
@@ -303,7 +303,7 @@ func (c *controller) report(ctx context.Context, r *request, desired requestStat
 
 func (c *controller) patch(ctx context.Context, object metav1.Object, kind types.PatchType, patch any, subresources ...string) error {
 	data, _ := json.Marshal(patch) // of fields
-	_, err := c.dynamic.Resource(runRequests).Namespace(object.GetNamespace()).
+	_, err := c.Dynamic.Resource(runRequests).Namespace(object.GetNamespace()).
 		Patch(ctx, object.GetName(), kind, data, metav1.PatchOptions{FieldManager: name}, subresources...)
 	return err
 }

@@ -109,14 +109,14 @@ func (c *controller) store(ctx context.Context, s *scheduledJob, status schedule
 	if status.Equal(before) {
 		return s, nil
 	}
-	if !c.lease.MayAct() {
+	if !c.Lease.MayAct() {
 		return nil, errors.New("store the status: this process no longer holds the lease")
 	}
 	u := &unstructured.Unstructured{Object: fields(map[string]any{ // the part that an update of the status needs
 		"apiVersion": s.APIVersion, "kind": s.Kind, "status": s.written(status),
 		"metadata": map[string]any{"namespace": s.Namespace, "name": s.Name, "uid": s.UID, "resourceVersion": s.ResourceVersion},
 	})}
-	u, err := c.dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
+	u, err := c.Dynamic.Resource(scheduledJobs).Namespace(s.Namespace).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: name})
 	if err != nil {
 		return nil, fmt.Errorf("store the status: %w", err)
 	}
@@ -238,7 +238,7 @@ func (c *controller) createForeignEvent(ctx context.Context, s *scheduledJob, j 
 		Type: corev1.EventTypeWarning, Reason: reasonForeignJob, Action: reasonForeignJob, Note: cluster.EventMessage(message),
 		Regarding: *regarding, Related: jobReference(s, j.Name),
 	}
-	_, err = c.client.EventsV1().Events(s.Namespace).Create(ctx, event, metav1.CreateOptions{})
+	_, err = c.Requests.EventsV1().Events(s.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

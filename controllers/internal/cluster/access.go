@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -54,8 +55,11 @@ and in another terminal
     go run %s -install`, example)
 }
 
-// MaxInFlight is the default number of requests in flight, without watches.
-const MaxInFlight = 64
+// Limits bound the requests to an API server, without watches. The zero value has the defaults.
+type Limits struct {
+	Timeout  time.Duration // of a request; 0 means 15 s
+	InFlight int           // requests at once; 0 means 64
+}
 
 // Clients are clients of Kubernetes' own resources and of custom resources. Watches are for
 // informers, and have neither timeout nor limit: the list of all objects may take longer than a
@@ -67,13 +71,12 @@ type Clients struct {
 	Limit          *loop.Limit // of Requests and Dynamic
 }
 
-// Connect returns the clients, with n requests in flight at most. Each request has the timeout; 0
-// means 15 s.
-func Connect(config *rest.Config, timeout time.Duration, n int) (c Clients, err error) {
-	c.Limit = loop.NewLimit(n)
+// Connect returns the clients.
+func Connect(config *rest.Config, limits Limits) (c Clients, err error) {
+	c.Limit = loop.NewLimit(cmp.Or(limits.InFlight, 64))
 	var problems [3]error
-	c.Clients, problems[0] = loop.Connect(config, timeout, c.Limit)
-	c.Dynamic, problems[1] = dynamic.NewForConfig(loop.LimitedConfig(config, timeout, c.Limit))
+	c.Clients, problems[0] = loop.Connect(config, limits.Timeout, c.Limit)
+	c.Dynamic, problems[1] = dynamic.NewForConfig(loop.LimitedConfig(config, limits.Timeout, c.Limit))
 	c.DynamicWatches, problems[2] = dynamic.NewForConfig(config)
 	return c, errors.Join(problems[:]...)
 }

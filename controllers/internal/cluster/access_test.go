@@ -69,7 +69,7 @@ func TestWatches(t *testing.T) {
 	}))
 	defer s.Close()
 	config := &rest.Config{Host: s.URL}
-	clients, err := cluster.Connect(config, 0, 1)
+	clients, err := cluster.Connect(config, cluster.Limits{InFlight: 1})
 	require.NoError(t, err)
 	_, err = clients.Requests.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)

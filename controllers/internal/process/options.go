@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -124,9 +125,31 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 	return close, nil
 }
 
-// Lease returns the lease of the controller. Without -leader-elect it has no Client, and
+// Clients are a controller's clients of its cluster, and its lease, whose renewals wait for no request.
+type Clients struct {
+	cluster.Clients
+	Config *rest.Config // of other clients
+	Lease  loop.Lease
+}
+
+// Clients connects to the cluster as [Options.Connect] does. It returns an error if the cluster does not serve the
+// resources.
+func (o *Options) Clients(ctx context.Context, log *slog.Logger, limits cluster.Limits, resources ...schema.GroupVersionResource) (c Clients, err error) {
+	if c.Config, err = o.Connect(ctx, log); err != nil {
+		return c, err
+	}
+	if c.Lease, err = o.NewLease(c.Config, log); err != nil {
+		return c, err
+	}
+	if c.Clients, err = cluster.Connect(c.Config, limits); err != nil {
+		return c, err
+	}
+	return c, cluster.Served(ctx, c.Requests.Discovery(), resources...)
+}
+
+// NewLease returns the lease of the controller. Without -leader-elect it has no Client, and
 // [loop.Lease.Keep] acts at once, except that creates wait.
-func (o *Options) Lease(config *rest.Config, log *slog.Logger) (l loop.Lease, err error) {
+func (o *Options) NewLease(config *rest.Config, log *slog.Logger) (l loop.Lease, err error) {
 	if !o.LeaderElect {
 		return loop.Lease{Terms: requests.WithoutLease(), Name: o.Name, Duration: o.LeaseDuration, Log: log}, nil
 	}

@@ -189,13 +189,13 @@ func TestLease(t *testing.T) {
 		"default": {},
 	} {
 		o.Name, o.LeaseDuration, o.LeaderElect = "counter", 15*time.Second, true
-		l, err := o.Lease(&rest.Config{}, slog.New(slog.DiscardHandler))
+		l, err := o.NewLease(&rest.Config{}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		require.NotNil(t, l.Client)
 		require.False(t, l.MayAct(), "it is not held")
 		require.Equal(t, []any{want, "counter", 15 * time.Second}, []any{l.Namespace, l.Name, l.Duration})
 	}
-	l, err := (&process.Options{}).Lease(&rest.Config{}, nil)
+	l, err := (&process.Options{}).NewLease(&rest.Config{}, nil)
 	require.NoError(t, err)
 	require.True(t, l.MayAct(), "there is none")
 	require.True(t, l.Term().Marked(), "so that no Job that is refused blocks its owner")

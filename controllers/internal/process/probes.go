@@ -7,7 +7,17 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
+
+// Metrics serves the metrics of the collectors.
+func Metrics(collectors ...prometheus.Collector) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors...)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
 
 // Probes serves /healthz, which succeeds while the process lives, and /readyz, which
 // succeeds when synced returns true.

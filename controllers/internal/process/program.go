@@ -6,11 +6,10 @@
 //	func main() { process.Main(newOptions(), klog.SetSlogLogger) }
 //
 //	func (o *options) Run(ctx context.Context, log *slog.Logger) error {
-//		config, err := o.Connect(ctx, log) // and installs custom resources
-//		lease, err := o.Lease(config, log)
-//		close, err := o.Serve(synced, metrics, log)
+//		clients, err := o.Clients(ctx, log, limits, resources) // and installs the resources
+//		close, err := o.Serve(synced, process.Metrics(collector), log)
 //		defer close()
-//		return lease.Keep(ctx, act) // until ctx ends, or act fails
+//		return clients.Lease.Keep(ctx, act) // until ctx ends, or act fails
 //	}
 package process
 

@@ -129,7 +129,7 @@ func (o *options) kubeconfig(s site) error {
 
 // connect installs the custom resources in the home cluster, and registers the members.
 func connect(ctx context.Context, at site, members []site) error {
-	clients, err := examples.Connect(at.Config(), 0, examples.MaxInFlight)
+	clients, err := examples.Connect(at.Config(), examples.Limits{})
 	if err != nil {
 		return err
 	}
