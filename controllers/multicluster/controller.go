@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -117,9 +118,7 @@ func newController(ctx context.Context, o *options, via clients, log *slog.Logge
 		if r == api.Jobs {
 			c.reader = reader
 		}
-		if k.watched, err = cluster.Informer(via.DynamicWatches, r, o.Namespace); err != nil {
-			return nil, err
-		}
+		k.watched = dynamicinformer.NewFilteredDynamicInformer(via.DynamicWatches, r, o.Namespace, 0, cache.Indexers{}, nil).Informer()
 		if err := k.watched.SetTransform(api.Slim); err != nil {
 			return nil, err
 		}
@@ -141,9 +140,6 @@ func (c *controller) run(ctx context.Context) error {
 	defer c.events.Shutdown()
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
 		return nil
-	}
-	if !c.LeaderElect {
-		return c.act(ctx)
 	}
 	return c.Lease.Lead(ctx, c.act)
 }

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
@@ -115,37 +113,13 @@ func Served(ctx context.Context, client discovery.DiscoveryInterface, resources 
 func missing(client discovery.DiscoveryInterface, resources []schema.GroupVersionResource) (lacks, err error) {
 	var problems []error
 	for _, r := range resources {
-		served, err := client.ServerResourcesForGroupVersion(r.GroupVersion().String())
-		if err != nil && !apierrors.IsNotFound(err) {
+		served, err := discovery.IsResourceEnabled(client, r)
+		if err != nil {
 			return nil, err
 		}
-		if !lists(served, r.Resource) {
+		if !served {
 			problems = append(problems, fmt.Errorf("the cluster has no %s: install the custom resources with -install, or from manifests/crds", r.GroupResource()))
 		}
 	}
 	return errors.Join(problems...), nil
-}
-
-func lists(served *metav1.APIResourceList, resource string) bool {
-	if served == nil {
-		return false
-	}
-	for _, r := range served.APIResources {
-		if r.Name == resource {
-			return true
-		}
-	}
-	return false
-}
-
-// Informer watches the objects of a custom resource, in all namespaces if namespace is
-// "". It keeps them without their managed fields.
-func Informer(client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (cache.SharedIndexInformer, error) {
-	i := dynamicinformer.NewFilteredDynamicInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
-	return i, i.SetTransform(func(object any) (any, error) {
-		if u, ok := object.(*unstructured.Unstructured); ok {
-			u.SetManagedFields(nil)
-		}
-		return object, nil
-	})
 }

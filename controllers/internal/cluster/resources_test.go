@@ -18,7 +18,6 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 )
@@ -112,26 +111,4 @@ func TestServedLate(t *testing.T) {
 		begin = time.Now()
 		require.ErrorIs(t, cluster.Served(ctx, client.Discovery(), things), context.DeadlineExceeded)
 	})
-}
-
-func TestInformer(t *testing.T) {
-	thing := func(namespace string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(group.WithKind("Thing"))
-		u.SetNamespace(namespace)
-		u.SetName("a")
-		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "b"}})
-		return u
-	}
-	client := server(thing("one"), thing("two"))
-	for namespace, n := range map[string]int{"": 2, "one": 1, "three": 0} {
-		i, err := cluster.Informer(client, things, namespace)
-		require.NoError(t, err)
-		go i.RunWithContext(t.Context())
-		require.True(t, cache.WaitForCacheSync(t.Context().Done(), i.HasSynced))
-		require.Eventually(t, func() bool { return len(i.GetStore().List()) == n }, 10*time.Second, time.Millisecond)
-		for _, object := range i.GetStore().List() {
-			require.Empty(t, object.(*unstructured.Unstructured).GetManagedFields())
-		}
-	}
 }

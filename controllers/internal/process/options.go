@@ -27,8 +27,6 @@ type Options struct {
 	Name    string  // in messages, requests and events, and the name of the lease
 	Guide   string  // how to get a cluster, for users without any; "" prints nothing
 	Install []fs.FS // custom resources, which -install installs; nil has no such flag
-	// NoMetrics leaves out -metrics-bind-address.
-	NoMetrics bool
 
 	Kubeconfig     string
 	Namespace      string // the only namespace to act in; "" means all
@@ -51,9 +49,7 @@ func (o *Options) base() *Options { return o }
 func (o *Options) Flags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`, instead of $KUBECONFIG, ~/.kube/config, or a pod's own access")
 	flags.StringVar(&o.Namespace, "namespace", "", "the only `namespace` to act in; empty means all")
-	if !o.NoMetrics {
-		flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "`address` of /metrics, which anybody who reaches it may read; empty means none")
-	}
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", "127.0.0.1:8080", "`address` of /metrics, which anybody who reaches it may read; empty means none")
 	flags.StringVar(&o.ProbesAddress, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; empty means none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "act only while holding the lease, so that several replicas may run; without it, run one process at a time, whose first creates wait for twice the request timeout")
 	flags.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`namespace` of the lease (default: the pod's, else that in -namespace, else default)")
