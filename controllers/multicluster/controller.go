@@ -64,7 +64,6 @@ type kind struct {
 
 	mu      sync.Mutex
 	pollers map[cache.ObjectName]*poller
-	stopped map[cache.ObjectName][]*poller // that the next turn of their key closes
 }
 
 // A triggerReader has KEDA read the triggers of owners.
@@ -173,7 +172,7 @@ func (c *controller) act(ctx context.Context) error {
 	}
 	c.log.Info("acting", "namespace", c.Namespace, "members", c.members.Names(), "jobs", c.jobs.enabled, "objects", c.objects.enabled)
 	for _, k := range c.kinds {
-		if err := k.watch(ctx); err != nil && ctx.Err() == nil {
+		if err := k.watch(); err != nil && ctx.Err() == nil {
 			return err
 		}
 		running.Go(func() { k.run(ctx) })
@@ -189,63 +188,39 @@ func newKind(c *controller, resource schema.GroupVersionResource, subject func(*
 	// An object waits for no other: a queue or a member that does not answer delays its own objects only.
 	slots := requests.NewQueue(math.MaxInt32)
 	return &kind{controller: c, resource: resource, subject: subject, keys: loop.NewKeys(slots),
-		pollers: map[cache.ObjectName]*poller{}, stopped: map[cache.ObjectName][]*poller{}}
+		pollers: map[cache.ObjectName]*poller{}}
 }
 
-func (k *kind) watch(ctx context.Context) error {
+// watch schedules a turn for each change but of the status.
+func (k *kind) watch() error {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
 	}
 	_, err := k.watched.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, initial bool) { k.changed(ctx, object.(*unstructured.Unstructured), initial) },
-		UpdateFunc: func(_, object any) { k.changed(ctx, object.(*unstructured.Unstructured), false) },
-		DeleteFunc: k.deleted,
+		AddFunc: k.added,
+		UpdateFunc: func(before, after any) {
+			if u := after.(*unstructured.Unstructured); !equalExceptStatus(before.(*unstructured.Unstructured), u) {
+				k.keys.Now(cache.MetaObjectToName(u))
+			}
+		},
+		DeleteFunc: func(object any) {
+			if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+				k.keys.Now(name)
+			}
+		},
 	})
 	return err
 }
 
-// changed hands a changed object to its poller. The initial DistributedScaledObjects are polled within a period, not all
+// added schedules the first turn of an object. The initial DistributedScaledObjects are polled within a period, not all
 // at once; DistributedScaledJobs wait for KEDA.
-func (k *kind) changed(ctx context.Context, u *unstructured.Unstructured, initial bool) {
-	name := cache.MetaObjectToName(u)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := k.pollers[name]
-	if p != nil && p.uid != u.GetUID() {
-		k.stop(name)
-		p = nil
-	}
-	if p == nil {
-		p = newPoller(ctx, k, u)
-		k.pollers[name] = p
-	}
-	switch {
-	case initial && k.resource == api.Objects:
+func (k *kind) added(object any, initial bool) {
+	name := cache.MetaObjectToName(object.(metav1.Object))
+	if initial && k.resource == api.Objects {
 		k.keys.After(name, rand.N(k.syncPeriod))
-	case p.seen == nil || !equalExceptStatus(p.seen, u):
+	} else {
 		k.keys.Now(name)
 	}
-	p.seen, p.newest = u, u
-}
-
-func (k *kind) deleted(object any) {
-	if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.stop(name)
-	}
-}
-
-// stop ends the poll of the object of that name. The caller holds the lock.
-func (k *kind) stop(name cache.ObjectName) {
-	p := k.pollers[name]
-	if p == nil {
-		return
-	}
-	p.cancel()
-	delete(k.pollers, name)
-	k.stopped[name] = append(k.stopped[name], p)
-	k.keys.Now(name)
 }
 
 // run polls each object when it is due, until the context ends.
@@ -253,20 +228,33 @@ func (k *kind) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, k.keys.Stop)()
 	k.keys.Run(ctx, func(_ context.Context, turn loop.Turn, ended func()) {
 		defer ended()
-		k.mu.Lock()
-		p, stopped := k.pollers[turn.Key], k.stopped[turn.Key]
-		delete(k.stopped, turn.Key)
-		k.mu.Unlock()
-		for _, s := range stopped {
-			s.close()
-		}
+		stored, _, _ := k.watched.GetStore().GetByKey(turn.Key.String())
+		u, _ := stored.(*unstructured.Unstructured) // nil if it is gone
+		p := k.pollerOf(turn.Key, u)
 		if p == nil || ctx.Err() != nil {
 			return
 		}
-		if next := p.turn(); !next.IsZero() {
+		if next := p.turn(ctx, u); !next.IsZero() {
 			k.keys.After(turn.Key, max(50*time.Millisecond, time.Until(next)))
 		}
 	})
+}
+
+// pollerOf returns the poller of the object, or nil if u is nil. It closes that of an object that is gone.
+func (k *kind) pollerOf(name cache.ObjectName, u *unstructured.Unstructured) *poller {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.pollers[name]
+	if p != nil && (u == nil || p.uid != u.GetUID()) {
+		delete(k.pollers, name)
+		p.close()
+		p = nil
+	}
+	if p == nil && u != nil {
+		p = newPoller(k, u)
+		k.pollers[name] = p
+	}
+	return p
 }
 
 // slowPolls returns the times between KEDA's polls of the objects that KEDA polls less often than asked.

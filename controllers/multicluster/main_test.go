@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/loop"
@@ -119,6 +121,7 @@ func TestSame(t *testing.T) {
 		"generation":  func(u *unstructured.Unstructured) { u.SetGeneration(2) },
 		"annotations": func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "c"}) },
 		"labels":      func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "c"}) },
+		"UID":         func(u *unstructured.Unstructured) { u.SetUID("another") },
 		"deletion":    func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) },
 	} {
 		require.False(t, equalExceptStatus(before, object(change)), name)
@@ -348,11 +351,9 @@ func TestCommandsTellNoPassword(t *testing.T) {
 // The status of an object that is gone cannot be written, which is an error: the caller
 // creates nothing without a stored checkpoint.
 func TestWriteOfAnObjectThatIsGone(t *testing.T) {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetNamespace("n")
-	u.SetName("work")
-	p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}, current: u}
+	p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}}
 	p.Dynamic = fake.NewSimpleDynamicClient(runtime.NewScheme())
+	p.current = &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "n", "name": "work"}}}
 	require.True(t, apierrors.IsNotFound(p.write(t.Context(), map[string]any{"runningJobs": 1})))
 	require.Empty(t, p.written, "so that the next poll tries again")
 }
@@ -362,6 +363,16 @@ type hanging struct{}
 func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
+}
+
+// watch has the kind watch the source.
+func watch(t *testing.T, k *kind, source *fcache.FakeControllerSource) {
+	t.Helper()
+	t.Cleanup(source.Shutdown)
+	k.watched = cache.NewSharedIndexInformer(source, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	go k.watched.RunWithContext(t.Context())
+	require.True(t, cache.WaitForCacheSync(t.Context().Done(), k.watched.HasSynced))
+	require.NoError(t, k.watch())
 }
 
 // panics is an object that cannot be read at first, and never be polled. It counts.
@@ -384,8 +395,10 @@ func TestPanics(t *testing.T) {
 		object := &panics{}
 		k := newKind(c, api.Objects, func(*poller) subject { return object })
 		u := &unstructured.Unstructured{Object: map[string]any{}}
-		k.changed(ctx, u, false)
-		time.AfterFunc(5*time.Minute+time.Second, func() { k.deleted(u) })
+		source := fcache.NewFakeControllerSource()
+		watch(t, k, source)
+		source.Add(u)
+		time.AfterFunc(5*time.Minute+time.Second, func() { source.Delete(u) })
 		k.run(ctx)
 		require.Equal(t, panics{reads: 2, polls: 5, closes: 1}, *object)
 	})
@@ -413,11 +426,15 @@ func TestPollsAreSpread(t *testing.T) {
 			polled := make(chan time.Time, 100)
 			c := &controller{log: slog.New(slog.DiscardHandler), options: &options{syncPeriod: 15 * time.Second}}
 			k := newKind(c, api.Objects, func(p *poller) subject { return &clocked{p, polled} })
-			begin := time.Now()
+			begin, source := time.Now(), fcache.NewFakeControllerSource()
+			if !initial {
+				watch(t, k, source)
+			}
 			for _, name := range []string{"a", "b", "c", "d"} {
-				u := &unstructured.Unstructured{Object: map[string]any{}}
-				u.SetName(name)
-				k.changed(ctx, u, initial)
+				source.Add(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}})
+			}
+			if initial {
+				watch(t, k, source)
 			}
 			k.run(ctx)
 			for round := range 2 {
@@ -432,11 +449,10 @@ func TestPollsAreSpread(t *testing.T) {
 // A hub cluster that does not answer ends no poll for good.
 func TestHubHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}, current: &unstructured.Unstructured{Object: map[string]any{}}}
-		var err error
-		p.Dynamic, err = dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
+		client, err := dynamic.NewForConfig(&rest.Config{Transport: hanging{}})
 		require.NoError(t, err)
-		p.current.SetName("work")
+		p := &poller{kind: &kind{controller: &controller{}, resource: api.Jobs}}
+		p.Dynamic, p.current = client, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "work"}}}
 		j := &job{poller: p}
 		for name, request := range map[string]func(context.Context) error{
 			"status": func(ctx context.Context) error { return p.write(ctx, 1) }, "finalizer": j.finalize, "release": j.release,

@@ -21,22 +21,18 @@ import (
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 )
 
-// A poller polls an object, from when it is observed until it is deleted. Its turns never overlap.
+// A poller polls an object, from its first turn until it is gone. Its turns never overlap.
 type poller struct {
 	*kind
-	uid    types.UID
-	ctx    context.Context // ends with the poller
-	cancel context.CancelFunc
-	slow   atomic.Int64 // nanoseconds between KEDA's polls, if KEDA polls less often than asked
-
-	// The kind's lock guards the object as the informer has it, and the same until a turn takes it over.
-	seen, newest *unstructured.Unstructured
+	uid  types.UID
+	slow atomic.Int64 // nanoseconds between KEDA's polls, if KEDA polls less often than asked
 
 	// Only the poller's turn uses the fields below.
 	subject
 	log      *slog.Logger
 	problems process.Warnings
-	current  *unstructured.Unstructured // the object as it is now
+	cached   *unstructured.Unstructured // the object as the informer had it at the last turn
+	current  *unstructured.Unstructured // the same, or with the finalizer that the API server has added since
 	unread   bool                       // current is to be read
 	written  []byte                     // the status that the API server has
 	reported []string                   // the present warnings, which have been reported
@@ -55,35 +51,30 @@ type subject interface {
 	close()
 }
 
-func newPoller(ctx context.Context, k *kind, u *unstructured.Unstructured) *poller {
-	ctx, cancel := context.WithCancel(ctx)
+func newPoller(k *kind, u *unstructured.Unstructured) *poller {
 	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
-	p := &poller{kind: k, uid: u.GetUID(), ctx: ctx, cancel: cancel, log: log, problems: process.Warnings{Log: log}, current: u, unread: true, causes: causes{}}
+	p := &poller{kind: k, uid: u.GetUID(), log: log, problems: process.Warnings{Log: log}, cached: u, current: u, unread: true, causes: causes{}}
 	p.subject = k.subject(p)
 	return p
 }
 
-// turn polls the object as it is now, and returns when to poll it again.
-func (p *poller) turn() time.Time {
-	p.mu.Lock()
-	newest := p.newest
-	p.newest = nil
-	p.mu.Unlock()
-	if newest != nil {
-		p.unread = p.unread || !equalExceptStatus(p.current, newest)
-		p.current = newest
+// turn polls the object as the informer has it, and returns when to poll it again.
+func (p *poller) turn(ctx context.Context, u *unstructured.Unstructured) time.Time {
+	if u != p.cached {
+		p.unread = p.unread || !equalExceptStatus(p.current, u)
+		p.cached, p.current = u, u
 	}
 	if p.unread {
 		p.read()
 		p.unread = false
 	}
-	return p.poll(p.ctx)
+	return p.poll(ctx)
 }
 
 // equalExceptStatus reports whether the two are equal except for the status.
 func equalExceptStatus(a, b *unstructured.Unstructured) bool {
 	sameMetadata := maps.Equal(a.GetAnnotations(), b.GetAnnotations()) && maps.Equal(a.GetLabels(), b.GetLabels())
-	sameLife := (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
+	sameLife := a.GetUID() == b.GetUID() && (a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil)
 	return a.GetGeneration() == b.GetGeneration() && sameMetadata && sameLife
 }
 
