@@ -169,81 +169,20 @@ func unwrap(raw string) line {
 	return l
 }
 
+// pair matches a key and its value: a string, a list, a word or a number, which the end of the text may cut off.
+var pair = regexp.MustCompile(`(?s)"([\w.:/% -]+)"[ \t]*:[ \t]*("(?:[^"\\]|\\.|\\$)*"?|\[[^\]]*\]?|true|false|null|[0-9.eE+-]+)`)
+
 // fieldsOf returns the first value of each key of a text, which may be cut off, and may have objects in objects.
 func fieldsOf(text string) map[string]string {
 	fields := map[string]string{}
-	for i := strings.IndexByte(text, '"'); i >= 0; {
-		key, after := span(text, i+1, isKey)
-		colon := skipSpace(text, after+1)
-		end := after // a quote that may begin the next key
-		closed := key != "" && strings.HasPrefix(text[min(after, len(text)):], `"`)
-		if closed && strings.HasPrefix(text[min(colon, len(text)):], ":") {
-			start := skipSpace(text, colon+1)
-			if end = valueEnd(text, start); end == start {
-				end = after
-			} else if value, ok := unquoted(text[start:end], key == "error"); ok {
-				key = strings.TrimRight(key, " ")
-				if _, present := fields[key]; !present {
-					fields[key] = value
-				}
-			}
+	for _, m := range pair.FindAllStringSubmatch(text, -1) {
+		key := strings.TrimRight(m[1], " ")
+		_, present := fields[key]
+		if value, ok := unquoted(m[2], m[1] == "error"); ok && !present {
+			fields[key] = value
 		}
-		next := strings.IndexByte(text[min(end, len(text)):], '"')
-		if next < 0 {
-			break
-		}
-		i = end + next
 	}
 	return fields
-}
-
-func isKey(c byte) bool {
-	lower := c | 0x20
-	letter := 'a' <= lower && lower <= 'z'
-	return letter || ('0' <= c && c <= '9') || strings.IndexByte("_.:/% -", c) >= 0
-}
-
-func isNumber(c byte) bool { return ('0' <= c && c <= '9') || strings.IndexByte(".eE+-", c) >= 0 }
-
-// span returns the characters from a place on that are of a class, and the end of them.
-func span(text string, start int, class func(byte) bool) (found string, end int) {
-	for end = min(start, len(text)); end < len(text) && class(text[end]); end++ {
-	}
-	return text[min(start, len(text)):end], end
-}
-
-func skipSpace(text string, start int) int {
-	_, end := span(text, start, func(c byte) bool { return c == ' ' || c == '\t' })
-	return end
-}
-
-// valueEnd returns the end of a string, a list, a number or a word, which the end of the text may cut off.
-func valueEnd(text string, start int) int {
-	value := text[start:]
-	switch {
-	case strings.HasPrefix(value, `"`):
-		for i := start + 1; i < len(text); i++ {
-			switch text[i] {
-			case '\\':
-				i++
-			case '"':
-				return i + 1
-			}
-		}
-		return len(text)
-	case strings.HasPrefix(value, "["):
-		if n := strings.IndexByte(value, ']'); n >= 0 {
-			return start + n + 1
-		}
-		return len(text)
-	}
-	for _, word := range []string{"true", "false", "null"} {
-		if strings.HasPrefix(value, word) {
-			return start + len(word)
-		}
-	}
-	_, end := span(text, start, isNumber)
-	return end
 }
 
 // unquoted returns a value without its quotes. One without the last is cut off, of which only an error is of use.

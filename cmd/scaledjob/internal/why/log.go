@@ -64,7 +64,6 @@ type Log struct {
 type moment struct {
 	time    time.Time
 	subject *Subject
-	before  int // the index of the last moment of another subject, or -1
 }
 
 // maxKept is the number of lines with a known message that are kept: two days of 20 ScaledJobs, or 60 MB of a log. With more,
@@ -321,35 +320,12 @@ func (l *Log) later(p *Poll) bool {
 	return !p.until.IsZero() && l.ends[p.Run].Sub(p.until) >= settled
 }
 
-// index orders the times of each run, and connects those of different ScaledJobs.
-func (l *Log) index() {
-	for _, times := range l.times {
-		slices.SortStableFunc(times, func(a, b moment) int { return a.time.Compare(b.time) })
-		for i := range times {
-			switch {
-			case i == 0:
-				times[i].before = -1
-			case times[i-1].subject != times[i].subject:
-				times[i].before = i - 1
-			default:
-				times[i].before = times[i-1].before
-			}
-		}
-	}
-}
-
 // lastOfOthers returns the time of a run's last line about another ScaledJob, before a time if one is given.
 func (l *Log) lastOfOthers(run int, s *Subject, before time.Time) time.Time {
-	times := l.times[run]
-	n := len(times)
-	if !before.IsZero() {
-		n, _ = slices.BinarySearchFunc(times, before, func(m moment, t time.Time) int { return m.time.Compare(t) })
+	for _, m := range slices.Backward(l.times[run]) {
+		if m.subject != s && (before.IsZero() || m.time.Before(before)) {
+			return m.time
+		}
 	}
-	if n--; n >= 0 && times[n].subject == s {
-		n = times[n].before
-	}
-	if n < 0 {
-		return time.Time{}
-	}
-	return times[n].time
+	return time.Time{}
 }

@@ -73,7 +73,9 @@ func (l *Log) join(entries []entry) {
 		}
 	}
 	l.close(true)
-	l.index()
+	for _, times := range l.times {
+		slices.SortStableFunc(times, func(a, b moment) int { return a.time.Compare(b.time) })
+	}
 	for _, s := range l.Subjects {
 		s.finish(l)
 	}

@@ -23,8 +23,6 @@ type Question struct {
 	Pasted          []*Paste         // of kubectl, instead of a cluster
 	Past            Metrics          // of Prometheus
 	Moment          time.Time        // the moment asked about; the zero value is the end of the log
-
-	byName map[string][]*manifest.ScaledJob
 }
 
 // A Report explains the ScaledJobs of a log.
@@ -73,10 +71,6 @@ type Group struct {
 // Explain answers a question about a log.
 func Explain(l *Log, q Question) *Report {
 	r := &Report{}
-	q.byName = map[string][]*manifest.ScaledJob{}
-	for _, m := range q.Manifests {
-		q.byName[m.Name] = append(q.byName[m.Name], m)
-	}
 	profile := r.release(l, q)
 	r.Notes = append(r.Notes, l.notes()...)
 	if l.Output > 0 && len(q.Pasted) == 0 {
@@ -210,8 +204,8 @@ func titled(namespace, name string) string {
 }
 
 func (q *Question) manifest(s *Subject, subjects int) (*manifest.ScaledJob, string) {
-	for _, m := range q.byName[s.Name] {
-		if sameNamespace(m.Namespace, s.Namespace) {
+	for _, m := range q.Manifests {
+		if m.Name == s.Name && sameNamespace(m.Namespace, s.Namespace) {
 			return m, ""
 		}
 	}
