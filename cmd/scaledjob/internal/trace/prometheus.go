@@ -87,7 +87,7 @@ func pointOf(v [2]any) (p sample, err error) {
 	if !isNumber || !(seconds >= 0 && seconds < latest) || !isText || err != nil || !(p.items >= 0 && p.items <= math.MaxFloat64) {
 		return p, fmt.Errorf("found %v; use a time and a number of 0 or more as text", v)
 	}
-	p.at = ^time.Duration(seconds * float64(time.Second))
+	p.at, p.absolute = time.Duration(seconds*float64(time.Second)), true
 	return p, nil
 }
 
@@ -100,7 +100,7 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 	owed := 0.0
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
-		gap := to.instant() - from.instant()
+		gap := to.at - from.at
 		items := from.items * gap.Seconds()
 		if counter {
 			if items = to.items - from.items; items < 0 {
@@ -115,11 +115,7 @@ func between(samples, points []sample, counter bool) ([]sample, error) {
 		n := 1.0
 		for ; n <= owed+1e-9; n++ {
 			s := from
-			passed := time.Duration(float64(gap) * (n - before) / items)
-			if s.items = 1; s.at < 0 {
-				passed = -passed
-			}
-			s.at += passed
+			s.items, s.at = 1, s.at+time.Duration(float64(gap)*(n-before)/items)
 			samples = append(samples, s)
 		}
 		owed = max(0, owed-(n-1))

@@ -68,13 +68,6 @@ func inForm(form, text string) (at time.Duration, ok bool) {
 	return time.Duration(t.UnixNano()), err == nil && t.Year() >= 1970 && t.Year() < 2262
 }
 
-func mark(at time.Duration, absolute bool, err error) (time.Duration, error) {
-	if absolute {
-		at = ^at
-	}
-	return at, err
-}
-
 // amount reads a number of items, which may have a fraction.
 func amount(text string) (float64, error) {
 	n, err := strconv.ParseFloat(text, 64)

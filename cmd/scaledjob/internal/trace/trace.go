@@ -11,11 +11,9 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/simulation"
@@ -25,9 +23,10 @@ const traceHelp = "use CSV with the columns time, items and service, JSON with t
 
 // A sample is a row of a trace, before times are relative to the first.
 type sample struct {
-	at      time.Duration // since the start; of a time since 1970 the complement, which is below 0
-	items   float64
-	service simulation.Duration
+	at       time.Duration // since the start, or if absolute since 1970
+	absolute bool
+	items    float64
+	service  simulation.Duration
 }
 
 // Read reads the arrivals of a file. Its numbers are items, a rate of items per second, a counter, or ""
@@ -36,12 +35,16 @@ func Read(name, as string) (all []simulation.Arrival, fractions bool, err error)
 	if !slices.Contains([]string{"", "items", rateOfItems, counterOfItems}, as) {
 		return nil, false, input.Usagef("--trace-as %q: use items, rate or counter", as)
 	}
-	samples, prometheus, err := readSamples(name, as)
+	file, err := input.ReadSource(name, nil, input.MaxFile)
 	if err != nil {
 		return nil, false, err
 	}
+	samples, prometheus, err := samplesIn(file.Data, as)
+	if err != nil {
+		return nil, false, inFile(name, err)
+	}
 	if !prometheus && (as == rateOfItems || as == counterOfItems) {
-		slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.instant(), b.instant()) })
+		slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 		if samples, err = between(nil, samples, as == counterOfItems); err != nil {
 			return nil, false, fmt.Errorf("%s: %w", name, err)
 		}
@@ -62,54 +65,6 @@ const (
 	counterOfItems = "counter"
 )
 
-func (s *sample) instant() time.Duration {
-	if s.at < 0 {
-		return ^s.at
-	}
-	return s.at
-}
-
-// stream reads the rows of a CSV file without its text in memory. streamed is false if the file is
-// not CSV in UTF-8 without a mark, or cannot be read.
-func stream(name string) (samples []sample, streamed bool, err error) {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > input.MaxFile { // what a pipe gives is given once
-		return nil, false, err
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	head := make([]byte, 4096)
-	n, _ := io.ReadFull(f, head)
-	head = head[:n]
-	text := bytes.TrimSpace(head)
-	isJSON := bytes.HasPrefix(text, []byte("[")) || bytes.HasPrefix(text, []byte("{"))
-	if isText := len(text) > 0 && text[0] < utf8.RuneSelf && bytes.IndexByte(head, 0) < 0; isJSON || !isText {
-		return nil, false, nil
-	}
-	rows := int(float64(bytes.Count(head, []byte("\n"))+1) * float64(info.Size()) / float64(n) * 1.05)
-	samples, err = samplesOfCSV(io.MultiReader(bytes.NewReader(head), f), head, rows)
-	return samples, !errors.Is(err, errNotText), err
-}
-
-var errNotText = errors.New("not text")
-
-// readSamples reads the rows of a file, and reports whether it is an answer of Prometheus.
-func readSamples(name, as string) (samples []sample, prometheus bool, err error) {
-	samples, streamed, err := stream(name)
-	if streamed {
-		return samples, false, inFile(name, err)
-	}
-	file, err := input.ReadSource(name, nil, input.MaxFile)
-	if err != nil {
-		return nil, false, err
-	}
-	samples, prometheus, err = samplesIn(file.Data, as)
-	return samples, prometheus, inFile(name, err)
-}
-
 func samplesIn(data []byte, as string) (samples []sample, prometheus bool, err error) {
 	text := bytes.TrimSpace(data)
 	switch {
@@ -121,7 +76,7 @@ func samplesIn(data []byte, as string) (samples []sample, prometheus bool, err e
 		prometheus = true
 		samples, err = samplesOfPrometheus(text, as)
 	default:
-		samples, err = samplesOfCSV(bytes.NewReader(data), data, bytes.Count(data, []byte("\n"))+1)
+		samples, err = samplesOfCSV(data)
 	}
 	return samples, prometheus, err
 }
@@ -148,12 +103,12 @@ func inFile(name string, err error) error {
 }
 
 // samplesOfCSV reads rows. The first may name the columns; otherwise they are time,
-// items and service. head is the start of the text, and rows about their number.
-func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err error) {
-	r := csv.NewReader(text)
+// items and service.
+func samplesOfCSV(data []byte) (samples []sample, err error) {
+	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord, r.ReuseRecord = -1, true
-	samples = make([]sample, 0, rows)
-	first, _, _ := bytes.Cut(head, []byte("\n"))
+	samples = make([]sample, 0, bytes.Count(data, []byte("\n"))+1)
+	first, _, _ := bytes.Cut(data, []byte("\n"))
 	for _, comma := range "\t;" {
 		if n := bytes.Count(first, []byte{byte(comma)}); n > bytes.Count(first, []byte(",")) {
 			r.Comma = comma
@@ -170,9 +125,6 @@ func samplesOfCSV(text io.Reader, head []byte, rows int) (samples []sample, err 
 		}
 		if err != nil {
 			return nil, fmt.Errorf(" %w", err)
-		}
-		if slices.ContainsFunc(row, func(s string) bool { return !utf8.ValidString(s) }) {
-			return nil, errNotText
 		}
 		line, _ := r.FieldPos(0)
 		if columns == nil {
@@ -253,7 +205,7 @@ func sampleOf(columns, row []string, form *string) (s sample, err error) {
 		var err error
 		switch text := strings.TrimSpace(row[i]); column {
 		case "time":
-			s.at, err = mark(instant(text, form))
+			s.at, s.absolute, err = instant(text, form)
 		case "items":
 			s.items, err = amount(text)
 		case "service":
@@ -319,8 +271,7 @@ func sampleOfJSON(row any) (s sample, err error) {
 func fromTheFirst(samples []sample) error {
 	absolute := 0
 	for i := range samples {
-		if samples[i].at < 0 {
-			samples[i].at = ^samples[i].at
+		if samples[i].absolute {
 			absolute++
 		}
 	}
