@@ -27,19 +27,13 @@ func clockNotes(text string, zone *time.Location, from time.Time, found []occurr
 		_, before := change.Add(-1).Zone()
 		_, after := change.Zone()
 		span := time.Duration(after-before) * time.Second
-		old := change.In(time.FixedZone("", before)) // as clocks went on without the change
-		switch {
-		case span > 0:
-			if n, first := occurrencesIn(text, old, span); n > 0 {
-				notes = append(notes, fmt.Sprintf("clocks in %s skip %s, and with it %s, the first at %s",
-					zone, period(old, span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
-			}
-		case span < 0:
-			start := old.Add(span)
-			if n, first := occurrencesIn(text, start, -span); n > 0 {
-				notes = append(notes, fmt.Sprintf("clocks in %s show %s twice, and with it %s, the first at %s",
-					zone, period(start, -span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
-			}
+		start, shown := change.In(time.FixedZone("", before)), "skip %s" // as clocks went on without the change
+		if span < 0 {
+			start, span, shown = start.Add(span), -span, "show %s twice"
+		}
+		if n, first := occurrencesIn(text, start, span); n > 0 {
+			notes = append(notes, fmt.Sprintf("clocks in %s "+shown+", and with it %s, the first at %s",
+				zone, period(start, span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
 		}
 	}
 	return notes

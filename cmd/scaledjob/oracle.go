@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +35,6 @@ A line that cannot be read is answered with an error, and the exit status is the
 				_, err := fmt.Fprint(c.OutOrStdout(), oracle.Fields)
 				return err
 			}
-			debug.SetGCPercent(400) // lines are small and many; a few more MiB make them a fifth faster
 			unreadable, err := oracle.Run(c.InOrStdin(), c.OutOrStdout())
 			if err != nil {
 				return err

@@ -34,8 +34,7 @@ const maxLine = 64 << 20
 // Run answers the lines of in on out, and returns the number of unreadable lines. It
 // returns an error if reading in or writing out fails.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
-	w := bufio.NewWriter(out)
-	lines := bufio.NewScanner(flusher{in, w})
+	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	n := 0
 	for lines.Scan() {
@@ -53,7 +52,7 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 			unreadable++
 			answer = pairs{"line", n, "error", err.Error()}.encode(idOf(data))
 		}
-		if _, err := w.Write(append(answer, '\n')); err != nil {
+		if _, err := out.Write(append(answer, '\n')); err != nil {
 			return unreadable, err
 		}
 	}
@@ -61,22 +60,7 @@ func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	if errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("line %d: longer than %d bytes", n+1, maxLine)
 	}
-	return unreadable, errors.Join(err, w.Flush())
-}
-
-// A flusher reads, and writes all answers before. A program that waits for an answer
-// before its next question gets the answer.
-type flusher struct {
-	io.Reader
-	answers *bufio.Writer
-}
-
-// Read flushes the answers and reads.
-func (f flusher) Read(p []byte) (int, error) {
-	if err := f.answers.Flush(); err != nil {
-		return 0, err
-	}
-	return f.Reader.Read(p)
+	return unreadable, err
 }
 
 // pairs are the fields of an answer: names and values in turn.

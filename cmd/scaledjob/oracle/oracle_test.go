@@ -195,24 +195,6 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-func BenchmarkRun(b *testing.B) {
-	for _, release := range []string{"spec", "2.21"} {
-		b.Run(release, func(b *testing.B) {
-			const lines = 1000
-			line := `{"id":1,"release":"` + release + `","scalers":[{"queueLength":10,"target":2,"isActive":true}],"multipleScalersCalculation":"max","minReplicaCount":null,` +
-				`"maxReplicaCount":3,"strategy":"default","customScalingQueueLengthDeduction":null,"customScalingRunningJobPercentage":null,"running":0,"pending":0}` + "\n"
-			in := []byte(strings.Repeat(line, lines))
-			b.ReportAllocs()
-			for b.Loop() {
-				if n, err := oracle.Run(bytes.NewReader(in), io.Discard); n > 0 || err != nil {
-					b.Fatal(n, err)
-				}
-			}
-			b.ReportMetric(float64(lines*b.N)/b.Elapsed().Seconds(), "lines/s")
-		})
-	}
-}
-
 // A program may wait for each answer before it asks again. The first line may begin with a
 // byte order mark.
 func TestOneByOne(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 )
@@ -174,19 +175,18 @@ func SingleScaledJob(s input.Source) (*input.ScaledJob, error) {
 
 // Sources reads the texts of ScaledJobs by name: without a name all of the namespace, or of the cluster.
 func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (sources []input.Source, problems error) {
-	const group, called = "keda.sh/v1alpha1", "ScaledJob %s in namespace %s"
 	for _, name := range names {
-		label := fmt.Sprintf(called, name, c.Namespace)
-		data, err := c.Object(ctx, group, "scaledjobs", name)
+		source, err := c.Object(ctx, manifest.GroupVersionKind, name)
 		if err != nil {
-			problems = errors.Join(problems, fmt.Errorf("%s: %w", label, err))
+			problems = errors.Join(problems, err)
 			continue
 		}
-		sources = append(sources, input.Source{Name: label, Data: data})
+		sources = append(sources, source)
 	}
 	if len(names) > 0 {
 		return sources, problems
 	}
+	group := manifest.GroupVersionKind.GroupVersion().String()
 	location, path := "namespace "+c.Namespace, "/apis/"+group+"/namespaces/"+c.Namespace+"/scaledjobs"
 	if everywhere {
 		location, path = "the cluster", "/apis/"+group+"/scaledjobs"
@@ -197,7 +197,7 @@ func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (
 			Metadata struct{ Name, Namespace string }
 		}
 		problems = errors.Join(problems, json.Unmarshal(item, &named))
-		sources = append(sources, input.Source{Name: fmt.Sprintf(called, named.Metadata.Name, named.Metadata.Namespace), Data: withKind(item)})
+		sources = append(sources, input.Source{Name: title("ScaledJob", named.Metadata.Name, named.Metadata.Namespace), Data: item})
 	}
 	switch {
 	case err != nil:
@@ -208,23 +208,19 @@ func (c *Client) Sources(ctx context.Context, names []string, everywhere bool) (
 	return sources, errors.Join(problems, err)
 }
 
-// withKind adds the kind that the items of a list lack.
-func withKind(item json.RawMessage) []byte {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(item, &fields) != nil || fields["kind"] != nil {
-		return item
-	}
-	fields["kind"], fields["apiVersion"] = json.RawMessage(`"ScaledJob"`), json.RawMessage(`"keda.sh/v1alpha1"`)
-	data, err := json.Marshal(fields)
+// Object reads a custom object of the namespace, whose resource is the plural of its kind.
+func (c *Client) Object(ctx context.Context, kind schema.GroupVersionKind, name string) (input.Source, error) {
+	source := input.Source{Name: title(kind.Kind, name, c.Namespace)}
+	data, err := c.Read(ctx, "/apis/"+kind.GroupVersion().String()+"/namespaces/"+c.Namespace+"/"+strings.ToLower(kind.Kind)+"s/"+name)
 	if err != nil {
-		return item
+		return source, fmt.Errorf("%s: %w", source.Name, err)
 	}
-	return data
+	source.Data = data
+	return source, nil
 }
 
-// Object reads a custom object of the namespace.
-func (c *Client) Object(ctx context.Context, group, resource, name string) ([]byte, error) {
-	return c.Read(ctx, "/apis/"+group+"/namespaces/"+c.Namespace+"/"+resource+"/"+name)
+func title(kind, name, namespace string) string {
+	return fmt.Sprintf("%s %s in namespace %s", kind, name, namespace)
 }
 
 // get returns the body of the answer, or the API server's words as an error.

@@ -31,9 +31,36 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// faults change the right answer to the question with this number. A nil answer is none.
-var faults = map[string]func(n int, answer map[string]any) any{
-	"is right":        func(_ int, a map[string]any) any { return a },
+// A fault changes the right answer to the question with this number. A nil answer is none.
+type fault func(n int, answer map[string]any) any
+
+func right(_ int, a map[string]any) any { return a }
+func wrong(_ int, a map[string]any) any { return change(a, func(x float64) any { return x + 1 }) }
+func nothing(int, map[string]any) any   { return nil }
+func hang(int, map[string]any) any      { select {} }
+func exit(int, map[string]any) any      { os.Exit(7); return nil }
+func question30(n int) bool             { return n == 30 }
+
+// when answers some questions with one fault and the others with another.
+func when(isMet func(n int) bool, then, otherwise fault) fault {
+	return func(n int, a map[string]any) any {
+		if isMet(n) {
+			return then(n, a)
+		}
+		return otherwise(n, a)
+	}
+}
+
+func printing(line string) fault {
+	return func(int, map[string]any) any {
+		for {
+			fmt.Println(line)
+		}
+	}
+}
+
+var faults = map[string]fault{
+	"is right":        right,
 	"has more fields": func(_ int, a map[string]any) any { a["more"] = []int{1}; return a },
 	"has fractions":   func(_ int, a map[string]any) any { return change(a, func(x float64) any { return x - 0.5 }) },
 	"writes 3 as 3.0": func(_ int, a map[string]any) any {
@@ -53,87 +80,43 @@ var faults = map[string]func(n int, answer map[string]any) any{
 	"supports a quarter": func(n int, a map[string]any) any { a["unsupported"] = n%4 > 0; return a },
 	"supports most":      func(n int, a map[string]any) any { a["unsupported"] = n%4 == 0; return a },
 	"only has errors":    func(_ int, a map[string]any) any { return map[string]any{"id": a["id"], "error": "what?"} },
-	"hangs":              func(int, map[string]any) any { select {} },
-	"hangs later": func(n int, a map[string]any) any {
-		if n == 30 {
-			select {}
-		}
-		return a
-	},
-	"is slow": func(n int, a map[string]any) any { time.Sleep(100 * time.Microsecond); return a },
-	"ends":    func(int, map[string]any) any { os.Exit(0); return nil },
-	"dies later": func(n int, a map[string]any) any {
-		if n == 30 {
-			fmt.Fprintln(os.Stderr, "out of\x1b memory")
-			os.Exit(7)
-		}
-		return a
-	},
-	"is wrong and dies": func(n int, a map[string]any) any {
-		if n == 30 {
-			os.Exit(7)
-		}
-		return change(a, func(x float64) any { return x + 1 })
-	},
-	"answers to nothing": func(int, map[string]any) any { return nil },
-	"skips one": func(n int, a map[string]any) any {
-		if n == 9 {
-			return nil
-		}
-		return a
-	},
+	"hangs":              hang,
+	"hangs later":        when(question30, hang, right),
+	"is slow":            func(n int, a map[string]any) any { time.Sleep(100 * time.Microsecond); return a },
+	"ends":               func(int, map[string]any) any { os.Exit(0); return nil },
+	"dies later": when(question30, func(int, map[string]any) any {
+		fmt.Fprintln(os.Stderr, "out of\x1b memory")
+		return exit(0, nil)
+	}, right),
+	"is wrong and dies":  when(question30, exit, wrong),
+	"answers to nothing": nothing,
+	"skips one":          when(func(n int) bool { return n == 9 }, nothing, right),
 	"answers twice": func(_ int, a map[string]any) any {
 		return json.RawMessage(question(a).String() + "\n" + question(a).String())
 	},
-	"adds a line": func(n int, a map[string]any) any {
-		if n == 20 {
-			return json.RawMessage(question(a).String() + "\ndone")
-		}
-		return a
-	},
-	"says hello":       func(_ int, a map[string]any) any { return json.RawMessage("hello\n" + question(a).String()) },
-	"prints megabytes": func(int, map[string]any) any { return json.RawMessage(strings.Repeat("x", 3<<20)) },
-	"prints lines": func(int, map[string]any) any {
-		for {
-			fmt.Println("{}")
-		}
-	},
-	"prints empty lines": func(int, map[string]any) any {
-		for {
-			fmt.Println()
-		}
-	},
+	"adds a line": when(func(n int) bool { return n == 20 }, func(_ int, a map[string]any) any {
+		return json.RawMessage(question(a).String() + "\ndone")
+	}, right),
+	"says hello":         func(_ int, a map[string]any) any { return json.RawMessage("hello\n" + question(a).String()) },
+	"prints megabytes":   func(int, map[string]any) any { return json.RawMessage(strings.Repeat("x", 3<<20)) },
+	"prints lines":       printing("{}"),
+	"prints empty lines": printing(""),
 	"writes NaN": func(_ int, a map[string]any) any {
 		return json.RawMessage(fmt.Sprintf(`{"id":%v,"effectiveMaxScale":NaN}`, a["id"]))
 	},
 	"dies within a line": func(int, map[string]any) any { fmt.Print(`{"id":1`); os.Exit(7); return nil },
 	"writes half":        func(int, map[string]any) any { return json.RawMessage(`{"id":1,`) },
 	"complains":          func(_ int, a map[string]any) any { fmt.Fprint(os.Stderr, strings.Repeat("x", 10_000)); return a },
-	"changes later": func(n int, a map[string]any) any {
-		if n > 300 {
-			return change(a, func(x float64) any { return x + 1 })
-		}
-		return a
-	},
-	"is moody": func(n int, a map[string]any) any {
-		if n%7 == 0 {
-			return change(a, func(x float64) any { return x + 1 })
-		}
-		return a
-	},
-	"needs each field": func(_ int, a map[string]any) any { return change(a, func(x float64) any { return x + 1 }) },
-	"closes its input": func(n int, a map[string]any) any {
-		if n == 5 {
-			os.Stdin.Close()
-		}
-		return a
-	},
+	"changes later":      when(func(n int) bool { return n > 300 }, wrong, right),
+	"is moody":           when(func(n int) bool { return n%7 == 0 }, wrong, right),
+	"needs each field":   wrong,
+	"closes its input":   when(func(n int) bool { return n == 5 }, func(_ int, a map[string]any) any { os.Stdin.Close(); return a }, right),
 	"ignores signals": func(_ int, a map[string]any) any {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
 		return a
 	},
-	"stays":          func(_ int, a map[string]any) any { return a },
-	"leaves a child": func(_ int, a map[string]any) any { return a },
+	"stays":          right,
+	"leaves a child": right,
 }
 
 // change changes the numbers of an answer but for its id.

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/cluster"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
@@ -55,21 +53,21 @@ func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 	d := &removal{Jobs: []deletion{}}
 	rule := e.Profile.Rule("rollout").Text
-	if e.o.Spec.Generation == 0 && !e.rollsOut(0) && e.rollsOut(1) {
+	if e.o.Spec.Generation == 0 && !e.Deletes(keda.ScaledJob{}, "2") && e.Deletes(keda.ScaledJob{}, "1") {
 		d.Idle = "metadata.generation is not known"
 		return d
 	}
 	done := e.Profile.Rollout(e.o.KEDA, jobs)
 	for _, i := range done.Deleted {
 		reason := olderThan(e.o, e.o.Jobs[i])
-		if e.rollsOut(0) {
+		if e.Deletes(keda.ScaledJob{}, "2") {
 			reason, d.Rule = "of any generation", rule
 		}
 		d.Jobs = append(d.Jobs, deletion{e.o.Jobs[i].Name, reason, done.PropagationPolicy})
 	}
 	switch {
 	case len(d.Jobs) > 0:
-	case !e.rollsOut(1):
+	case !e.Deletes(keda.ScaledJob{}, "1"):
 		d.Idle = rule
 	case e.Paused(e.o.ScaledJob):
 		d.Idle = "the ScaledJob is paused"
@@ -81,14 +79,6 @@ func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 		d.Idle = fmt.Sprintf("all are of generation %d", e.o.Spec.Generation)
 	}
 	return d
-}
-
-// rollsOut reports whether a release, by default, deletes a Job n generations older than
-// the ScaledJob.
-func (e *kedaEngine) rollsOut(n int64) bool {
-	const current = 2
-	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: strconv.FormatInt(current-n, 10)}}
-	return e.Profile.Rollout(&keda.ScaledJob{Generation: current}, []keda.Job{job}).Deleted != nil
 }
 
 func (e *kedaEngine) prune(jobs []keda.Job) *removal {

@@ -70,9 +70,6 @@ func (r Release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
 // UnmarshalJSON reads a release. It must be a string: YAML reads 2.20 as the number 2.2.
 // A null is ignored.
 func (r *Release) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return nil
-	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("release %s: not a string; use quotes, such as \"2.20\"", data)
@@ -242,14 +239,7 @@ func FlagError(c *cobra.Command, err error) error {
 		"int": "use a whole number", "int64": "use a whole number", "uint64": "use a whole number of 0 or more",
 		"bool": "use true or false", "duration": "use a time such as 30s or 1h30m",
 	}[invalid.GetFlag().Value.Type()]
-	return Usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cmp.Or(fix, errorText(invalid.Unwrap())))
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return "invalid value"
-	}
-	return err.Error()
+	return Usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cmp.Or(fix, invalid.Unwrap().Error()))
 }
 
 // EditDeletes reports whether an edit of the spec deletes unfinished Jobs of the ScaledJob, with one of
@@ -259,11 +249,11 @@ func (r Release) EditDeletes(m *ScaledJob, ofTemplate bool) bool {
 		written := m.Spec.Spec
 		return ofTemplate && cmp.Or(written.Rollout.Strategy, written.RolloutStrategy) != rollout.Gradual.String()
 	}
-	return r.deletes(*m.KEDA, "1")
+	return r.Deletes(*m.KEDA, "1")
 }
 
-// deletes reports whether KEDA deletes an unfinished Job of that generation, if the present one is 2.
-func (r Release) deletes(m keda.ScaledJob, generation string) bool {
+// Deletes reports whether KEDA deletes an unfinished Job of that generation, if the present one is 2.
+func (r Release) Deletes(m keda.ScaledJob, generation string) bool {
 	m.Generation = 2
 	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: generation}}
 	return len(r.Profile.Rollout(&m, []keda.Job{job}).Deleted) > 0
@@ -277,9 +267,9 @@ func (r Release) Gradual(m *ScaledJob) string {
 	newer, older := *m.KEDA, *m.KEDA
 	newer.Spec.Rollout.Strategy, older.Spec.RolloutStrategy = "gradual", "gradual"
 	switch {
-	case !r.deletes(newer, "1"):
+	case !r.Deletes(newer, "1"):
 		return "; rollout.strategy: gradual keeps them"
-	case !r.deletes(older, "1"):
+	case !r.Deletes(older, "1"):
 		return "; rolloutStrategy: gradual keeps them"
 	}
 	return ""
@@ -291,7 +281,7 @@ func (r Release) Edits(m *ScaledJob) string {
 	switch {
 	case !r.EditDeletes(m, true):
 		return "no edit deletes a Job"
-	case r.Profile != nil && r.deletes(*m.KEDA, "2"):
+	case r.Profile != nil && r.Deletes(*m.KEDA, "2"):
 		return "any edit of the spec, and any restart of KEDA's operator, deletes all Jobs, also running and finished ones" + fix
 	case r.Profile != nil:
 		return "any edit of the spec, such as of maxReplicaCount, deletes " + jobs + fix

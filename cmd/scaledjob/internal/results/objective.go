@@ -16,7 +16,7 @@ type goal struct {
 	study.Condition
 	text     string
 	implicit bool
-	quantity quantity
+	column   *column
 }
 
 // ParseGoals reads conditions such as p95<2m,undone<=0,peak<=40. Without one on the undone
@@ -33,7 +33,7 @@ func ParseGoals(text string) (goals []goal, err error) {
 		goals = append(goals, g)
 	}
 	if !slices.ContainsFunc(goals, func(g goal) bool { return strings.HasPrefix(g.text, "undone") }) {
-		goals = append(goals, goal{Condition: study.Condition{Value: study.Undone}, text: "undone<=0", implicit: true})
+		goals = append(goals, goal{Condition: study.Condition{Value: study.Undone}, text: "undone<=0", implicit: true, column: columnOf("undone")})
 	}
 	return goals, nil
 }
@@ -58,17 +58,12 @@ func parseGoal(text string) (g goal, err error) {
 	if err != nil || (!(limit > 0) && !zero) {
 		return g, wrong
 	}
-	return goal{Condition: study.Condition{Value: c.value, Limit: limit, Below: !equal}, text: text, quantity: c.quantity}, nil
-}
-
-func (g *goal) column() *column {
-	name, _, _ := strings.Cut(g.text, "<")
-	return columnOf(strings.TrimSpace(name))
+	return goal{Condition: study.Condition{Value: c.value, Limit: limit, Below: !equal}, text: text, column: c}, nil
 }
 
 // subject names the number in a sentence.
 func (g *goal) subject() string {
-	return strings.Replace(g.column().name, "% wait", "% of the items wait", 1)
+	return strings.Replace(g.column.name, "% wait", "% of the items wait", 1)
 }
 
 // goalTexts joins the goals, and names those that nobody wrote.
@@ -126,9 +121,9 @@ func (g *goal) line(o *goalResult, u *units) string {
 
 func (g *goal) estimate(e study.Estimate, u *units) string {
 	if e.High > e.Low {
-		return fmt.Sprintf("%s (95 %% interval: %s)", u.text(e.Mean, g.quantity), u.interval(e, g.quantity, false))
+		return fmt.Sprintf("%s (95 %% interval: %s)", u.text(e.Mean, g.column.quantity), u.interval(e, g.column.quantity, false))
 	}
-	return u.text(e.Mean, g.quantity)
+	return u.text(e.Mean, g.column.quantity)
 }
 
 // Missed reports whether a policy misses the objective for certain, or the search found none, and close

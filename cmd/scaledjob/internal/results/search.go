@@ -83,7 +83,7 @@ func (r *Findings) misses() string {
 	var missed []string
 	for _, g := range r.Goals {
 		if e := r.Search.below.Estimate(0, g.Value); !g.Meets(e.High) {
-			text := g.subject() + " " + r.units.text(e.Mean, g.quantity)
+			text := g.subject() + " " + r.units.text(e.Mean, g.column.quantity)
 			if g.Meets(e.Mean) {
 				text += ", too close to the limit"
 			}
@@ -120,7 +120,9 @@ func (r *Findings) found() []string {
 	var numbers []string
 	for _, g := range r.Goals {
 		if !g.implicit || !r.Search.Met {
-			number := func(policy int) string { return r.units.text(r.Study.Estimate(policy, g.Value).Mean, g.quantity) }
+			number := func(policy int) string {
+				return r.units.text(r.Study.Estimate(policy, g.Value).Mean, g.column.quantity)
+			}
 			numbers = append(numbers, fmt.Sprintf("%s %s (today %s)", g.subject(), number(i), number(before)))
 		}
 	}

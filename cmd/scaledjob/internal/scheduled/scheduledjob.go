@@ -50,15 +50,13 @@ func In(s input.Source) ([]*scheduledjob.ScheduledJob, error) {
 
 // Read reads a ScheduledJob of the cluster.
 func Read(ctx context.Context, c *cluster.Client, name string) (*scheduledjob.ScheduledJob, error) {
-	where := fmt.Sprintf("ScheduledJob %s in namespace %s", name, c.Namespace)
-	group := scheduledjob.GroupVersionKind.GroupVersion().String()
-	data, err := c.Object(ctx, group, "scheduledjobs", name)
+	source, err := c.Object(ctx, scheduledjob.GroupVersionKind, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+		return nil, err
 	}
-	found, err := In(input.Source{Name: where, Data: data})
+	found, err := In(source)
 	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("%s: the API server returned another kind", where)
+		err = fmt.Errorf("%s: the API server returned another kind", source.Name)
 	}
 	if err != nil {
 		return nil, err

@@ -103,7 +103,6 @@ func (p *perTrigger) UnmarshalJSON(data []byte) error {
 		*p = perTrigger(strings.Join(items, ","))
 	case json.Number, string:
 		*p = perTrigger(fmt.Sprint(one))
-	case nil: // the decoder has reported it
 	default:
 		return errors.New("found neither a value nor a value for each trigger; use 12, or {redis: 12}")
 	}
