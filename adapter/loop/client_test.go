@@ -1,10 +1,8 @@
 package loop_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -51,21 +49,16 @@ func create(ctx context.Context, c kubernetes.Interface) error {
 	return err
 }
 
-type answering func(*http.Request) *http.Response
-
-func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
-
 // An API server that asks for a long pause stops no client for longer than half a minute.
 func TestLongPause(t *testing.T) {
 	for _, pause := range []string{"31", "86400", "9223372036854775807", "99999999999999999999"} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
-			config := &rest.Config{Transport: answering(func(r *http.Request) *http.Response {
+			config := &rest.Config{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				if n++; n == 1 {
-					return &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {pause}}, Body: http.NoBody, Request: r}
+					return answer(r, fault{code: 429, retryAfter: pause})
 				}
-				data, _ := json.Marshal(job)
-				return &http.Response{StatusCode: 201, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: r}
+				return reply(r, 201, "", job)
 			})}
 			clients, err := loop.Connect(config, time.Minute, loop.NewLimit(4))
 			require.NoError(t, err)

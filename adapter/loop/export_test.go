@@ -2,4 +2,7 @@ package loop
 
 const AnnotationMark = annotationMark
 
-var NewIdentity = newIdentity
+var (
+	Judge        = judge
+	NewTransport = newTransport
+)

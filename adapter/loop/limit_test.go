@@ -1,4 +1,4 @@
-package loop
+package loop_test
 
 import (
 	"context"
@@ -15,46 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/loop"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 )
 
-// A server is an API server: it answers after a time, or never, as the answer says.
-type server struct {
-	mu       sync.Mutex
-	answer   func(r *http.Request) answer
-	paths    []string // in the order of arrival
-	timeouts []string
-}
+type roundTripper func(*http.Request) (*http.Response, error)
 
-// An answer comes after a time; below 0 it never does.
-type answer struct {
-	after      time.Duration
-	code       int // 0 is 200
-	retryAfter string
-}
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	s.paths, s.timeouts = append(s.paths, r.URL.Path), append(s.timeouts, r.URL.Query().Get("timeout"))
-	a := s.answer(r)
-	s.mu.Unlock()
-	if a.after < 0 {
-		a.after = 1000 * time.Hour
-	}
-	select {
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
-	case <-time.After(a.after):
-	}
-	header := http.Header{}
-	if a.retryAfter != "" {
-		header.Set("Retry-After", a.retryAfter)
-	}
-	return &http.Response{StatusCode: max(a.code, 200), Header: header, Body: http.NoBody, Request: r}, nil
-}
-
-// at sends a request and reads the answer to its end.
-func at(ctx context.Context, t http.RoundTripper, method, path string) (int, error) {
+// send sends a request and reads the answer to its end.
+func send(ctx context.Context, t http.RoundTripper, method, path string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://server"+path, nil)
 	if err != nil {
 		return 0, err
@@ -98,13 +68,13 @@ func TestJudge(t *testing.T) {
 		if c.retryAfter != "" {
 			r.Header.Set("Retry-After", c.retryAfter)
 		}
-		got, after := judge(r, false)
+		got, after := loop.Judge(r, false)
 		require.Equal(t, c.want, got, name)
 		require.Equal(t, c.after, after, name)
 	}
-	got, _ := judge(nil, true)
+	got, _ := loop.Judge(nil, true)
 	require.Equal(t, requests.Refused, got, "no answer in time")
-	got, _ = judge(nil, false)
+	got, _ = loop.Judge(nil, false)
 	require.Equal(t, requests.Neutral, got, "the caller has ended it")
 }
 
@@ -117,16 +87,20 @@ func (until) Mark(context.Context) error { return nil }
 // A change that has waited is not sent if the process may not act any more; a read is.
 func TestMayAct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(*http.Request) answer { return answer{after: time.Hour} }}
-		limit := NewLimit(1)
+		var paths []string
+		server := roundTripper(func(r *http.Request) (*http.Response, error) {
+			paths = append(paths, r.URL.Path)
+			return answer(r, fault{after: time.Hour, code: 200})
+		})
+		limit := loop.NewLimit(1)
 		begin := time.Now()
 		terms := &requests.Terms{}
 		terms.Begin(until(begin.Add(time.Minute)), false)
-		transport := newTransport(s, 2*time.Hour, limit)
+		transport := loop.NewTransport(server, 2*time.Hour, limit)
 		var all sync.WaitGroup
 		for _, method := range []string{"POST", "POST", "DELETE", "PATCH", "GET"} {
 			all.Go(func() {
-				_, err := at(requests.WithTerm(t.Context(), terms), transport, method, "/"+method)
+				_, err := send(requests.WithTerm(t.Context(), terms), transport, method, "/"+method)
 				if method == "GET" || time.Since(begin) == time.Hour && err == nil {
 					require.NoError(t, err)
 					return
@@ -137,9 +111,9 @@ func TestMayAct(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		require.Equal(t, []string{"/POST", "/GET"}, s.paths)
+		require.Equal(t, []string{"/POST", "/GET"}, paths)
 		require.Zero(t, limit.Stats().InFlight)
-		_, err := at(requests.WithTerm(t.Context(), terms), newTransport(s, time.Minute, nil), "POST", "/unlimited")
+		_, err := send(requests.WithTerm(t.Context(), terms), loop.NewTransport(server, time.Minute, nil), "POST", "/unlimited")
 		require.ErrorIs(t, err, adapter.ErrNotSent)
 	})
 }
@@ -148,15 +122,17 @@ func TestMayAct(t *testing.T) {
 // request that was sent is not ErrNotSent.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answer: func(r *http.Request) answer {
-			return map[string]answer{"/first": {after: 14 * time.Second}, "/second": {after: 14 * time.Second}, "/late": {after: -1}}[r.URL.Path]
-		}}
-		transport := newTransport(s, 15*time.Second, NewLimit(1))
+		var timeouts []string
+		transport := loop.NewTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+			timeouts = append(timeouts, r.URL.Query().Get("timeout"))
+			after := map[string]time.Duration{"/first": 14 * time.Second, "/second": 14 * time.Second, "/late": -1}
+			return answer(r, fault{after: after[r.URL.Path], code: 200})
+		}), 15*time.Second, loop.NewLimit(1))
 		var all sync.WaitGroup
 		for _, path := range []string{"/first", "/second", "/late"} {
 			all.Go(func() {
 				begin := time.Now()
-				_, err := at(t.Context(), transport, "POST", path)
+				_, err := send(t.Context(), transport, "POST", path)
 				if path != "/late" {
 					require.NoError(t, err)
 					return
@@ -169,7 +145,7 @@ func TestTimeout(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		require.Equal(t, []string{"15s", "15s", "15s"}, s.timeouts)
+		require.Equal(t, []string{"15s", "15s", "15s"}, timeouts)
 	})
 }
 
@@ -177,8 +153,8 @@ func TestTimeout(t *testing.T) {
 // server until then. What is read too slowly fails.
 func TestBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := NewLimit(1)
-		transport := newTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		limit := loop.NewLimit(1)
+		transport := loop.NewTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(reader(func(p []byte) (int, error) {
 				<-r.Context().Done()
 				return 0, r.Context().Err()
@@ -199,10 +175,6 @@ func TestBody(t *testing.T) {
 	})
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 type reader func(p []byte) (int, error)
 
 func (f reader) Read(p []byte) (int, error) { return f(p) }
@@ -211,10 +183,10 @@ func (f reader) Read(p []byte) (int, error) { return f(p) }
 // term. A caller who gives up for a reason of his own says nothing about the API server.
 func TestCallersTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limit := NewLimit(1)
-		var seen []Answer
-		limit.Observe = func(a Answer) { seen = append(seen, a) }
-		transport := newTransport(&server{answer: func(*http.Request) answer { return answer{after: -1} }}, time.Second, limit)
+		limit := loop.NewLimit(1)
+		var seen []loop.Answer
+		limit.Observe = func(a loop.Answer) { seen = append(seen, a) }
+		transport := loop.NewTransport(roundTripper(func(r *http.Request) (*http.Response, error) { return answer(r, fault{after: -1}) }), time.Second, limit)
 		of := func(cause error) func() (context.Context, context.CancelFunc, error) {
 			return func() (context.Context, context.CancelFunc, error) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, cause)
