@@ -31,7 +31,6 @@ import (
 	"github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/controller"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 )
 
@@ -84,7 +83,7 @@ func (o *options) add(manager ctrl.Manager, lease loop.Lease, limit *loop.Limit)
 		Live:    manager.GetAPIReader(),
 		Jobs:    jobs,
 		Queues:  &queue.Redis{Timeout: o.redisTimeout},
-		Metrics: metrics.New(registry.Registry),
+		Metrics: controller.NewMetrics(registry.Registry),
 		Events:  broadcaster.NewRecorder(manager.GetScheme(), name),
 		Poll:    o.poll, Retry: o.retry,
 	}

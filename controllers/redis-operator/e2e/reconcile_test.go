@@ -27,7 +27,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/requests"
 
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/controller"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 )
 
@@ -51,7 +50,7 @@ func (s *stand) reconciler(t *testing.T, queues queue.Reader) reconcile.Reconcil
 	c := s.as(t, config)
 	r := &controller.Reconciler{
 		Client: c, Live: c, Jobs: jobs, Queues: queues, Poll: 30 * time.Second, Retry: 10 * time.Second,
-		Metrics: metrics.New(prometheus.NewRegistry()), Events: events.NewFakeRecorder(100),
+		Metrics: controller.NewMetrics(prometheus.NewRegistry()), Events: events.NewFakeRecorder(100),
 	}
 	return r.Reconciler()
 }

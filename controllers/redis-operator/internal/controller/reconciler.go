@@ -22,7 +22,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/controllerruntime"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -38,7 +37,7 @@ type Reconciler struct {
 	Live          client.Reader           // reads ScaledJobs and Secrets from the API server
 	Jobs          *controllerruntime.Jobs // counts Jobs from watch events, and creates them
 	Queues        queue.Reader
-	Metrics       *metrics.Metrics
+	Metrics       *Metrics
 	Events        events.EventRecorder
 	Poll          time.Duration // between two reads of a queue
 	Retry         time.Duration // the same, after a failure
@@ -73,7 +72,7 @@ func (r *Reconciler) Reconciler() reconcile.Reconciler {
 func (r *Reconciler) Get(ctx context.Context, name client.ObjectKey, o client.Object, options ...client.GetOption) error {
 	err := r.Client.Get(ctx, name, o, options...)
 	if apierrors.IsNotFound(err) || (err == nil && o.GetDeletionTimestamp() != nil) {
-		r.Metrics.Forget(name)
+		r.Metrics.forget(name)
 	}
 	return err
 }

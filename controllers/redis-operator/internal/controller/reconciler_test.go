@@ -38,7 +38,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/requests"
 
 	v1 "github.com/scaledjob/scaledjob/controllers/redis-operator/api/v1"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/queue"
 )
 
@@ -108,7 +107,7 @@ func benchedWith(t *testing.T, blind bool, do func(b *bench), objects ...client.
 		b.requests = &testQueue{TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())}
 		defer b.requests.ShutDown()
 		b.Reconciler = &Reconciler{
-			Client: c, Live: c, Metrics: metrics.New(b.registry), Events: b.recorder, Poll: poll, Retry: retryAfter,
+			Client: c, Live: c, Metrics: NewMetrics(b.registry), Events: b.recorder, Poll: poll, Retry: retryAfter,
 			Queues: queue.Fake(func(_ context.Context, s queue.Server, _ string) (int64, error) {
 				b.reads = append(b.reads, s)
 				if b.reading != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
-	"github.com/scaledjob/scaledjob/controllers/redis-operator/internal/metrics"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
@@ -50,9 +49,7 @@ func (r *Reconciler) report(ctx context.Context, sj *v1.ScaledJob, o outcome) ti
 		}
 		err = errors.Join(o.invalid, o.unread, o.creates, o.deletes)
 	}
-	r.Metrics.Reconciled(sj, metrics.Reconcile{
-		Active: o.active, Depth: float64(o.depth), Desired: float64(o.desired), Read: o.read(), Failed: err != nil,
-	})
+	r.Metrics.reconciled(sj, o, err != nil)
 	if err != nil {
 		log.Info("failed", "err", err, "retryAfter", r.Retry)
 		return r.Retry

@@ -1,6 +1,7 @@
-package metrics
+package controller
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -16,23 +17,24 @@ import (
 // name; counters begin again with another queue.
 func TestSeries(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := New(r)
-	reconciled := func(namespace, queue string) {
+	m := NewMetrics(r)
+	reconciled := func(namespace, queue string, err error) {
 		sj := &v1.ScaledJob{Spec: v1.ScaledJobSpec{QueueName: queue}}
 		sj.Namespace, sj.Name = namespace, "orders"
-		m.Reconciled(sj, Reconcile{Active: 3, Failed: true})
+		m.reconciled(sj, outcome{active: 3, depth: 5, unread: err}, err != nil)
 	}
-	reconciled("shop", "a")
-	reconciled("mail", "a")
-	reconciled("mail", "b")
-	reconciled("mail", "b")
-	m.Forget(types.NamespacedName{Namespace: "shop", Name: "orders"})
+	away := errors.New("away")
+	reconciled("shop", "a", away)
+	reconciled("mail", "a", away)
+	reconciled("mail", "b", nil)
+	reconciled("mail", "b", away)
+	m.forget(types.NamespacedName{Namespace: "shop", Name: "orders"})
 	const want = `# HELP scaledjob_reconcile_errors_total Reconciles in which something failed: the queue's reading, too.
 # TYPE scaledjob_reconcile_errors_total counter
-scaledjob_reconcile_errors_total{namespace="mail",queue="b",scaledjob="orders"} 2
+scaledjob_reconcile_errors_total{namespace="mail",queue="b",scaledjob="orders"} 1
 `
 	require.NoError(t, testutil.GatherAndCompare(r, strings.NewReader(want), "scaledjob_reconcile_errors_total"))
 	n, err := testutil.GatherAndCount(r)
 	require.NoError(t, err)
-	require.Equal(t, 3, n, "no depth that was not read")
+	require.Equal(t, 3, n, "no depth that was not read at last")
 }
