@@ -92,11 +92,11 @@ func (j *job) cleanUp(ctx context.Context) time.Time {
 	if ctx.Err() != nil {
 		return time.Time{}
 	}
-	j.tellOnce(&j.waiting, "CleanupWaits", failed, toAbandon("leave its Jobs behind"))
+	j.tellOnce("CleanupWaits", failed, toAbandon("leave its Jobs behind"))
 	if len(remaining)+len(failed) > 0 {
 		return time.Now().Add(time.Second)
 	}
-	j.tellOnce(&j.abandoned, "JobsLeftBehind", abandoned, "") // while the object is there
+	j.tellOnce("JobsLeftBehind", abandoned, "") // while the object is there
 	if err := j.release(ctx); err != nil && ctx.Err() == nil {
 		j.problems.Warn("finalizer not removed, will try again", err)
 	}
@@ -119,16 +119,10 @@ func (p *poller) abandons(member string) bool {
 }
 
 // tellOnce reports errors of a deletion, unless they are as before, and what to do.
-func (p *poller) tellOnce(before *string, reason string, problems []error, advice string) {
-	text := ""
-	if err := errors.Join(problems...); err != nil {
-		text = adapter.ErrorText(err)
+func (p *poller) tellOnce(reason string, problems []error, advice string) {
+	if err := errors.Join(problems...); p.problems.Warn(reason, err) {
+		scaledjob.Record(p.recorder, p.current, []scaledjob.Event{warning(reason, "%s%s", adapter.ErrorText(err), advice)})
 	}
-	if text != "" && text != *before {
-		p.log.Warn(reason, "err", text)
-		scaledjob.Record(p.recorder, p.current, []scaledjob.Event{warning(reason, "%s%s", text, advice)})
-	}
-	*before = text
 }
 
 // toAbandon explains how to let the object go without a member.
@@ -201,7 +195,7 @@ func (o *object) giveBack(ctx context.Context) time.Time {
 		if ctx.Err() != nil {
 			return time.Time{}
 		}
-		o.tellOnce(&o.waiting, "CleanupWaits", failed, toAbandon("leave its replicas as they are"))
+		o.tellOnce("CleanupWaits", failed, toAbandon("leave its replicas as they are"))
 		if errors.Join(failed...) != nil {
 			return time.Now().Add(time.Second)
 		}

@@ -36,7 +36,6 @@ type job struct {
 	undeleted  map[string]error  // why Jobs were not deleted at the last attempt, by member
 	pending    map[string]string // why Jobs do not start, by member
 	explained  time.Time         // when that was found out
-	abandoned  string            // the members with Jobs left behind
 }
 
 // A jobStatus is the status of a DistributedScaledJob.

@@ -36,7 +36,6 @@ type poller struct {
 	unread   bool                       // current is to be read
 	written  []byte                     // the status that the API server has
 	reported []string                   // the present warnings, which have been reported
-	waiting  string                     // the members that the clean-up waits for
 	causes   causes
 }
 

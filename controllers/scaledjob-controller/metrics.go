@@ -17,6 +17,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/scaling"
+	"github.com/scaledjob/scaledjob/slots"
 )
 
 func description(name, help string, labels ...string) *prometheus.Desc {
@@ -34,7 +35,7 @@ var (
 	lastPoll      = description("last_poll_timestamp_seconds", "When a poll ended last, or when this process became the leader.")
 	lag           = description("scheduler_lag_seconds", "Time for which the poll has waited that is due the longest and has not begun.")
 	polls         = description("polls", "Polls that are due or under way.", "state")
-	slots         = description("request_slots", "Requests that may be in flight.")
+	requestSlots  = description("request_slots", "Requests that may be in flight.")
 	openRequests  = description("requests", "Requests to the API server that are in flight, or wait.", "state")
 	congestedJobs = description("congested_scaledjobs", "ScaledJobs whose requests were refused or hang, and share a quarter of the slots.")
 	synced        = description("cache_synced", "1 if the Jobs are known.")
@@ -149,6 +150,7 @@ type tally struct {
 	polled                    bool
 	queues                    []queue
 	counts                    scaling.JobCounts
+	unanswered                int // creates, which hold capacity
 	max                       int64
 	created, rollout, history int64
 	slow                      time.Duration // between KEDA's polls
@@ -164,6 +166,12 @@ type queue struct {
 // add adds a poll. Without a valid spec no queue is read, and no Job counted.
 func (t *tally) add(sums *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.polled, t.queues, t.counts, t.max = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs, p.Decision.Trace.Bounds.Max
+	t.unanswered = 0
+	for _, h := range p.Holds {
+		if h.Reason == slots.CreatesUnanswered {
+			t.unanswered = h.Count
+		}
+	}
 	names := map[string]bool{}
 	for _, m := range metrics {
 		name := label(m.Name)
@@ -223,6 +231,7 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 			send(failing, prometheus.GaugeValue, float64(start.Unix()), operationNames[operation])
 		}
 	}
+	send(jobs, prometheus.GaugeValue, float64(t.unanswered), "unanswered")
 	if brief {
 		return
 	}
@@ -243,26 +252,6 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 	send(deleted, prometheus.CounterValue, float64(t.history), "history")
 }
 
-// unanswered sends how many creates of a ScaledJob have no answer: they hold capacity.
-func (e *entry) unanswered(t *term, to chan<- prometheus.Metric) {
-	e.mu.Lock()
-	flying := e.tally.counts.InFlight > 0
-	e.mu.Unlock()
-	if !flying {
-		return
-	}
-	n := 0
-	tracked, _ := t.tracker.Jobs(e.uid)
-	for _, j := range tracked {
-		if j.Phase == adapter.InFlight && j.UID == "" {
-			n++
-		}
-	}
-	if n > 0 {
-		to <- prometheus.MustNewConstMetric(jobs, prometheus.GaugeValue, float64(n), e.name.Namespace, e.name.Name, "unanswered")
-	}
-}
-
 // Describe sends no descriptions: the series come and go.
 func (c *controller) Describe(chan<- *prometheus.Desc) {}
 
@@ -273,7 +262,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	}
 	slow := c.Queue.Congested()
 	s := c.Queue.Stats()
-	gauge(slots, float64(s.Slots))
+	gauge(requestSlots, float64(s.Slots))
 	gauge(congestedJobs, float64(s.Owners))
 	for state, n := range map[string]int{"in_flight": s.InFlight, "congested": s.Congested, "hanging": s.Hanging, "waiting": s.Waiting, "held": s.Held} {
 		gauge(openRequests, float64(n), state)
@@ -304,7 +293,6 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, e := range entries {
 		e.send(to, c.aggregate)
-		e.unanswered(t, to)
 	}
 	for _, o := range slow {
 		if t.entry(cache.ObjectName(o)) != nil {

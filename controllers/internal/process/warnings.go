@@ -13,14 +13,14 @@ type Warnings struct {
 	logged map[string]string
 }
 
-// Warn logs the error with a heading, unless it is the same as last time. A nil error means
-// no problem.
-func (w *Warnings) Warn(heading string, err error) {
+// Warn logs the error with a heading, unless it is the same as last time, and reports whether it has. A nil error
+// means no problem.
+func (w *Warnings) Warn(heading string, err error) (logged bool) {
 	text := ""
 	if err != nil {
 		text = adapter.ErrorText(err)
 	}
-	if text != "" && text != w.logged[heading] {
+	if logged = text != "" && text != w.logged[heading]; logged {
 		w.Log.Warn(heading, "err", text)
 	}
 	switch {
@@ -31,4 +31,5 @@ func (w *Warnings) Warn(heading string, err error) {
 	default:
 		w.logged[heading] = text
 	}
+	return logged
 }
