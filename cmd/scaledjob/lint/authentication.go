@@ -113,16 +113,16 @@ func (c *collector) misspelled(d *document) {
 }
 
 // others checks the other objects that a ScaledJob uses.
-func (c *collector) others(all []*document) {
+func (c *collector) others() {
 	visited := map[string]place{}
-	for _, d := range all {
+	for _, d := range c.objects.kept {
 		version, kind := d.text("apiVersion"), d.kind()
 		if want := apiVersions[kind]; want != "" && version != want && !d.foreign() {
 			if version == "" && d.node("metadata") == nil { // it may be no object of Kubernetes
 				continue
 			}
 			r := wrongVersion
-			if slices.Contains(ofKubernetes, kind) && !c.used[d] {
+			if slices.Contains(ofKubernetes, kind) && !c.objects.used[d] {
 				r.Severity = Note
 			}
 			c.add(r, d.place("apiVersion"), "Write "+want, effect{text: "the API server rejects it, or takes it for another kind of object"})

@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 	"github.com/scaledjob/scaledjob/field"
@@ -16,15 +13,17 @@ import (
 // A collector gathers findings.
 type collector struct {
 	scope      scope
-	partitions int64  // of each topic; 0 is not known
+	partitions int64 // of each topic; 0 is not known
+	objects    *index
+	firsts     map[seat]place // of ScaledJobs
+	scheduled  func(object []byte) (surprising []*field.Error, rejected error)
 	object     string // of the ScaledJob that is being looked at
 	findings   []Finding
 	ignored    int
-	compared   int // letters of names
-	used       map[*document]bool
+	compared   int             // letters of names
 	moved      map[string]bool // fields of the ScaledJob that another finding moves to their place
 	next       edit            // of the next finding
-	judged     map[string]bool // files with a ScaledJob or ScheduledJob
+	judged     bool            // the file has a ScaledJob or ScheduledJob: of others, broken YAML is nobody's business here
 	perFile    map[string]int  // findings
 	overflown  bool            // findings were over a bound
 }
@@ -143,85 +142,28 @@ func shortened(text string) string {
 // clean returns a text from outside as a part of a line, with the braces of placeholders.
 func clean(text string) string { return report.Clean(braces.Replace(text)) }
 
-// A judge checks the ScaledJobs and ScheduledJobs of files.
-type judge struct {
-	*collector
-	objects   *index
-	firsts    map[seat]place // of ScaledJobs
-	scheduled func([]byte) ([]*field.Error, error)
+// find adds a finding of the rule that is being checked.
+func (j *job) find(position place, want string, effects ...effect) {
+	j.add(j.rule, position, want, effects...)
 }
 
-// file checks each ScaledJob and ScheduledJob of a file, and counts them.
-func (j judge) file(reader *collector, f *File, report *Report) {
-	placeholders, first := map[string]bool{}, place{}
-	reader.eachDocument(f, func(d *document) {
-		switch {
-		case j.full(f.Name):
-		case d.isScaledJob():
-			report.ScaledJobs++
-			j.scaledJob(d)
-			placeholdersOf(d, placeholders, &first)
-		case j.scheduled != nil && d.isScheduledJob():
-			report.Scheduled++
-			j.scheduledJob(d)
-		}
-		j.object = ""
-	})
-	reader.findings = nil
-	j.notePlaceholders(placeholders, first)
-}
-
-func (j judge) scaledJob(d *document) {
-	kind, want := d.kind(), manifest.GroupVersionKind
-	j.duplicateScaledJob(d, j.firsts)
-	j.object, j.moved = d.name(), map[string]bool{}
-	if kind != want.Kind {
-		j.edit(d.node("kind"), kind, want.Kind)
-		j.add(wrongKind, d.place("kind"), "Write "+want.Kind, effect{text: refusal})
-	}
-	if version := want.GroupVersion().String(); d.text("apiVersion") != version {
-		if n := d.node("apiVersion"); n != nil {
-			j.edit(n, n.Value, version)
-		}
-		j.add(wrongVersion, d.place("apiVersion"), "Write "+version, effect{text: "the API server rejects it, or takes it for another kind of object"})
-	}
-	j.check(d, j.objects)
-}
-
-func (j judge) scheduledJob(d *document) {
-	j.object = d.name()
-	text, rejected := yaml.Marshal(d.root) // which fails for a tag that does not fit its value
-	var surprising []*field.Error
-	if rejected == nil {
-		surprising, rejected = j.scheduled(text)
-	}
-	if rejected != nil && field.All(rejected) == nil { // such as a key that is no string
-		j.add(scheduledInvalid, d.place("kind"), "Correct the YAML", effect{text: rejected.Error()})
-	}
-	for rule, problems := range map[Rule][]*field.Error{scheduledInvalid: field.All(rejected), scheduledSurprise: surprising} {
-		for _, p := range problems {
-			position := d.place(d.path(p.Path)...)
-			position.path = p.Path
-			if strings.HasPrefix(p.Found, position.found) { // and says more
-				position.found = p.Found
-			}
-			fix, text := p.Fix, rule.Doc
-			if before, reason, found := strings.Cut(fix, "; "); found && rule == scheduledSurprise {
-				fix, text = before, reason
-			}
-			j.add(rule, position, "Use "+fix, effect{text: text})
-		}
+// check adds a finding with one effect if there is a problem.
+func (j *job) check(problem bool, position place, want, text string) {
+	if problem {
+		j.find(position, want, effect{text: text})
 	}
 }
 
-func (d *document) isScheduledJob() bool {
-	return d.kind() == "ScheduledJob" && strings.HasPrefix(d.text("apiVersion"), "scaledjob.github.io/")
+// checkPolls is check for a problem with which KEDA never polls.
+func (j *job) checkPolls(problem bool, position place, want, text string) {
+	if problem {
+		j.find(position, want, effect{text: text, neverPolls: true})
+	}
 }
 
-// isScaledJob reports whether an object is meant to be KEDA's: other groups have a kind of this name too.
-func (d *document) isScaledJob() bool {
-	group, _, _ := strings.Cut(d.text("apiVersion"), "/")
-	kedaGroup := manifest.GroupVersionKind.Group
-	similar := group == kedaGroup || group == "keda.k8s.io" || !strings.Contains(group, ".") || triggers.Misspells(group, kedaGroup) // a custom resource's group has a dot
-	return strings.EqualFold(d.kind(), manifest.GroupVersionKind.Kind) && similar
+// note is find with the severity Note.
+func (j *job) note(position place, want string, effects ...effect) {
+	r := j.rule
+	r.Severity = Note
+	j.add(r, position, want, effects...)
 }

@@ -43,7 +43,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			c.syntax(file, p, err)
 			return found
 		}
-		if c.judged[file] && c.unrendered(file, p.Text, n) {
+		if c.judged && c.unrendered(file, p.Text, n) {
 			continue
 		}
 		root, twice, ok := tree.Resolve(n, false)
@@ -54,7 +54,7 @@ func (c *collector) parse(file string, p tree.Part) (found []*document) {
 			c.add(duplicateKey, place{file, d.Key.Line, d.Key.Column, d.Path.String(), fmt.Sprintf("set twice, first in line %d", d.First.Line), false, ""},
 				"Delete one of the two", effect{text: "kubectl rejects it, and other clients silently use one of the two"})
 		}
-		if !ok && !c.judged[file] {
+		if !ok && !c.judged {
 			return found
 		}
 		if !ok {
@@ -91,7 +91,7 @@ func (c *collector) syntax(file string, p tree.Part, err error) {
 		c.tooLarge(file, b.Line, b.Problem, "Use several documents")
 		return
 	}
-	if !c.judged[file] {
+	if !c.judged {
 		return
 	}
 	if line, name, instead := unseen(p.Text); line > 0 {

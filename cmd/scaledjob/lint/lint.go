@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,9 +35,6 @@ type Report struct {
 	sources map[position]string // lines of the findings
 }
 
-// lineBreaks are the line breaks of YAML 1.1, which the parser counts.
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
 // Check checks every ScaledJob of the files for the given releases, or for all known
 // releases if none is given. It is the method of a [Checker] that checks no ScheduledJobs.
 func Check(files []File, releases ...keda.Profile) Report {
@@ -60,27 +58,20 @@ type Checker struct {
 // Check does not fail: text that cannot be read is a finding. The cost grows with the
 // size of the files and the number of releases.
 func (k Checker) Check(files []File) Report {
-	c := &collector{scope: scopeOf(k.Releases), partitions: k.Partitions, judged: judged(files), moved: map[string]bool{}}
-	objects, subjects := newIndex(), map[string]bool{} // files with what is judged
-	c.used = objects.used
+	c := &collector{scope: scopeOf(k.Releases), partitions: k.Partitions, scheduled: k.ScheduledJob,
+		objects: newIndex(), firsts: map[seat]place{}, moved: map[string]bool{}}
+	reader := &collector{scope: c.scope} // whose findings are dropped: the second reading makes them
 	for i := range files {
 		if files[i].Unread != "" {
 			c.tooLarge(files[i].Name, 1, files[i].Unread, "Use smaller files, or fewer at once")
 		}
-		c.eachDocument(&files[i], func(d *document) {
-			c.misspelled(d)
-			objects.note(d, c)
-			subjects[d.file] = subjects[d.file] || d.isScaledJob() || d.isScheduledJob()
-		})
+		reader.eachDocument(&files[i], func(d *document) { c.objects.note(d, c) })
 	}
-	// A ScaledJob is parsed again when it is judged, so that its tree is not in memory beside the others'.
-	report, readAgain, j := Report{}, &collector{scope: c.scope, judged: c.judged}, judge{c, objects, map[seat]place{}, k.ScheduledJob}
-	for i := range files {
-		if subjects[files[i].Name] {
-			j.file(readAgain, &files[i], &report)
-		}
+	var report Report
+	for i := range files { // again, so that one tree is in memory
+		c.checkFile(&files[i], &report)
 	}
-	c.others(objects.kept)
+	c.others()
 	c.ignores(files)
 	c.overflow()
 	report.Findings, report.Ignored = sorted(c.findings, files), c.ignored
@@ -90,12 +81,42 @@ func (k Checker) Check(files []File) Report {
 
 // eachDocument calls a function with each document of a file, and keeps none.
 func (c *collector) eachDocument(f *File, visit func(*document)) {
+	c.judged = kindPattern.Match(f.Data)
 	for _, p := range tree.Split(withoutBraces(lineBreaks.Replace(string(f.Data)))) {
 		for _, d := range c.parse(f.Name, p) {
 			visit(d)
 		}
 	}
 }
+
+// lineBreaks are the line breaks of YAML 1.1, which the parser counts.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// Letters of no language stand for braces while the text is parsed: YAML reads {NAME} and {{NAME}} without quotes as maps.
+const (
+	opening = "\uE000"
+	closing = "\uE001"
+)
+
+var (
+	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}|[$%#]?\{[A-Za-z_]\w*\}`)
+	fieldPattern = regexp.MustCompile(`^\{\{-?\s*\.`) // {{ .x }} is no placeholder's form
+	braces       = strings.NewReplacer(opening, "{", closing, "}")
+	letters      = strings.NewReplacer("{", opening, "}", closing)
+)
+
+// withoutBraces replaces the braces of placeholders, but not of a template's actions. The columns stay.
+func withoutBraces(text string) string {
+	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
+		if found[0] != '{' || actionPattern.MatchString(found) || brokenPattern.MatchString(found) || fieldPattern.MatchString(found) {
+			return found
+		}
+		return letters.Replace(found)
+	})
+}
+
+// kindPattern matches a document that is judged.
+var kindPattern = regexp.MustCompile(`(?m)^[\s\-{"']*kind["']?\s*:\s*["']?(?:ScaledJob|ScheduledJob|RunRequest)\b`)
 
 // sorted returns the findings in their order, each once, with what the forms of output need of the files.
 func sorted(findings []Finding, files []File) []Finding {

@@ -3,7 +3,6 @@ package lint
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,29 +95,6 @@ func unreadable(n *yaml.Node, inScaledJob bool) (found *yaml.Node, isAction bool
 		found = cmp.Or(found, below)
 	}
 	return found, false
-}
-
-// Letters of no language stand for braces while the text is parsed: YAML reads {NAME} and {{NAME}} without quotes as maps.
-const (
-	opening = "\uE000"
-	closing = "\uE001"
-)
-
-var (
-	bracePattern = regexp.MustCompile(`\{\{[^{}\n]*\}\}|[$%#]?\{[A-Za-z_]\w*\}`)
-	fieldPattern = regexp.MustCompile(`^\{\{-?\s*\.`) // {{ .x }} is no placeholder's form
-	braces       = strings.NewReplacer(opening, "{", closing, "}")
-	letters      = strings.NewReplacer("{", opening, "}", closing)
-)
-
-// withoutBraces replaces the braces of placeholders, but not of a template's actions. The columns stay.
-func withoutBraces(text string) string {
-	return bracePattern.ReplaceAllStringFunc(text, func(found string) string {
-		if found[0] != '{' || actionPattern.MatchString(found) || brokenPattern.MatchString(found) || fieldPattern.MatchString(found) {
-			return found
-		}
-		return letters.Replace(found)
-	})
 }
 
 // programs are the fields whose texts belong to the container: a $NAME in them is a shell's.
@@ -227,33 +203,4 @@ func unseen(text string) (line int, name, fix string) {
 		}
 	}
 	return 0, "", ""
-}
-
-var kindPattern = regexp.MustCompile(`(?m)^[\s\-{"']*kind["']?\s*:\s*["']?(?:ScaledJob|ScheduledJob|RunRequest)\b`)
-
-// judged are the files whose text has a ScaledJob or ScheduledJob: of others, broken YAML is nobody's business here.
-func judged(files []File) map[string]bool {
-	names := map[string]bool{}
-	for _, f := range files {
-		names[f.Name] = kindPattern.Match(f.Data)
-	}
-	return names
-}
-
-// duplicateScaledJob reports a ScaledJob that the files of a directory have twice.
-func (c *collector) duplicateScaledJob(d *document, firsts map[seat]place) {
-	position := d.place("metadata", "name")
-	key := seat{lookup{d.kind(), d.text("metadata", "namespace"), d.text("metadata", "name")}, directory(d.file)}
-	if key.name == "" || triggers.Placeholder.MatchString(key.name) {
-		return
-	}
-	if first, repeated := firsts[key]; repeated {
-		location := fmt.Sprintf("line %d", first.line)
-		if first.file != d.file {
-			location = fmt.Sprintf("%s:%d", first.file, first.line)
-		}
-		c.add(duplicateObject, position, "Delete one of the two, or rename it", effect{text: location + " has a ScaledJob of this name too, and the one that is applied last wins"})
-		return
-	}
-	firsts[key] = position
 }

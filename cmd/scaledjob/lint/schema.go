@@ -30,19 +30,6 @@ type reader struct {
 	parents []parent // of the document, found at the first field that is in the wrong place
 }
 
-// read reads an object of a kind. It reports unknown fields and values of the wrong type, and leaves them out.
-func (c *collector) read(d *document, kind string, into any) *reader {
-	r := &reader{document: d, c: c, kind: kind, schema: reflect.TypeOf(into).Elem()}
-	unknown, wrong := tree.Decode(d.root, into, field.Decoder{Unknown: r.meant, Form: manifest.Form, Visit: r.visit, Quote: true}, encrypted)
-	for _, e := range unknown {
-		r.unknown(r.unknownAt(e.Path), e.Fix)
-	}
-	for _, e := range wrong {
-		r.unfit(d.path(e.Path), e.Fix)
-	}
-	return r
-}
-
 // unknownAt returns the path of an unknown field, which is never the root.
 func (r *reader) unknownAt(path string) tree.Path {
 	if path == "" {
