@@ -17,7 +17,7 @@ import (
 // urls are the parameters to which scalers send HTTP requests.
 var urls = map[string][]string{
 	"aws-cloudwatch": {"awsEndpoint"}, "aws-dynamodb": {"awsEndpoint"}, "aws-dynamodb-streams": {"awsEndpoint"}, "aws-kinesis-stream": {"awsEndpoint"}, "aws-sqs-queue": {"awsEndpoint"},
-	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "clickhouse": nil, "arangodb": {"endpoints"}, "ibmmq": {"host"}, "solarwinds": {"host"}, "azure-cosmosdb": {"endpoint", "leaseEndpoint"}, "dynatrace": {"host"}, "elastic-forecast": {"addresses"}, "elasticsearch": {"addresses"},
+	"azure-data-explorer": {"endpoint"}, "azure-pipelines": {"organizationURL"}, "arangodb": {"endpoints"}, "ibmmq": {"host"}, "solarwinds": {"host"}, "azure-cosmosdb": {"endpoint", "leaseEndpoint"}, "dynatrace": {"host"}, "elastic-forecast": {"addresses"}, "elasticsearch": {"addresses"},
 	"forgejo-runner": {"address"}, "github-runner": {"githubApiURL"}, "graphite": {"serverAddress"}, "influxdb": {"serverURL"}, "loki": {"serverAddress"},
 	"metrics-api": {"url"}, "opensearch": {"addresses"}, "openstack-metric": {"metricsURL"}, "openstack-swift": {"swiftURL"}, "predictkube": {"prometheusAddress"},
 	"prometheus": {"serverAddress"}, "pulsar": {"adminURL", "oauthTokenURI"}, "selenium-grid": {"url"}, "solace-event-queue": {"solaceSempBaseURL"},
@@ -29,7 +29,7 @@ var addresses = map[string][]string{
 	"apache-kafka": {"bootstrapServers"}, "beanstalkd": {"server"}, "kafka": {"bootstrapServers"}, "liiklus": {"address"},
 	"redis": {"address", "addresses"}, "redis-cluster": {"address", "addresses"}, "redis-sentinel": {"address", "addresses"},
 	"redis-streams": {"address", "addresses"}, "redis-cluster-streams": {"address", "addresses"}, "redis-sentinel-streams": {"address", "addresses"},
-	"temporal": {"endpoint"}, "nsq": {"nsqLookupdHTTPAddresses"}, "etcd": nil,
+	"temporal": {"endpoint"}, "nsq": {"nsqLookupdHTTPAddresses"},
 }
 
 // hosts are the parameters with a host, and a port if the scaler has no other parameter for it.
@@ -328,14 +328,12 @@ func addressProblem(text string) (problem, example string) {
 	return problem, host + ":" + port
 }
 
-var awsTypes = []string{"aws-cloudwatch", "aws-dynamodb", "aws-dynamodb-streams", "aws-kinesis-stream", "aws-sqs-queue"}
-
 // credentialsMissing finds a trigger for AWS to which nothing gives credentials.
 func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 	in := j.input(i)
 	sasl, provider := triggers.Get(t.Type, "sasl", in).Text, triggers.Get(t.Type, "saslTokenProvider", in).Text
 	usesMSK := sasl == "aws_msk_iam" || (sasl == "oauthbearer" && provider == "aws_msk_iam")
-	usesAWS := slices.Contains(awsTypes, t.Type) || usesMSK
+	usesAWS := slices.Contains(urls[t.Type], "awsEndpoint") || usesMSK
 	hasIdentity := in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws")
 	owner := t.Metadata["identityOwner"] // of other texts than pod KEDA takes the operator
 	if !usesAWS || hasIdentity || t.Metadata == nil || (owner != "" && owner != "pod") {

@@ -40,7 +40,7 @@ var kafkaRules = []Rule{
 	{[]string{"apache-kafka"}, "unable to set `sasl` in both", "2.18", twice("sasl")},
 	{[]string{"apache-kafka"}, "unable to set `tls` in both", "2.18", twice("tls")},
 	{[]string{"kafka"}, "exactly one of 'password', 'keytab' or 'ccacheName'", "2.21", onlyIf(oneSecret, isSet("sasl", "gssapi"))},
-	{[]string{"kafka"}, "ccacheName must be a file name and not a path", "2.21", onlyIf(fileName("ccacheName"), isSet("sasl", "gssapi"))},
+	{[]string{"kafka"}, "ccacheName must be a file name and not a path", "2.21", onlyIf(matches("ccacheName", "is a path", "Write the file's name alone", isBase), isSet("sasl", "gssapi"))},
 }
 
 var kafkas = []string{"kafka", "apache-kafka"}
@@ -70,7 +70,8 @@ var rabbitmqRules = []Rule{
 	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted(polls, onlyIf(allowed("operation", "sum", "avg", "max"), isTrue("useRegex")))},
 	{[]string{"rabbitmq"}, "operation mode %s must be one of", "2.18", accepted("KEDA ignores it", onlyIf(unused("without useRegex", "operation", "pageSize"), isNotTrue("useRegex")))},
 	{[]string{"rabbitmq"}, "the protocol has to be either", "2.18", allowed("protocol", "amqp", "http", "auto")},
-	{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18", rabbitLength},
+	{[]string{"rabbitmq"}, "queueLength is deprecated; use", "2.18",
+		when(fault{key: "queueLength", text: "queueLength excludes mode and value", fix: "Delete queueLength; mode and value replace it"}, lengthAndMode)},
 	{[]string{"rabbitmq"}, "%s must be specified", "2.18", rabbitHalf},
 	{[]string{"rabbitmq"}, "trigger mode %s must be one of", "2.18", rabbitMode},
 	{[]string{"rabbitmq"}, "not supported; must be HTTP to use trigger mode", "2.18", rabbitRate},
@@ -86,7 +87,8 @@ var rabbitmqRules = []Rule{
 	{[]string{"rabbitmq"}, "OAuth2 authentication is only supported with HTTP protocol", "2.20", rabbitAMQP("oauthTokenURI")},
 	{[]string{"rabbitmq"}, "username and password must be given together", "2.18", together("username", "password")},
 	{[]string{"rabbitmq"}, "OAuth2 requires tokenUrl", "2.20", rabbitOAuth},
-	{[]string{"rabbitmq"}, "OAuth2 authentication cannot be combined", "2.20", rabbitOneLogin},
+	{[]string{"rabbitmq"}, "OAuth2 authentication cannot be combined", "2.20",
+		when(fault{text: "OAuth2 and another login exclude each other", fix: "Delete username and password, or workloadIdentityResource"}, severalLogins)},
 }
 
 // rabbitProtocol returns http or amqp, or "" if the protocol is not known.
@@ -105,11 +107,10 @@ func (c *checker) rabbitProtocol() string {
 	return ""
 }
 
-func rabbitLength(c *checker) fault {
-	if x, ok := c.float("queueLength"); ok && x != 0 && (c.hasAll("value") || (c.hasAll("mode") && !c.equals("mode", "Unknown"))) {
-		return fault{key: "queueLength", text: "queueLength excludes mode and value", fix: "Delete queueLength; mode and value replace it"}
-	}
-	return fault{}
+// lengthAndMode is met by queueLength beside what replaces it.
+func lengthAndMode(c *checker) bool {
+	x, ok := c.float("queueLength")
+	return ok && x != 0 && (c.hasAll("value") || (c.hasAll("mode") && !c.equals("mode", "Unknown")))
 }
 
 func rabbitHalf(c *checker) fault {

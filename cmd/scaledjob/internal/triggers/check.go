@@ -45,7 +45,7 @@ func Check(name, release string, in Input) []Problem {
 	if !ok {
 		return nil
 	}
-	c := checker{name: name, release: release, d: d, in: in, reported: map[Problem]bool{}}
+	c := checker{name: name, release: release, d: d, in: in}
 	c.unknown()
 	if d.Full {
 		for _, p := range d.Parameters {
@@ -62,8 +62,7 @@ type checker struct {
 	d             Declaration
 	in            Input
 	problems      []Problem
-	reported      map[Problem]bool // these
-	secret        bool             // the problem that is looked for depends on a Secret
+	secret        bool // the problem that is looked for depends on a Secret
 }
 
 // find is Input.find, and notes a Secret.
@@ -83,9 +82,7 @@ func (c *checker) add(p Problem) {
 	if c.secret {
 		p.Text = quoted.ReplaceAllString(quotedAs.ReplaceAllString(p.Text, " the value as "), "")
 	}
-	if !c.reported[p] {
-		c.reported[p], c.problems = true, append(c.problems, p)
-	}
+	c.problems = append(c.problems, p)
 }
 
 // common are keys that old manifests have for every type, and that KEDA ignores by design.

@@ -104,6 +104,16 @@ func onlyIf(check check, conditions ...condition) check {
 	}
 }
 
+// when finds a fault under conditions that must all be met. Without a fix, it is to give the key.
+func when(f fault, conditions ...condition) check {
+	return onlyIf(func(c *checker) fault {
+		if f.fix == "" {
+			return fault{key: f.key, text: f.text, fix: c.ways(f.key)}
+		}
+		return f
+	}, conditions...)
+}
+
 // mustBe finds a known value that is not the one that another parameter needs.
 func mustBe(name, text, reason string) check {
 	return func(c *checker) fault {

@@ -25,7 +25,7 @@ var awsRules = []Rule{
 	{[]string{"aws-cloudwatch"}, "metricCollectionTime must be greater than 0 and a multiple", "2.18", collectionTime},
 	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeNames", "2.18", jsonObject("expressionAttributeNames")},
 	{[]string{"aws-dynamodb"}, "error parsing expressionAttributeValues", "2.18", dynamoValues},
-	{awsTypes, "awsSecretAccessKey not found", "2.18", awsSecretKey},
+	{awsTypes, "awsSecretAccessKey not found", "2.18", when(fault{key: "awsSecretAccessKey", text: "an AWS access key needs awsSecretAccessKey"}, halfAWSKey)},
 	{[]string{"aws-cloudwatch"}, "metricStatPeriod >= 60 has to be a multiple of 60", "2.18", statPeriod},
 }
 
@@ -55,15 +55,13 @@ func collectionTime(c *checker) fault {
 		fix: fmt.Sprintf("Write a metricCollectionTime such as %v", max(1, math.Ceil(x/period))*period)}
 }
 
-// awsSecretKey finds half of a pair of AWS keys.
-func awsSecretKey(c *checker) fault {
-	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || (c.hasAll("identityOwner") && !c.equals("identityOwner", "pod")) || !c.absent("awsRoleArn") {
-		return fault{}
+// halfAWSKey is met by half of a pair of AWS keys that is used.
+func halfAWSKey(c *checker) bool {
+	ofOperator := c.hasAll("identityOwner") && !c.equals("identityOwner", "pod")
+	if c.in.AnyIdentity || strings.HasPrefix(c.in.PodIdentity, "aws") || ofOperator || !c.absent("awsRoleArn") {
+		return false
 	}
-	if !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey") {
-		return fault{key: "awsSecretAccessKey", text: "an AWS access key needs awsSecretAccessKey", fix: c.ways("awsSecretAccessKey")}
-	}
-	return fault{}
+	return !c.absent("awsAccessKeyID", "awsAccessKeyId") && c.absent("awsSecretAccessKey")
 }
 
 // dynamoTypes are the types of values in expressions of AWS DynamoDB.
@@ -191,7 +189,8 @@ var azureRules = []Rule{
 	{[]string{"azure-servicebus"}, "subscription name provided with queue name", "2.18", exclusive("queueName", "subscriptionName")},
 	{[]string{"azure-servicebus"}, "no subscription name provided with topic name", "2.18",
 		needs(func(c *checker) bool { return c.hasAll("topicName") }, "with topicName", "subscriptionName")},
-	{[]string{"azure-servicebus"}, "no service bus entity type set", "2.18", serviceBusEntity},
+	{[]string{"azure-servicebus"}, "no service bus entity type set", "2.18",
+		when(fault{key: "queueName", text: "azure-servicebus needs a queue or a subscription", fix: "Set queueName, or topicName and subscriptionName, in the metadata"}, missing("queueName"), missing("topicName"))},
 	{[]string{"azure-app-insights"}, "not in the correct format. Should be hh:mm", "2.18", parts("metricAggregationTimespan", ":", 2, "hh:mm")},
 	{[]string{"azure-monitor"}, "resourceURI not in the correct format", "2.18", parts("resourceURI", "/", 3, "namespace/resource_type/resource_name")},
 	{[]string{"azure-monitor"}, "metricAggregationInterval not in the correct format", "2.18", parts("metricAggregationInterval", ":", 3, "hh:mm:ss")},
@@ -216,7 +215,8 @@ var azureRules = []Rule{
 	{[]string{"azure-servicebus"}, "queueName is not a valid regular expression", "2.18", onlyIf(matches("queueName", "is not a regular expression", "Write a regular expression", isRegexp), isTrue("useRegex"))},
 	{[]string{"azure-servicebus"}, "subscriptionName is not a valid regular expression", "2.18", onlyIf(matches("subscriptionName", "is not a regular expression", "Write a regular expression", isRegexp), isTrue("useRegex"))},
 	{[]string{"azure-eventhub"}, "no storage connection string given", "2.18", needs(noIdentity, "without a pod identity", "storageConnection", "connection")},
-	{[]string{"azure-eventhub"}, "connection string does not contain event hub name", "2.18", eventHubName},
+	{[]string{"azure-eventhub"}, "connection string does not contain event hub name", "2.18",
+		when(fault{key: "eventHubName", text: "the connection string names no event hub, and eventHubName is missing"}, noIdentity, lacks("connection", "EntityPath="), missing("eventHubName"))},
 	{[]string{"azure-eventhub"}, "no event hub name string given", "2.18", needs(identity("azure-workload"), "with azure-workload", "eventHubNamespace", "eventHubName")},
 	{[]string{"azure-eventhub"}, "no storage connection string or storage account name", "2.18", onlyIf(oneOf("storageAccountName", "storageConnection"), identity("azure-workload"))},
 	{[]string{"azure-cosmosdb"}, "connection string or endpoint is required for the data account", "2.21", oneOf("connection", "endpoint")},
@@ -259,13 +259,6 @@ func glob(name string) check {
 	})
 }
 
-func serviceBusEntity(c *checker) fault {
-	if c.absent("queueName", "topicName") {
-		return fault{key: "queueName", text: "azure-servicebus needs a queue or a subscription", fix: "Set queueName, or topicName and subscriptionName, in the metadata"}
-	}
-	return fault{}
-}
-
 func privateCloud(c *checker) bool { return strings.EqualFold(c.in.Metadata["cloud"], "Private") }
 
 func isRegexp(text string) bool { _, err := regexp.Compile(text); return err == nil }
@@ -280,12 +273,4 @@ func below(a, b string) check {
 		}
 		return fault{}
 	}
-}
-
-// eventHubName finds a connection string without an event hub.
-func eventHubName(c *checker) fault {
-	if v := c.get("connection"); noIdentity(c) && v.State == Visible && !strings.Contains(v.Text, "EntityPath=") && c.absent("eventHubName") {
-		return fault{key: "eventHubName", text: "the connection string names no event hub, and eventHubName is missing", fix: c.ways("eventHubName")}
-	}
-	return fault{}
 }

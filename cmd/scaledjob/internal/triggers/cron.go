@@ -15,8 +15,13 @@ var cronRules = []Rule{
 	{[]string{"cron"}, "DesiredReplicas", "2.18", accepted("KEDA never creates a Job", onlyIf(notNegative("desiredReplicas"), provided("desiredReplicas")))},
 	{[]string{"cron"}, "error parsing start schedule", "2.18", schedule("start")},
 	{[]string{"cron"}, "error parsing end schedule", "2.18", schedule("end")},
-	{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", cronEqual},
-	{[]string{"cron"}, "no desiredReplicas specified", "2.18", cronNone},
+	{[]string{"cron"}, "start and end can not have exactly same time input", "2.18", when(fault{key: "end", text: "start and end are the same", fix: "Write an end after the start"},
+		func(c *checker) bool { return c.equals("start", c.text("end")) })},
+	{[]string{"cron"}, "no desiredReplicas specified", "2.18", when(fault{key: "desiredReplicas", text: "desiredReplicas is 0", fix: "Write 1 or more"},
+		func(c *checker) bool {
+			x, ok := c.float("desiredReplicas")
+			return ok && x == 0
+		})},
 	{[]string{"cron"}, "unable to load timezone", "2.18", accepted(polls, about("timezone", timezone))},
 }
 
@@ -28,20 +33,6 @@ func schedule(name string) check {
 		}
 		return fmt.Sprintf("%s %q is not a schedule (%s)", name, text, problem), "Write minute, hour, day of month, month and day of week, such as 0 6 * * 1-5"
 	})
-}
-
-func cronEqual(c *checker) fault {
-	if a, b := c.get("start"), c.get("end"); a.State == Visible && a.Text == b.Text {
-		return fault{key: "end", text: "start and end are the same", fix: "Write an end after the start"}
-	}
-	return fault{}
-}
-
-func cronNone(c *checker) fault {
-	if x, ok := c.float("desiredReplicas"); ok && x == 0 {
-		return fault{key: "desiredReplicas", text: "desiredReplicas is 0", fix: "Write 1 or more"}
-	}
-	return fault{}
 }
 
 func timezone(text string) (wrong, fix string) {

@@ -59,12 +59,9 @@ func spannerName(c *checker) fault {
 
 // twice finds a parameter in the metadata and in the TriggerAuthentication.
 func twice(name string) check {
-	return func(c *checker) fault {
-		if c.in.Metadata[name] != "" && c.in.Authentication != nil && c.in.Authentication(name).State != Absent {
-			return fault{key: name, text: name + " is set in the metadata and in the TriggerAuthentication", fix: "Delete one of them"}
-		}
-		return fault{}
-	}
+	return when(fault{key: name, text: name + " is set in the metadata and in the TriggerAuthentication", fix: "Delete one of them"}, func(c *checker) bool {
+		return c.in.Metadata[name] != "" && c.in.Authentication != nil && c.in.Authentication(name).State != Absent
+	})
 }
 
 // oneSecret finds several ways, or none, of a Kerberos login.
@@ -84,14 +81,7 @@ func oneSecret(c *checker) fault {
 	return fault{text: "sasl gssapi needs exactly one of password, keytab and ccacheName", fix: "Set exactly one of them in a TriggerAuthentication"}
 }
 
-func fileName(name string) check {
-	return about(name, func(text string) (string, string) {
-		if text == path.Base(text) && text != ".." {
-			return "", ""
-		}
-		return fmt.Sprintf("%s %q is a path", name, text), "Write the file's name alone"
-	})
-}
+func isBase(text string) bool { return text == path.Base(text) && text != ".." }
 
 // isPairs reports whether each item of a list is a key and a value.
 func isPairs(text string) bool {
@@ -101,7 +91,7 @@ func isPairs(text string) bool {
 	})
 }
 
-// rabbitOAuth finds OAuth2 without its secret, or beside another way to log in.
+// rabbitOAuth finds OAuth2 without its secret.
 func rabbitOAuth(c *checker) fault {
 	if c.absent("oauthTokenURI", "clientID") || !c.absent("clientSecret") {
 		return fault{}
@@ -109,12 +99,10 @@ func rabbitOAuth(c *checker) fault {
 	return fault{text: "OAuth2 needs clientSecret", fix: c.ways("clientSecret")}
 }
 
-func rabbitOneLogin(c *checker) fault {
+// severalLogins is met by OAuth2 beside another way to log in.
+func severalLogins(c *checker) bool {
 	oauth := c.hasAll("oauthTokenURI") || c.hasAll("clientSecret")
-	if oauth && ((c.hasAll("username") && c.hasAll("password")) || c.hasAll("workloadIdentityResource")) {
-		return fault{text: "OAuth2 and another login exclude each other", fix: "Delete username and password, or workloadIdentityResource"}
-	}
-	return fault{}
+	return oauth && (c.hasAll("username", "password") || c.hasAll("workloadIdentityResource"))
 }
 
 var solaceHost = regexp.MustCompile(`https?://[-_.A-Za-z0-9]{2,255}(:[0-9]{2,6})?`)

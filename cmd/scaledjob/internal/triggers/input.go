@@ -240,6 +240,18 @@ func inMetadata(name string) condition {
 	return func(c *checker) bool { return c.in.lookup('m', name).State == Visible }
 }
 
+func notInMetadata(name string) condition {
+	return func(c *checker) bool { return c.in.lookup('m', name).State == Absent }
+}
+
+// lacks is met by a known value without a piece of text.
+func lacks(name, piece string) condition {
+	return func(c *checker) bool {
+		v := c.get(name)
+		return v.State == Visible && !strings.Contains(v.Text, piece)
+	}
+}
+
 // identity is met by a provider of pod identity.
 func identity(provider string) condition {
 	return func(c *checker) bool { return !c.in.AnyIdentity && c.in.PodIdentity == provider }

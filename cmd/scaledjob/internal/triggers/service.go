@@ -42,7 +42,8 @@ var databaseRules = []Rule{
 	{[]string{"postgresql"}, `sql.Open("pgx"`, "2.18", onlyIf(connection("connection", "postgresql://user:password@host:5432/db or host=… dbname=…", "^postgres(ql)?://|^[^:]*="), noIdentity)},
 	{[]string{"mysql"}, `sql.Open("mysql"`, "2.18", connection("connectionString", "user:password@tcp(host:3306)/db", `^(.*@)?((tcp[46]?|unix)(\(.*\))?|\(.*\))?/[^/]*$`)},
 	{[]string{"mssql"}, "sqlserver", "2.18", connection("connectionString", "sqlserver://user:password@host:1433?database=…", `^sqlserver://|^odbc:|^[^:]*=`)},
-	{[]string{"cassandra"}, "no port given", "2.18", cassandraPort},
+	{[]string{"cassandra"}, "no port given", "2.18",
+		when(fault{key: "clusterIPAddress", text: "clusterIPAddress has no port", fix: "Write it as host:9042, or set port in the metadata"}, lacks("clusterIPAddress", ":"), missing("port"))},
 	{[]string{"cassandra"}, "both cert and key are required when TLS is enabled", "2.18", needs(isSet("tls", "enable"), "with tls enable", "cert", "key")},
 	{[]string{"cassandra"}, "gocql.ParseConsistency", "2.18",
 		allowedInAnyCase("consistency", "ANY", "ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_QUORUM", "EACH_QUORUM", "LOCAL_ONE", "SERIAL", "LOCAL_SERIAL")},
@@ -88,13 +89,6 @@ func elasticWay(c *checker) fault {
 	return fault{text: "elasticsearch needs addresses with username and password, or cloudID with apiKey", fix: c.ways("addresses")}
 }
 
-func cassandraPort(c *checker) fault {
-	if v := c.get("clusterIPAddress"); v.State == Visible && !strings.Contains(v.Text, ":") && c.absent("port") {
-		return fault{key: "clusterIPAddress", text: "clusterIPAddress has no port", fix: "Write it as host:9042, or set port in the metadata"}
-	}
-	return fault{}
-}
-
 // monitoringRules are the rules of triggers for monitoring systems.
 var monitoringRules = []Rule{
 	{[]string{"new-relic"}, "Account", "2.18", accepted(polls, atLeast("account", 1))},
@@ -104,12 +98,7 @@ var monitoringRules = []Rule{
 	{[]string{"datadog"}, "missing query scope", "2.18", matches("query", "has no scope in braces", "Write a query with a scope, such as sum:queue.size{name:orders}", regexp.MustCompile(`\{.*\}`).MatchString)},
 	{[]string{"datadog"}, "type has to be global or average", "2.18", allowedInAnyCase("type", "average", "global")},
 	{[]string{"datadog"}, "no targetValue or queryValue given", "2.18",
-		func(c *checker) fault {
-			if c.in.lookup('m', "targetValue").State == Absent && c.in.lookup('m', "queryValue").State == Absent {
-				return fault{key: "targetValue", text: "datadog needs targetValue", fix: "Set targetValue in the metadata"}
-			}
-			return fault{}
-		}},
+		when(fault{key: "targetValue", text: "datadog needs targetValue", fix: "Set targetValue in the metadata"}, notInMetadata("targetValue"), notInMetadata("queryValue"))},
 	{[]string{"datadog"}, "age should not be smaller than 0", "2.18", atLeast("age", 0)},
 	{[]string{"datadog"}, "timeWindowOffset should not be smaller than 0", "2.18", atLeast("timeWindowOffset", 0)},
 	{[]string{"datadog"}, "lastAvailablePointOffset should not be smaller than 0", "2.18", atLeast("lastAvailablePointOffset", 0)},
@@ -182,12 +171,7 @@ var platformRules = []Rule{
 	{[]string{"openstack-swift"}, "appCredentialSecret must be specified when using appCredentialID", "2.20", needs(conjunction(missing("userID"), provided("appCredentialID")), "with appCredentialID", "appCredentialSecret")},
 	{[]string{"openstack-swift"}, "either userID or appCredentialID must be specified", "2.20", oneOf("userID", "appCredentialID")},
 	{[]string{"kubernetes-resource"}, "valueLocation is only supported with json or yaml format", "2.21",
-		func(c *checker) fault {
-			if c.equals("format", "number") && c.hasAll("valueLocation") {
-				return fault{key: "valueLocation", text: "format number has no valueLocation", fix: "Delete valueLocation, or write format: json"}
-			}
-			return fault{}
-		}},
+		when(fault{key: "valueLocation", text: "format number has no valueLocation", fix: "Delete valueLocation, or write format: json"}, isSet("format", "number"), provided("valueLocation"))},
 }
 
 func isSelector(text string) bool { _, err := labels.Parse(text); return err == nil }
