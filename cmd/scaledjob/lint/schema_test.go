@@ -1,7 +1,6 @@
 package lint_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,16 +55,6 @@ func TestOddKeys(t *testing.T) {
 func TestEmptyKey(t *testing.T) {
 	r := checkText(withTrigger("", `{type: redis, metadata: {"": x, listName: a, address: "a:1"}}`))
 	require.True(t, slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.Contains(f.Message(), `redis has no parameter "", and`) }))
-}
-
-// Every unknown field is found, however many there are.
-func TestManyUnknownFields(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("kind: ScaledJob\nspec:\n")
-	for i := range 400 {
-		fmt.Fprintf(&b, "  bogus%d: 1\n", i)
-	}
-	require.Len(t, pathsOf(b.String(), "unknown-field"), 400)
 }
 
 // The data of a Secret are base64 in strings, or what a tool replaces.
