@@ -4,7 +4,7 @@ package kedametrics
 //
 //	Claim                                              Test
 //	when to read, and which readings are new           TestPace, TestPaceProperty
-//	activity after the value, stale values, cron       TestActivity, TestStale, TestCron
+//	activity after the value, stale values, cron       TestFirstVerdict, TestStale, TestCron
 //	names, immutability, objects of others             TestObjects, TestEdits, TestNotBuilt, TestConflict
 //	a reading end to end, on a fake of the APIs        TestReading
 //	every fault of the APIs                            TestFaults, TestValues, TestProbe…, TestRecovery

@@ -170,25 +170,6 @@ func TestAllFailed(t *testing.T) {
 	require.Equal(t, []float64{2}, c.values())
 }
 
-// KEDA's verdict counts with the value. On the same reading there is another decision only if it became active.
-func TestActivity(t *testing.T) {
-	c := newClock(t, 30*time.Second, "a")
-	c.poll(map[string]float64{"a": 3})
-	c.pass(0)
-	require.Equal(t, scaling.Inactive, c.pace.metrics()[0].Activity)
-	c.pass(time.Second)
-	require.False(t, c.round(true), "nothing is new")
-	require.Equal(t, time.Second, c.next.Sub(c.now), "a value may follow")
-	c.active = map[string]bool{"a": true}
-	c.pass(1100 * time.Millisecond)
-	c.round(true)
-	require.Len(t, c.decided, 2)
-	require.Equal(t, scaling.Active, c.pace.metrics()[0].Activity)
-	c.active = map[string]bool{}
-	c.pass(20 * time.Second)
-	require.Len(t, c.decided, 2, "nothing more to create")
-}
-
 func TestStale(t *testing.T) {
 	for interval, stale := range map[time.Duration]time.Duration{5 * time.Second: 2 * time.Minute, time.Minute: 3 * time.Minute} {
 		c := newClock(t, interval, "a")
@@ -238,22 +219,6 @@ func TestSlow(t *testing.T) {
 		c.pass(5500 * time.Millisecond)
 	}
 	require.Zero(t, c.pace.slow())
-}
-
-// Five reads in a row without an answer of KEDA are suspicious. A trigger that fails is an answer.
-func TestSuspicion(t *testing.T) {
-	h, now := health{}, time.Unix(1000, 0)
-	for _, answer := range []Reason{TriggerFailed, Stale, ""} {
-		for range suspicious - 1 {
-			require.False(t, h.note(now, KEDAUnavailable))
-		}
-		require.False(t, h.note(now, answer))
-	}
-	for i := range suspicious {
-		require.Equal(t, i == suspicious-1, h.note(now, KEDAUnavailable))
-	}
-	h.result(now, KEDAUnavailable)
-	require.Zero(t, h.failures)
 }
 
 // Whatever KEDA does, each of its polls is decided on at most once, and in time.

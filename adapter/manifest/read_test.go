@@ -256,31 +256,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestStrategies(t *testing.T) {
-	half, err := strategy.ParsePercentage("0.5")
-	require.NoError(t, err)
-	for text, want := range map[string]strategy.Strategy{
-		"": strategy.Default{}, "default": strategy.Default{}, "accurate": strategy.Accurate{}, "eager": strategy.Eager{},
-		"pendingAware": strategy.PendingAware{}, "custom, customScalingRunningJobPercentage: '0.5'": strategy.NewCustom(0, half),
-	} {
-		c, err := read(t, with("  scalingStrategy: {strategy: "+text+"}\n")).Config(nil)
-		require.NoError(t, err, text)
-		require.Equal(t, want, c.Policy.Strategy, text)
-	}
-}
-
-// Unset and 0 differ.
-func TestReplicaCounts(t *testing.T) {
-	for lines, want := range map[string]scaling.Bounds{
-		"": {Max: 100}, "  maxReplicaCount: 0\n": {}, "  maxReplicaCount: 7\n": {Max: 7},
-		"  minReplicaCount: 0\n": {Max: 100}, "  minReplicaCount: 3\n": {Min: 3, Max: 100},
-	} {
-		c, err := read(t, with(lines)).Config(nil)
-		require.NoError(t, err, lines)
-		require.Equal(t, want, c.Policy.Bounds, lines)
-	}
-}
-
 func TestWarnings(t *testing.T) {
 	c, err := read(t, with("  minReplicaCount: 5\n  maxReplicaCount: 2\n  rolloutStrategy: gradual\n  scalingStrategy: {strategy: custom, customScalingQueueLengthDeduction: 3}\n")).Config(nil)
 	require.NoError(t, err)

@@ -77,44 +77,6 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
-// A create that was not answered is never sent again. After L the member is asked, and
-// if it has no such Job, the number is free again.
-func TestNotSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a").ready()
-		w.demand = 1
-		sent, asked := map[string]int{}, 0
-		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
-			switch verb {
-			case "create":
-				if sent[name]++; sent[name] == 1 {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-			case "get":
-				asked++
-			}
-			return send()
-		})
-		begin := time.Now()
-		report := w.poll()[0]
-		require.ErrorIs(t, report.Err, context.DeadlineExceeded)
-		require.NoError(t, report.Undeleted)
-		require.Equal(t, 5*time.Second, time.Since(begin))
-		w.polls(10, func() {
-			jobs := w.observe()["a"].Jobs
-			require.Len(t, jobs, 1)
-			require.True(t, jobs[0].Unconfirmed)
-			require.Zero(t, asked)
-		})
-		w.polls(3, func() {})
-		require.Equal(t, 1, asked)
-		require.Len(t, sent, 1, "it has the same number")
-		require.Equal(t, 2, sent[w.jobs("a")[0].Name])
-		require.Len(t, w.jobs("a"), 1)
-	})
-}
-
 // A create arrives after its owner was deleted: until it can no longer arrive, the clean-up
 // is not over, and then no Job is left.
 func TestDeleteJobsLate(t *testing.T) {
