@@ -50,13 +50,11 @@ func execute(t *testing.T, args ...string) (status int, said string) {
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"-dsj -log-format xml":       `-log-format: found "xml"; use text or json`,
 		"-dsj -lease-duration 1s":    "-lease-duration: found 1s; use 2s or more",
 		"-dsj -probe-interval 0s":    "-probe-interval: found 0s; use a time above 0",
 		"-dsj -member-timeout -1s":   "-member-timeout: found -1s; use a time above 0",
 		"-dso start":                 `arguments: found [start]; use flags only`,
 		"start":                      `unknown command "start"; use setup-member, list-members, delete-member`,
-		"-kube x":                    "flag provided but not defined: -kube",
 		"setup-member":               "want the name of one member",
 		"setup-member a b":           "want the name of one member",
 		"delete-member":              "want the name of one member",

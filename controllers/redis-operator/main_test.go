@@ -17,10 +17,9 @@ import (
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-lease-duration", "1s"}: "-lease-duration: found 1s; use 2s or more",
-		{"-poll", "0s"}:           "-poll: found 0s; use a time above 0",
-		{"-retry", "0s"}:          "-retry: found 0s; use a time above 0",
-		{"-redis-timeout", "0s"}:  "-redis-timeout: found 0s; use a time above 0",
+		{"-poll", "0s"}:          "-poll: found 0s; use a time above 0",
+		{"-retry", "0s"}:         "-retry: found 0s; use a time above 0",
+		{"-redis-timeout", "0s"}: "-redis-timeout: found 0s; use a time above 0",
 	} {
 		status, said := processtest.Run(t, newOptions(), args[:]...)
 		require.Equal(t, 2, status, args)

@@ -11,7 +11,6 @@ import (
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-lease-duration", "1s"}:   "-lease-duration: found 1s; use 2s or more",
 		{"-request-timeout", "1ms"}: "-request-timeout: found 1ms; use 1s or more",
 		{"-max-requests", "0"}:      "-max-requests: found 0; use 1 or more",
 		{"-label", "a b"}:           "-label: found \"a b\"; use the key of a label",

@@ -13,7 +13,6 @@ import (
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[[2]string]string{
-		{"-lease-duration", "1s"}:  "-lease-duration: found 1s; use 2s or more",
 		{"-resync", "0s"}:          "-resync: found 0s; use a time above 0",
 		{"-request-ttl", "-1ns"}:   "-request-ttl: found -1ns; use 0s or more",
 		{"-request-timeout", "0s"}: "-request-timeout: found 0s; use 1s or more",
@@ -27,9 +26,6 @@ func TestFlags(t *testing.T) {
 		require.Contains(t, said, want, "all at once")
 	}
 	processtest.Parse(t, newOptions(), "-request-ttl=0s", "-resync=1ns")
-	status, said := processtest.Run(t, newOptions(), "-help")
-	require.Zero(t, status)
-	require.Contains(t, said, "-install")
 }
 
 // The resync of the proposal is 5 seconds; the README names the others.

@@ -57,37 +57,30 @@ func (p *program) Run(_ context.Context, log *slog.Logger) error {
 	return p.fails
 }
 
-func run(t *testing.T, p *program, args ...string) (status int, said string) {
-	t.Helper()
-	var stderr bytes.Buffer
-	status = process.Run(t.Context(), p, args, &stderr)
-	return status, stderr.String()
-}
-
 func TestRun(t *testing.T) {
 	p := newProgram()
-	status, said := run(t, p, "-number=3")
+	status, said := processtest.Run(t, p, "-number=3")
 	require.Zero(t, status)
 	require.Contains(t, said, "msg=counted number=3")
-	_, said = run(t, newProgram(), "-log-format=json")
+	_, said = processtest.Run(t, newProgram(), "-log-format=json")
 	require.Contains(t, said, `"msg":"counted"`)
-	_, said = run(t, newProgram(), "-log-level=warn")
+	_, said = processtest.Run(t, newProgram(), "-log-level=warn")
 	require.Empty(t, said)
 
 	p = newProgram()
 	p.fails = errors.New("it cannot count")
-	status, said = run(t, p)
+	status, said = processtest.Run(t, p)
 	require.Equal(t, 1, status)
 	require.Contains(t, said, "counter: it cannot count\n")
 
 	p = newProgram()
-	status, said = run(t, p, "-help")
+	status, said = processtest.Run(t, p, "-help")
 	require.Zero(t, status)
 	require.Contains(t, said, "number to count to (default 7)")
 	require.NotContains(t, said, "-install", "there is nothing to install")
 	require.False(t, p.ran)
 	p.Install = []fs.FS{fstest.MapFS{}}
-	_, said = run(t, p, "-help")
+	_, said = processtest.Run(t, p, "-help")
 	require.Contains(t, said, "-install")
 
 	for args, want := range map[[2]string]string{
@@ -97,17 +90,17 @@ func TestRun(t *testing.T) {
 		{"-kube", "x"}:              "flag provided but not defined: -kube",
 	} {
 		p = newProgram()
-		status, said = run(t, p, args[:]...)
+		status, said = processtest.Run(t, p, args[:]...)
 		require.Equal(t, 2, status, args)
 		require.Contains(t, said, want)
 		require.False(t, p.ran)
 	}
-	status, said = run(t, newProgram(), "-lease-duration=1s", "-number=-1", "-log-format=xml", "now")
+	status, said = processtest.Run(t, newProgram(), "-lease-duration=1s", "-number=-1", "-log-format=xml", "now")
 	require.Equal(t, 2, status)
 	for _, want := range []string{"-lease-duration", "-number", "-log-format", "arguments"} {
 		require.Contains(t, said, want, "all at once")
 	}
-	status, _ = run(t, newProgram(), "-lease-duration=2s")
+	status, _ = processtest.Run(t, newProgram(), "-lease-duration=2s")
 	require.Zero(t, status)
 }
 
