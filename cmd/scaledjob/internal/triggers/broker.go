@@ -145,11 +145,8 @@ func rabbitRate(c *checker) fault {
 
 func rabbitScheme(c *checker) fault {
 	if v := c.get("host"); v.State == Visible && c.equals("protocol", "auto") && c.rabbitProtocol() == "" {
-		fix := "Write a URL such as amqp://user:password@host:5672/vhost or http://host:15672"
-		if !strings.ContainsAny(v.Text, "./:@") && v.Key == "host" {
-			fix = "Write hostFromEnv: " + v.Text + " for that variable, or a URL such as amqp://host:5672"
-		}
-		return fault{key: v.Key, text: fmt.Sprintf("host %q has no scheme amqp, amqps, http or https", v.Text), fix: fix}
+		return fault{key: v.Key, text: fmt.Sprintf("host %q has no scheme amqp, amqps, http or https", v.Text),
+			fix: "Write a URL such as amqp://user:password@host:5672/vhost or http://host:15672"}
 	}
 	return fault{}
 }

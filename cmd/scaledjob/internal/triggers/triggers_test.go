@@ -1,18 +1,19 @@
 package triggers
 
-// What the tests hold:
-//
-// Package conformance compares the table with the JSON schema that KEDA ships, the
-// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
-
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// Package conformance compares the table with the JSON schema that KEDA ships, the
+// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
 
 // The number of types of each minor release is KEDA's.
 func TestTypes(t *testing.T) {
@@ -140,4 +141,84 @@ func TestCounts(t *testing.T) {
 			require.Equal(t, c.want, how, "%s %s %s", c.kind, c.metadata, release)
 		}
 	}
+}
+
+// pairsOf reads a=b c=d, with _ for a space.
+func pairsOf(text string) map[string]string {
+	m := map[string]string{}
+	for item := range strings.FieldsSeq(text) {
+		key, value, _ := strings.Cut(item, "=")
+		m[key] = value
+		if strings.ContainsAny(value, "*'(") || strings.Contains(value, "7_days") {
+			m[key] = strings.ReplaceAll(value, "_", " ")
+		}
+	}
+	return m
+}
+
+// Every rule finds its problem, and nothing in a trigger that keeps it. UPDATE=1 writes the problems anew.
+func TestRules(t *testing.T) {
+	const file = "testdata/rules.txt"
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	found := map[string]bool{}
+	var golden strings.Builder
+	for line := range strings.Lines(string(data)) {
+		trigger, _, ok := strings.Cut(strings.TrimSpace(line), " -> ")
+		if strings.HasPrefix(line, "#") || !ok {
+			golden.WriteString(line)
+			continue
+		}
+		text, brackets, _ := strings.Cut(trigger, "[")
+		name, metadata, _ := strings.Cut(text, " ")
+		authentication := pairsOf(strings.TrimSuffix(brackets, "]"))
+		in := Input{Metadata: pairsOf(metadata), PodIdentity: authentication["podIdentity"], Authentication: func(p string) Value {
+			return Literal(authentication[p])
+		}}
+		var problems []string
+		for _, p := range Check(name, "2.21", in) {
+			if p.Rule != "" {
+				require.NotEmpty(t, p.Fix)
+				problems = append(problems, p.Text+". "+p.Fix)
+				found[p.Rule] = true
+			}
+		}
+		golden.WriteString(trigger + " -> " + cmp.Or(strings.Join(problems, " | "), "ok") + "\n")
+	}
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(golden.String()), 0o644))
+	} else {
+		require.Equal(t, golden.String(), string(data))
+	}
+	for _, r := range Rules() {
+		assert.True(t, found[r.Message], "no trigger breaks %q", r.Message)
+	}
+}
+
+// TestLimits has the bounds of scalers by partitions. A lag of less than one more Job's items comes on top with kafka.
+func TestLimits(t *testing.T) {
+	for _, tt := range []struct {
+		kind           string
+		metadata       map[string]string
+		length, target float64
+		partitions     int64
+		want           float64
+	}{
+		{"kafka", nil, 250, 10, 4, 40},
+		{"kafka", nil, 27, 5, 5, 27},
+		{"kafka", nil, 30, 5, 5, 25},
+		{"kafka", nil, 250, 10, 0, 250},
+		{"kafka", map[string]string{"allowIdleConsumers": "true"}, 250, 10, 4, 250},
+		{"kafka", map[string]string{"allowIdleConsumers": "true", "limitToPartitionsWithLag": "true"}, 250, 10, 4, 40},
+		{"kafka", map[string]string{"ensureEvenDistributionOfPartitions": "true"}, 31, 10, 6, 60},
+		{"kafka", map[string]string{"ensureEvenDistributionOfPartitions": "true"}, 25, 10, 6, 30},
+		{"apache-kafka", nil, 250, 10, 4, 40},
+		{"azure-eventhub", nil, 250, 10, 4, 40},
+		{"liiklus", nil, 250, 10, 4, 40},
+		{"azure-cosmosdb", nil, 45, 10, 4, 40},
+		{"redis", nil, 250, 10, 4, 250},
+	} {
+		require.Equal(t, tt.want, LimitOf(tt.kind, "2.21.0", tt.metadata).Bound(tt.length, tt.target, tt.partitions), "%+v", tt)
+	}
+	require.Nil(t, LimitOf("azure-cosmosdb", "2.20.1", nil))
 }
