@@ -1,3 +1,0 @@
-package schedule
-
-type Counter = counter
