@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,21 +42,15 @@ type schema struct {
 // readCRD reads a CRD as KEDA's releases have it, with the patch of its repository.
 func readCRD(dir, name string) (*schema, error) {
 	dir = filepath.Join(dir, "config", "crd")
-	tree, patch := map[string]any{}, []operation{}
-	if err := readYAML(filepath.Join(dir, "bases", "keda.sh_"+name+".yaml"), &tree); err != nil {
-		return nil, err
-	}
-	err := readYAML(filepath.Join(dir, "patches", strings.TrimSuffix(name, "s")+"_patch.yaml"), &patch)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, o := range patch {
-		if err := o.apply(tree); err != nil {
-			return nil, err
-		}
-	}
-	data, err := json.Marshal(tree)
+	data, err := readYAML(filepath.Join(dir, "bases", "keda.sh_"+name+".yaml"))
 	if err != nil {
+		return nil, err
+	}
+	patch, err := readYAML(filepath.Join(dir, "patches", strings.TrimSuffix(name, "s")+"_patch.yaml"))
+	if err == nil {
+		data, err = patched(data, patch)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var crd struct {
@@ -74,49 +68,23 @@ func readCRD(dir, name string) (*schema, error) {
 	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, nil
 }
 
-func readYAML(name string, into any) error {
+// readYAML returns a file as JSON.
+func readYAML(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return yaml.Unmarshal(data, into)
+	return yaml.YAMLToJSON(data)
 }
 
-// An operation is a line of a JSON patch.
-type operation struct {
-	Op, Path string
-	Value    any
-}
-
-func (o operation) apply(tree any) error {
-	steps := strings.Split(o.Path, "/")[1:]
-	for len(steps) > 1 {
-		switch in := tree.(type) {
-		case map[string]any:
-			if list, ok := in[steps[0]].([]any); ok && steps[1] == "-" && o.Op == "add" {
-				in[steps[0]] = append(list, o.Value)
-				return nil
-			}
-			tree = in[steps[0]]
-		case []any:
-			i, err := strconv.Atoi(steps[0])
-			if err != nil || i >= len(in) {
-				return fmt.Errorf("%+v: no item %s", o, steps[0])
-			}
-			tree = in[i]
-		}
-		steps = steps[1:]
+func patched(document, patch []byte) ([]byte, error) {
+	p, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
 	}
-	object, ok := tree.(map[string]any)
-	switch {
-	case ok && o.Op == "add":
-		object[steps[0]] = o.Value
-	case ok && o.Op == "remove":
-		delete(object, steps[0])
-	default:
-		return fmt.Errorf("%+v: not applied", o)
-	}
-	return nil
+	options := jsonpatch.NewApplyOptions()
+	options.AllowMissingPathOnRemove = true
+	return p.ApplyWithOptions(document, options)
 }
 
 // A crdField is a field of a CRD in all releases.
