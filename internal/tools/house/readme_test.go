@@ -1,6 +1,7 @@
 package house
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/scaledjob/scaledjob/scaling"
 )
 
 // command runs a command in the root of the repository and returns what it prints.
@@ -67,6 +70,19 @@ func pages(t *testing.T) []string {
 	found, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	return append(found, "README.md")
+}
+
+// The picture of the README shows the numbers of its example.
+func TestPicture(t *testing.T) {
+	d := scaling.Decide(scaling.Policy{Bounds: scaling.Bounds{Min: 1, Max: 6}}, scaling.Observation{
+		Metrics: []scaling.Metric{{Value: 47, Target: 5}}, Jobs: &scaling.JobCounts{Running: 4, Pending: 1},
+	})
+	want := fmt.Sprint(d.Trace.Demand.Queue, d.Trace.Demand.Jobs, d.Trace.Load.Target, d.Trace.Proposal, d.Create)
+	var shown []string
+	for _, number := range regexp.MustCompile(`class="number"[^>]*>([^<]*)<`).FindAllStringSubmatch(read(t, "docs/decision.svg"), -1) {
+		shown = append(shown, number[1])
+	}
+	require.Equal(t, want, strings.Join(shown, " "))
 }
 
 // Each line "$ scaledjob ..." of a page, with the whole output below it. UPDATE=1 writes
