@@ -7,35 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// A Parameter is a parameter of a trigger, as some releases of KEDA read it.
-type Parameter struct {
-	Releases string   `json:"releases"` // first and last minor: "2.8 2.21"
-	Names    []string `json:"names"`    // the first name that has a value counts
-	// From holds the places in KEDA's order: m is the metadata, e the environment variable
-	// named by the key with the suffix FromEnv, a the TriggerAuthentication.
-	From string `json:"from"`
-	// Declared is "tag" if a struct tag declares the parameter. It is "hand" if the
-	// parameter was read in the source by a person. Of other parameters only the
-	// names and places are known.
-	Declared   string   `json:"declared,omitempty"`
-	Type       string   `json:"type,omitempty"` // Go's name
-	Required   bool     `json:"required,omitempty"`
-	Default    string   `json:"default,omitempty"`
-	Enum       []string `json:"enum,omitempty"`
-	Exclusive  []string `json:"exclusive,omitempty"` // at most one may be given
-	Separator  string   `json:"separator,omitempty"`
-	Range      string   `json:"range,omitempty"`
-	Deprecated string   `json:"deprecated,omitempty"` // KEDA refuses the key
-	Announced  string   `json:"announced,omitempty"`  // KEDA accepts the key, and announces its removal
-}
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+)
 
 var places = map[string]string{"triggerMetadata": "m", "resolvedEnv": "e", "authParams": "a"}
 
 // fromTag reads the struct tag of a field. Fields without a name are nested structs.
-func fromTag(tag string) Parameter {
-	p := Parameter{Declared: "tag", Required: true}
+func fromTag(tag string) triggers.Parameter {
+	p := triggers.Parameter{Declared: "tag", Required: true}
 	for part := range strings.SplitSeq(tag, ",") {
 		key, value, hasValue := strings.Cut(part, "=")
 		key = strings.TrimSpace(key)
@@ -77,7 +57,7 @@ func fromTag(tag string) Parameter {
 }
 
 // declared returns the parameters of a struct that KEDA fills in.
-func (s *source) declared(t types.Type, optional bool) []Parameter {
+func (s *source) declared(t types.Type, optional bool) []triggers.Parameter {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -88,7 +68,7 @@ func (s *source) declared(t types.Type, optional bool) []Parameter {
 	if !ok {
 		return nil
 	}
-	var parameters []Parameter
+	var parameters []triggers.Parameter
 	for i := range structure.NumFields() {
 		text, ok := reflect.StructTag(structure.Tag(i)).Lookup("keda")
 		if !ok {

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // A value is the content of an expression, as far as it is known.
@@ -31,14 +33,14 @@ type walk struct {
 
 // scaler returns the parameters that a constructor reads. Any other key may count too if
 // open is true.
-func (s *source) scaler(constructor types.Object) (parameters []Parameter, open bool) {
+func (s *source) scaler(constructor types.Object) (parameters []triggers.Parameter, open bool) {
 	w := &walk{source: s, values: map[types.Object]value{}, done: map[string]bool{}, read: map[string]string{}}
 	w.call(constructor, nil)
 	declared := map[string]bool{}
 	for _, t := range w.declares {
 		for _, p := range s.declared(t, false) {
 			// A struct that several functions fill in is declared once.
-			if !slices.ContainsFunc(parameters, func(other Parameter) bool { return fmt.Sprint(other) == fmt.Sprint(p) }) {
+			if !slices.ContainsFunc(parameters, func(other triggers.Parameter) bool { return fmt.Sprint(other) == fmt.Sprint(p) }) {
 				parameters = append(parameters, p)
 			}
 			for _, name := range p.Names {
@@ -56,7 +58,7 @@ func (s *source) scaler(constructor types.Object) (parameters []Parameter, open 
 			}
 		}
 		if from != "" {
-			parameters = append(parameters, Parameter{Names: []string{name}, From: from})
+			parameters = append(parameters, triggers.Parameter{Names: []string{name}, From: from})
 		}
 	}
 	return parameters, w.open

@@ -7,20 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
-)
 
-// A Type is a type of trigger.
-type Type struct {
-	Releases string `json:"releases"` // first and last minor
-	// Open is true if keys that no list has may count: the scaler ranges over the
-	// metadata.
-	Open       bool        `json:"open,omitempty"`
-	Parameters []Parameter `json:"parameters"`
-}
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
+)
 
 // A reading holds the parameters of a type in a release.
 type reading struct {
-	parameters []Parameter
+	parameters []triggers.Parameter
 	open       bool
 }
 
@@ -29,8 +22,8 @@ type reading struct {
 const tagged = 10 // v2.18
 
 // tableOf joins the readings of all releases.
-func tableOf(readings []map[string]reading) map[string]Type {
-	table := map[string]Type{}
+func tableOf(readings []map[string]reading) map[string]triggers.Type {
+	table := map[string]triggers.Type{}
 	for i, types := range readings {
 		for _, kind := range sorted(types) {
 			r, t := types[kind], table[kind]
@@ -60,7 +53,7 @@ func extend(releases string, i int) string {
 }
 
 // appendParameter adds a parameter of a release, or extends that of the previous release.
-func appendParameter(table []Parameter, p Parameter, i int) []Parameter {
+func appendParameter(table []triggers.Parameter, p triggers.Parameter, i int) []triggers.Parameter {
 	for k := range table {
 		before := table[k]
 		if i > 0 && strings.HasSuffix(before.Releases, " "+minor(i-1)) {
@@ -86,7 +79,7 @@ var byHand = map[string][]string{
 var notRequired = []string{"threshold", "containerName", "swiftURL", "authURL"}
 
 // stan is the declaration of a type that no release with tags has.
-var stan = []Parameter{
+var stan = []triggers.Parameter{
 	{Names: []string{"natsServerMonitoringEndpoint"}, From: "mae", Type: "string", Required: true},
 	{Names: []string{"queueGroup"}, From: "m", Type: "string", Required: true},
 	{Names: []string{"durableName"}, From: "m", Type: "string", Required: true},
@@ -96,7 +89,7 @@ var stan = []Parameter{
 }
 
 // pulsar are the keys of the metadata that code copies to the authentication, since 2.20.
-var pulsar = []Parameter{
+var pulsar = []triggers.Parameter{
 	{Names: []string{"EndpointParams"}, From: "m"}, {Names: []string{"clientID"}, From: "m"},
 	{Names: []string{"oauthTokenURI"}, From: "m"}, {Names: []string{"scope"}, From: "m"},
 }
@@ -122,10 +115,10 @@ func declareByHand(readings []map[string]reading) {
 }
 
 // sameNames returns the declarations with a name that is read, and the other read keys.
-func sameNames(read, declared []Parameter) (merged []Parameter) {
+func sameNames(read, declared []triggers.Parameter) (merged []triggers.Parameter) {
 	named := map[string]bool{}
 	for _, d := range declared {
-		if d.Type == "" || !slices.ContainsFunc(read, func(p Parameter) bool { return slices.Contains(d.Names, p.Names[0]) }) {
+		if d.Type == "" || !slices.ContainsFunc(read, func(p triggers.Parameter) bool { return slices.Contains(d.Names, p.Names[0]) }) {
 			continue
 		}
 		d.Declared = "hand"
@@ -144,7 +137,7 @@ func sameNames(read, declared []Parameter) (merged []Parameter) {
 }
 
 // encode writes a parameter a line.
-func encode(table map[string]Type) []byte {
+func encode(table map[string]triggers.Type) []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n")
 	for i, kind := range slices.Sorted(maps.Keys(table)) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // ruled are the types without a target, with a constant target, or with several keys for
@@ -51,11 +53,11 @@ func (s *source) targets() []byte {
 }
 
 // numbers returns the fields that the scaler's methods use for the target average value and the activation threshold.
-func (s *source) numbers(kind string) (target, activity []Parameter) {
+func (s *source) numbers(kind string) (target, activity []triggers.Parameter) {
 	file := s.fileOf(s.constructors()[kind])
 	activity = s.selected(file, "GetMetricsAndActivity", isMethod)
 	return s.selected(file, "GetMetricSpecForScaling", isTarget),
-		slices.DeleteFunc(activity, func(p Parameter) bool { return !strings.HasPrefix(p.Names[0], "activation") })
+		slices.DeleteFunc(activity, func(p triggers.Parameter) bool { return !strings.HasPrefix(p.Names[0], "activation") })
 }
 
 // number reads a default; -1 stands for a number that must be given.
@@ -75,8 +77,8 @@ func (s *source) fileOf(constructor types.Object) *ast.File {
 }
 
 // selected returns the numbers among the fields with a tag that parts of a method select.
-func (s *source) selected(file *ast.File, method string, part func(ast.Node) bool) (numbers []Parameter) {
-	fields := map[string]Parameter{}
+func (s *source) selected(file *ast.File, method string, part func(ast.Node) bool) (numbers []triggers.Parameter) {
+	fields := map[string]triggers.Parameter{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.Field); ok && f.Tag != nil && slices.Contains([]string{"int", "int64", "float64"}, types.ExprString(f.Type)) {
 			text, _ := strconv.Unquote(f.Tag.Value)
@@ -89,7 +91,7 @@ func (s *source) selected(file *ast.File, method string, part func(ast.Node) boo
 	add := func(n ast.Node) bool {
 		if x, ok := n.(*ast.SelectorExpr); ok {
 			p, ok := fields[x.Sel.Name]
-			if ok && !slices.ContainsFunc(numbers, func(other Parameter) bool { return other.Names[0] == p.Names[0] }) {
+			if ok && !slices.ContainsFunc(numbers, func(other triggers.Parameter) bool { return other.Names[0] == p.Names[0] }) {
 				numbers = append(numbers, p)
 			}
 		}

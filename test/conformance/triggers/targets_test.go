@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
+	"github.com/scaledjob/scaledjob/cmd/scaledjob/lint/triggers"
 )
 
 // refused are the types whose target no manifest gives, and decided those whose target
@@ -87,7 +88,7 @@ func TestTriggerActivation(t *testing.T) {
 		if len(thresholds) > 1 || slices.Contains(refused, kind) { // several: datadog, solace-event-queue
 			continue
 		}
-		p := append(thresholds, Parameter{})[0]
+		p := append(thresholds, triggers.Parameter{})[0]
 		got, _ := trigger(kind, nil)
 		require.Equal(t, number(p.Default), got.ActivationThreshold, kind)
 		if len(p.Names) > 0 {

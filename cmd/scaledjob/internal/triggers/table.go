@@ -41,31 +41,32 @@ type Parameter struct {
 	// Declared is "tag" if a struct tag of KEDA's declares the parameter, and "hand" if a
 	// person read its declaration in the source code. If it is "", only Names and From are
 	// known.
-	Declared   string   `json:"declared"`
-	Type       string   `json:"type"` // Go's name
-	Required   bool     `json:"required"`
-	Default    string   `json:"default"`
-	Enum       []string `json:"enum"`
-	Exclusive  []string `json:"exclusive"` // at most one may be given
-	Separator  string   `json:"separator"` // of lists; "" is a comma
-	Range      string   `json:"range"`     // between the ends of a range in a list; "" is no ranges
-	Deprecated string   `json:"deprecated"`
-	Announced  string   `json:"announced"`
+	Declared   string   `json:"declared,omitempty"`
+	Type       string   `json:"type,omitempty"` // Go's name
+	Required   bool     `json:"required,omitempty"`
+	Default    string   `json:"default,omitempty"`
+	Enum       []string `json:"enum,omitempty"`
+	Exclusive  []string `json:"exclusive,omitempty"`  // at most one may be given
+	Separator  string   `json:"separator,omitempty"`  // of lists; "" is a comma
+	Range      string   `json:"range,omitempty"`      // between the ends of a range in a list; "" is no ranges
+	Deprecated string   `json:"deprecated,omitempty"` // KEDA refuses the key
+	Announced  string   `json:"announced,omitempty"`  // KEDA accepts the key, and announces its removal
 }
 
 func (p *Parameter) separator() string { return cmp.Or(p.Separator, ",") }
 
-type kind struct {
-	Releases   string      `json:"releases"`
-	Open       bool        `json:"open"`
+// A Type is a type of trigger.
+type Type struct {
+	Releases   string      `json:"releases"` // first and last minor release
+	Open       bool        `json:"open"`     // keys that no list has may count: the scaler ranges over the metadata
 	Parameters []Parameter `json:"parameters"`
 }
 
 //go:embed table.json
 var tableJSON []byte
 
-var table = sync.OnceValue(func() map[string]kind {
-	var t map[string]kind
+var table = sync.OnceValue(func() map[string]Type {
+	var t map[string]Type
 	if err := json.Unmarshal(tableJSON, &t); err != nil {
 		panic(err) // the table is generated
 	}

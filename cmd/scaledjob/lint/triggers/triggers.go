@@ -5,8 +5,9 @@ package triggers
 import "github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 
 type (
-	// Declaration, Parameter and Rule are what lint knows of a type of trigger.
+	// Declaration, Type, Parameter and Rule are what lint knows of a type of trigger.
 	Declaration = triggers.Declaration
+	Type        = triggers.Type
 	Parameter   = triggers.Parameter
 	Rule        = triggers.Rule
 	// Input and its Value are a trigger's metadata.
