@@ -130,18 +130,10 @@ func toAbandon(effect string) string {
 	return "\nTo " + effect + ", name the member in the annotation " + annotationAbandon
 }
 
-// An original is the count that a workload on a member had before this object scaled it.
-type original struct {
-	Replicas  int32  `json:"replicas"`
-	Kind      string `json:"kind"` // and group
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-}
-
 // original returns a count of the object's workload on the member.
-func (o *object) original(member string, count int32) original {
+func (o *object) original(member string, count int32) api.Original {
 	w := &o.config.Workload
-	counted := original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
+	counted := api.Original{Replicas: count, Kind: w.Kind.GroupKind().String(), Namespace: w.Namespace, Name: w.Name}
 	if other, ok := w.Namespaces[member]; ok {
 		counted.Namespace = other
 	}
@@ -150,8 +142,8 @@ func (o *object) original(member string, count int32) original {
 
 // originals returns the counts that workloads had before this object scaled them, one for
 // each member that is registered or has replicas, and whether one has been added.
-func (o *object) originals(clusters []replicas.Cluster) (originals map[string]original, added bool) {
-	originals = map[string]original{}
+func (o *object) originals(clusters []replicas.Cluster) (originals map[string]api.Original, added bool) {
+	originals = map[string]api.Original{}
 	registered := o.members.Names()
 	for name, before := range o.status.Original {
 		if _, used := o.checkpoint.Members[name]; used || slices.Contains(registered, name) {

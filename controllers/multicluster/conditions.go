@@ -192,12 +192,19 @@ func (d degraded) condition(n int) metav1.Condition {
 	return unknown(d.problem.Reason, text)
 }
 
-// described returns the description of a member with a problem.
-func described(description string, p *api.MemberProblem) string {
-	if description == healthy {
-		return p.String()
+// diagnose sets the identity and the problem of a member, and returns the problem. A kubeconfig that cannot be used
+// comes before another problem.
+func (p *poller) diagnose(name string, m *api.MemberStatus, problem *api.MemberProblem) []degraded {
+	m.ID, m.Problem = p.members.places()[name], cmp.Or(p.members.unreadableKubeconfig(name), problem)
+	switch {
+	case m.Problem == nil:
+		return nil
+	case m.Description == healthy:
+		m.Description = m.Problem.String()
+	default:
+		m.Description += "; " + m.Problem.String()
 	}
-	return description + "; " + p.String()
+	return []degraded{{name, m.Problem}}
 }
 
 // healthy describes a member without a problem, as packages jobs and replicas do.

@@ -82,7 +82,7 @@ func (c causes) add(member string, state api.MemberState, err error) string {
 }
 
 // events returns the events of the poll: actions, and changes of the status.
-func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
+func (o *jobOutcome) events(before, after api.JobStatus) []scaledjob.Event {
 	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range o.reports {
 		if r.Created > 0 {
@@ -113,7 +113,7 @@ func (o *jobOutcome) events(before, after jobStatus) []scaledjob.Event {
 	return events
 }
 
-func (out *objectOutcome) events(before, after objectStatus) []scaledjob.Event {
+func (out *objectOutcome) events(before, after api.ObjectStatus) []scaledjob.Event {
 	events := transitions(before.Conditions, after.Conditions)
 	for _, r := range out.reports {
 		if r.Err == nil {

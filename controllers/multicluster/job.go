@@ -32,26 +32,10 @@ type job struct {
 	unusable   error
 	reading    kedametrics.Reading
 	decided    bool // the reading has been decided on
-	status     jobStatus
+	status     api.JobStatus
 	undeleted  map[string]error  // why Jobs were not deleted at the last attempt, by member
 	pending    map[string]string // why Jobs do not start, by member
 	explained  time.Time         // when that was found out
-}
-
-// A jobStatus is the status of a DistributedScaledJob.
-type jobStatus struct {
-	api.JobStatus `json:",inline"`
-	Print         jobPrint           `json:"print,omitzero"`
-	Checkpoint    json.RawMessage    `json:"checkpoint,omitempty"` // a jobs.Checkpoint
-	Failures      json.RawMessage    `json:"failures,omitempty"`   // an adapter.FailureCheckpoint, while Jobs fail
-	Conditions    []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// A jobPrint holds the columns of kubectl get.
-type jobPrint struct {
-	MembersCount string `json:"membersCount,omitempty"` // healthy/total
-	Running      int64  `json:"running"`                // without pending Jobs
-	Why          string `json:"why,omitempty"`          // why fewer run than are desired
 }
 
 func newJob(p *poller) subject {
@@ -266,15 +250,14 @@ func (j *job) explain(ctx context.Context, observation member.Observation, plan 
 
 // after returns the status after the poll. An invalid spec and a checkpoint that cannot be used
 // change the conditions only.
-func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
+func (j *job) after(o *jobOutcome, now time.Time) api.JobStatus {
 	s := j.status
 	if o.planned() {
-		s.JobStatus = api.NewJobStatus(j.current.GetName(), o.plan, s.JobStatus, now)
-		orphans, ids, healthy := j.orphans(), j.members.places(), 0
+		s = api.NewJobStatus(j.current.GetName(), o.plan, s, now)
+		orphans, healthy := j.orphans(), 0
 		for i := range o.plan.Members {
 			name, excluded := o.plan.Members[i].Name, o.plan.Members[i].Excluded
 			m := s.MemberClusterStatuses[name]
-			m.ID = ids[name]
 			m.Description += j.causes.add(name, m.State, o.away[name])
 			switch cause := j.pending[name]; { // also of stuck Jobs that have been replaced
 			case m.StuckJobs == 0 && !slices.Contains(notStarting, excluded):
@@ -282,22 +265,16 @@ func (j *job) after(o *jobOutcome, now time.Time) jobStatus {
 			case cause != "":
 				m.Description += "; pending: " + cause
 			}
-			m.Problem = o.nextProblem(name, j.status.MemberClusterStatuses[name].Problem, j.current.GetGeneration(), now)
-			o.accepted = o.accepted || (m.Problem == nil && slices.Contains(accepting, excluded))
-			if p := j.members.unreadableKubeconfig(name); p != nil {
-				m.Problem = p
-			}
-			if m.Problem != nil {
-				o.degraded = append(o.degraded, degraded{name, m.Problem})
-				m.Description = described(m.Description, m.Problem)
-			}
+			problem := o.nextProblem(name, j.status.MemberClusterStatuses[name].Problem, j.current.GetGeneration(), now)
+			o.accepted = o.accepted || (problem == nil && slices.Contains(accepting, excluded))
+			o.degraded = append(o.degraded, j.diagnose(name, &m.MemberStatus, problem)...)
 			m.OrphanedJobs = int64(orphans[place{j.current.GetNamespace(), name}])
 			s.MemberClusterStatuses[name] = m
 			if m.State == api.Ready {
 				healthy++
 			}
 		}
-		s.Print = jobPrint{
+		s.Print = api.JobPrint{
 			MembersCount: fmt.Sprintf("%d/%d", healthy, len(s.MemberClusterStatuses)),
 			Running:      s.RunningJobs - s.PendingJobs,
 			Why:          o.shortfall(),

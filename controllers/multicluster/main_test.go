@@ -221,27 +221,27 @@ func TestConditions(t *testing.T) {
 
 // What stays as it is, is told once.
 func TestEvents(t *testing.T) {
-	status := func(m api.JobMemberStatus, ready metav1.Condition) jobStatus {
-		return jobStatus{
-			JobStatus:  api.JobStatus{MemberClusterStatuses: map[string]api.JobMemberStatus{"a": m}},
-			Conditions: conditions(nil, 1, ready, paused(false), active(scaling.Demand{Read: 1})),
+	status := func(m api.JobMemberStatus, ready metav1.Condition) api.JobStatus {
+		return api.JobStatus{
+			MemberClusterStatuses: map[string]api.JobMemberStatus{"a": m},
+			Conditions:            conditions(nil, 1, ready, paused(false), active(scaling.Demand{Read: 1})),
 		}
 	}
-	reasons := func(before, after jobStatus, reports ...member.Report) (all []string) {
+	reasons := func(before, after api.JobStatus, reports ...member.Report) (all []string) {
 		for _, e := range (&jobOutcome{reports: reports}).events(before, after) {
 			all = append(all, e.Type+" "+e.Reason)
 		}
 		return all
 	}
-	well := status(api.JobMemberStatus{State: api.Ready}, ready(""))
-	require.Equal(t, []string{"Normal Ready"}, reasons(jobStatus{}, well), "not that it is inactive and not paused")
+	well := status(api.JobMemberStatus{MemberStatus: api.MemberStatus{State: api.Ready}}, ready(""))
+	require.Equal(t, []string{"Normal Ready"}, reasons(api.JobStatus{}, well), "not that it is inactive and not paused")
 	require.Empty(t, reasons(well, well))
-	soft := status(api.JobMemberStatus{State: api.NotReady, SoftTainted: true}, ready(""))
+	soft := status(api.JobMemberStatus{MemberStatus: api.MemberStatus{State: api.NotReady}, SoftTainted: true}, ready(""))
 	require.Equal(t, []string{"Warning MemberNotReady", "Warning MemberSoftTainted"}, reasons(well, soft))
-	hard := status(api.JobMemberStatus{State: api.NotReady, HardTainted: true}, notReady("AllMembersExcluded", ""))
+	hard := status(api.JobMemberStatus{MemberStatus: api.MemberStatus{State: api.NotReady}, HardTainted: true}, notReady("AllMembersExcluded", ""))
 	require.Equal(t, []string{"Warning AllMembersExcluded", "Warning MemberHardTainted"}, reasons(soft, hard))
 	require.Empty(t, reasons(hard, hard))
-	scoped := status(api.JobMemberStatus{State: api.Ready, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
+	scoped := status(api.JobMemberStatus{MemberStatus: api.MemberStatus{State: api.Ready}, HardTaintScopes: []api.TaintScope{{Size: 4}}}, ready(""))
 	require.Equal(t, []string{"Normal Ready", "Normal MemberReady", "Warning MemberWorkloadTainted"}, reasons(hard, scoped))
 	require.Equal(t, []string{"Normal JobsCreated", "Normal ScaledJobRolloutCleanupCompleted", "Normal DuplicatesDeleted"},
 		reasons(well, well, member.Report{Result: adapter.Result{Created: 1, Outdated: 2}, Duplicates: 3}))
@@ -299,8 +299,8 @@ func TestCauses(t *testing.T) {
 
 // An object's events tell a reason when it begins, and that a former member is released.
 func TestObjectEvents(t *testing.T) {
-	status := func(m map[string]api.ObjectMemberStatus) objectStatus {
-		return objectStatus{ObjectStatus: api.ObjectStatus{MemberClusterStatuses: m}}
+	status := func(m map[string]api.ObjectMemberStatus) api.ObjectStatus {
+		return api.ObjectStatus{MemberClusterStatuses: m}
 	}
 	reasons := func(before, after map[string]api.ObjectMemberStatus) (all []string) {
 		for _, e := range new(objectOutcome).events(status(before), status(after)) {
@@ -309,18 +309,18 @@ func TestObjectEvents(t *testing.T) {
 		return all
 	}
 	type members = map[string]api.ObjectMemberStatus
-	well := members{"a": {State: api.Ready}}
+	well := members{"a": {MemberStatus: api.MemberStatus{State: api.Ready}}}
 	require.Empty(t, reasons(nil, well))
-	away := members{"a": {State: api.NotReady, Reason: replicas.ReasonUnreachable}}
+	away := members{"a": {MemberStatus: api.MemberStatus{State: api.NotReady}, Reason: replicas.ReasonUnreachable}}
 	require.Equal(t, []string{"Warning MemberNotReady"}, reasons(well, away))
-	excluded := members{"a": {State: api.NotReady, Reason: replicas.ReasonUnreachable, Excluded: true}}
+	excluded := members{"a": {MemberStatus: api.MemberStatus{State: api.NotReady, Excluded: true}, Reason: replicas.ReasonUnreachable}}
 	require.Equal(t, []string{"Warning MemberExcluded"}, reasons(away, excluded))
 	require.Empty(t, reasons(excluded, excluded))
 	require.Equal(t, []string{"Normal MemberReady"}, reasons(excluded, well))
-	require.Equal(t, []string{"Warning MemberNoProgress"}, reasons(well, members{"a": {State: api.Ready, Reason: replicas.ReasonNoProgress}}))
-	require.Equal(t, []string{"Warning MemberNotRegistered"}, reasons(nil, members{"a": {State: api.NotRegistered, Reason: replicas.ReasonNotRegistered, Excluded: true}}))
-	require.Empty(t, reasons(nil, members{"a": {State: api.Ready, Reason: replicas.ReasonNoWeight, Excluded: true}}))
-	former := members{"a": {State: api.Ready, Reason: replicas.ReasonNotListed, Excluded: true}}
+	require.Equal(t, []string{"Warning MemberNoProgress"}, reasons(well, members{"a": {MemberStatus: api.MemberStatus{State: api.Ready}, Reason: replicas.ReasonNoProgress}}))
+	require.Equal(t, []string{"Warning MemberNotRegistered"}, reasons(nil, members{"a": {MemberStatus: api.MemberStatus{State: api.NotRegistered, Excluded: true}, Reason: replicas.ReasonNotRegistered}}))
+	require.Empty(t, reasons(nil, members{"a": {MemberStatus: api.MemberStatus{State: api.Ready, Excluded: true}, Reason: replicas.ReasonNoWeight}}))
+	former := members{"a": {MemberStatus: api.MemberStatus{State: api.Ready, Excluded: true}, Reason: replicas.ReasonNotListed}}
 	require.Equal(t, []string{"Normal MemberNotListed"}, reasons(well, former))
 	require.Equal(t, []string{"Normal MemberReleased"}, reasons(former, nil))
 	require.Empty(t, reasons(well, nil))

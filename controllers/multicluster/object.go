@@ -25,32 +25,12 @@ type object struct {
 	checkpoint replicas.Checkpoint
 	unusable   error // why the checkpoint in the status cannot be used
 	reports    []member.ScaleReport
-	status     objectStatus
-}
-
-// An objectStatus is the status of a DistributedScaledObject.
-type objectStatus struct {
-	api.ObjectStatus `json:",inline"`
-	Print            objectPrint         `json:"print,omitzero"`
-	Original         map[string]original `json:"originalReplicaCounts,omitempty"` // by member
-	// Checkpoint is a replicas.Checkpoint, of a version that may be unknown here.
-	Checkpoint json.RawMessage    `json:"checkpoint,omitempty"`
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// An objectPrint holds the columns of kubectl get.
-type objectPrint struct {
-	MembersCount string `json:"membersCount,omitempty"` // healthy/total
-	Wanted       int32  `json:"wanted"`
-	Running      int32  `json:"running"`       // that are ready
-	Pending      int32  `json:"pending"`       // that are not
-	Lost         int32  `json:"lost"`          // last read on members that do not answer, and wanted elsewhere
-	Why          string `json:"why,omitempty"` // why fewer run than are wanted
+	status     api.ObjectStatus
 }
 
 // columns returns the columns about replicas.
-func (out *objectOutcome) columns() objectPrint {
-	p := objectPrint{Wanted: out.plan.Total}
+func (out *objectOutcome) columns() api.ObjectPrint {
+	p := api.ObjectPrint{Wanted: out.plan.Total}
 	reason := "Starting"
 	for i := range out.plan.Shares {
 		switch s := &out.plan.Shares[i]; {
@@ -187,7 +167,7 @@ func (o *object) act(ctx context.Context, out *objectOutcome) {
 // store keeps the checkpoint and the original counts. They are written before the first replica goes to a member, so that
 // a member that leaves the list after a restart is known to have replicas, and before an original count is overwritten. The
 // status is as before if it is not written.
-func (o *object) store(ctx context.Context, out *objectOutcome, originals map[string]original, added bool) error {
+func (o *object) store(ctx context.Context, out *objectOutcome, originals map[string]api.Original, added bool) error {
 	first := slices.ContainsFunc(slices.Collect(maps.Keys(out.plan.Checkpoint.Members)), func(name string) bool {
 		_, exists := o.checkpoint.Members[name]
 		return !exists
@@ -199,7 +179,7 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 	s := o.status
 	s.Checkpoint, s.Original = data, originals
 	if first || added {
-		s.ObjectStatus = o.describe(out, time.Now())
+		s = o.describe(out, s, time.Now())
 		if err := o.poller.write(ctx, s); err != nil {
 			return err
 		}
@@ -208,24 +188,16 @@ func (o *object) store(ctx context.Context, out *objectOutcome, originals map[st
 	return nil
 }
 
-// describe returns the status of the members, whose problems it notes.
-func (o *object) describe(out *objectOutcome, now time.Time) api.ObjectStatus {
+// describe returns the status with the state of the members, whose problems it notes.
+func (o *object) describe(out *objectOutcome, s api.ObjectStatus, now time.Time) api.ObjectStatus {
 	out.degraded = nil
-	s := api.NewObjectStatus(o.current.GetName(), out.plan, out.clusters, o.status.ObjectStatus, now)
-	ids := o.members.places()
+	s = api.NewObjectStatus(o.current.GetName(), out.plan, out.clusters, s, now)
 	for _, name := range slices.Sorted(maps.Keys(s.MemberClusterStatuses)) {
 		m := s.MemberClusterStatuses[name]
-		m.ID = ids[name]
 		m.Description += o.causes.add(name, m.State, out.unseen[name])
 		err, requested := out.writes(name)
-		m.Problem = api.NextProblem(o.status.MemberClusterStatuses[name].Problem, err, requested, o.current.GetGeneration(), now)
-		if p := o.members.unreadableKubeconfig(name); p != nil {
-			m.Problem = p
-		}
-		if m.Problem != nil {
-			out.degraded = append(out.degraded, degraded{name, m.Problem})
-			m.Description = described(m.Description, m.Problem)
-		}
+		problem := api.NextProblem(o.status.MemberClusterStatuses[name].Problem, err, requested, o.current.GetGeneration(), now)
+		out.degraded = append(out.degraded, o.diagnose(name, &m.MemberStatus, problem)...)
 		s.MemberClusterStatuses[name] = m
 	}
 	return s
@@ -254,10 +226,10 @@ func (out *objectOutcome) write() {
 
 // after returns the status after the poll. An invalid spec, and a plan that is not stored,
 // change the conditions only.
-func (o *object) after(out *objectOutcome, now time.Time) objectStatus {
+func (o *object) after(out *objectOutcome, now time.Time) api.ObjectStatus {
 	s := o.status
 	if out.planned() && out.unstored == nil {
-		s.ObjectStatus = o.describe(out, now)
+		s = o.describe(out, s, now)
 		s.Print = out.columns()
 		s.Print.MembersCount = fmt.Sprintf("%d/%d", s.MembersHealthyCount, s.MembersTotalCount)
 	}

@@ -555,11 +555,11 @@ func TestObjectRestoresItsOwnWorkloads(t *testing.T) {
 		edit  func(*unstructured.Unstructured)
 		allow string
 		want  []string
-		was   *original // in the status, which a tenant may edit
+		was   *api.Original // in the status, which a tenant may edit
 	}{
 		"the same":           {edit: func(*unstructured.Unstructured) {}, want: []string{"shop/web"}},
-		"a status of others": {edit: func(*unstructured.Unstructured) {}, was: &original{Kind: "Deployment.apps", Namespace: "kube-system", Name: "coredns"}},
-		"a status of a kind": {edit: func(*unstructured.Unstructured) {}, was: &original{Kind: "StatefulSet.apps", Namespace: "shop", Name: "web"}},
+		"a status of others": {edit: func(*unstructured.Unstructured) {}, was: &api.Original{Kind: "Deployment.apps", Namespace: "kube-system", Name: "coredns"}},
+		"a status of a kind": {edit: func(*unstructured.Unstructured) {}, was: &api.Original{Kind: "StatefulSet.apps", Namespace: "shop", Name: "web"}},
 		"invalid": {edit: func(u *unstructured.Unstructured) {
 			must(unstructured.SetNestedField(u.Object, int64(-1), "spec", "scaledObjectSpec", "maxReplicaCount"))
 		}},
@@ -603,7 +603,7 @@ func TestObjectRemembersTheWorkload(t *testing.T) {
 		require.EqualValues(t, 3, f.status.Original["a"].Replicas)
 		f.edit(t, "db", "spec", "scaledObjectSpec", "scaleTargetRef", "name")
 		f.on["a"].replicas, f.on["b"].replicas = 1, 2
-		f.status.Original["gone"] = original{Replicas: 1}
+		f.status.Original["gone"] = api.Original{Replicas: 1}
 		require.Equal(t, 8, f.after(t, time.Minute))
 		require.Len(t, f.status.Original, 2, "not of members that are gone")
 		f.restart(t)

@@ -15,10 +15,10 @@ import (
 // The custom resources have exactly the fields of the types.
 func TestSchema(t *testing.T) {
 	schema := processtest.RequireSchema(t, "manifests/crds/distributedscaledjobs.yaml", map[string]reflect.Type{
-		"spec": reflect.TypeFor[api.DistributedScaledJobSpec](), "status": reflect.TypeFor[jobStatus](),
+		"spec": reflect.TypeFor[api.DistributedScaledJobSpec](), "status": reflect.TypeFor[api.JobStatus](),
 	}, false)
 	processtest.RequireSchema(t, "manifests/crds/distributedscaledobjects.yaml", map[string]reflect.Type{
-		"spec": reflect.TypeFor[api.DistributedScaledObjectSpec](), "status": reflect.TypeFor[objectStatus](),
+		"spec": reflect.TypeFor[api.DistributedScaledObjectSpec](), "status": reflect.TypeFor[api.ObjectStatus](),
 	}, false)
 	var names []string
 	for _, name := range schema.Properties["spec"].Properties["scaledJobSpec"].Properties["scalingStrategy"].Properties["strategy"].Enum {

@@ -133,7 +133,7 @@ func TestEveryJobField(t *testing.T) {
 	require.Equal(t, []string{"Ready"}, c.Target.PendingPodConditions)
 	require.EqualValues(t, "c", c.Target.Owner.UID)
 	require.Equal(t, "c", c.Source.Spec.EnvSourceContainerName)
-	require.Equal(t, "z", c.Triggers[0].Name)
+	require.Equal(t, "z", c.Source.Spec.Triggers[0].Name)
 	require.NotContains(t, c.Target.Job.Labels, manifest.LabelName, "KEDA on a member must not count the Jobs")
 	require.NotContains(t, c.Target.Job.Annotations, manifest.AnnotationGeneration)
 	require.Equal(t, "keda.kedify.io/v1alpha1 DistributedScaledJob b/a", fmt.Sprintf("%s %s %s/%s",

@@ -147,8 +147,8 @@ func TestJobStatus(t *testing.T) {
 	s.Clusters[0].Failures.Call = true
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
 	plan := jobs.Decide(p, s, jobs.Checkpoint{})
-	before := JobStatus{MemberClusterStatuses: map[string]JobMemberStatus{"a": {State: Ready, RunningJobs: 3, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)},
-		"b": {State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}}
+	before := JobStatus{MemberClusterStatuses: map[string]JobMemberStatus{"a": {MemberStatus: MemberStatus{State: Ready, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}, RunningJobs: 3},
+		"b": {MemberStatus: MemberStatus{State: NotReady, LastStatusChangeTime: at(-60), LastScalingProgressTime: at(-60)}}}}
 	status := NewJobStatus("etl", plan, before, epoch)
 	data, err := json.Marshal(status)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,12 +16,10 @@ import (
 	"github.com/scaledjob/scaledjob/placement/jobs"
 )
 
-// A DistributedScaledJob creates Jobs in several clusters. Its status is kept as it
-// was read.
+// A DistributedScaledJob creates Jobs in several clusters. Its status is a JobStatus.
 type DistributedScaledJob struct {
-	Meta   `json:",inline"`
-	Spec   DistributedScaledJobSpec `json:"spec"`
-	Status json.RawMessage          `json:"status,omitempty"`
+	Meta `json:",inline"`
+	Spec DistributedScaledJobSpec `json:"spec"`
 	// TemplateHash is adapter.TemplateHash of spec.scaledJobSpec.jobTargetRef as the API server serves it.
 	TemplateHash string `json:"-"`
 }
@@ -69,8 +66,7 @@ type JobConfig struct {
 	Target          adapter.Target             // the Jobs' template and owner
 	Overrides       map[string]member.Override // by member
 	Source          *manifest.ScaledJob        // has the triggers, to be read
-	Triggers        []manifest.Trigger
-	Warnings        []*field.Error // valid fields that may surprise
+	Warnings        []*field.Error             // valid fields that may surprise
 }
 
 const jobField = "spec.scaledJobSpec"
@@ -90,7 +86,7 @@ func (d *DistributedScaledJob) Config() (JobConfig, error) {
 		c.Warnings = append(c.Warnings, moved(jobField, w))
 	}
 	c.Warnings = append(c.Warnings, spec.warnings()...)
-	c.Triggers, c.PollingInterval = standard.Triggers, standard.PollingInterval
+	c.PollingInterval = standard.PollingInterval
 	c.Policy.Scaling.Aggregation = standard.Target.Policy.Aggregation
 	c.Target = d.target(standard.Target)
 	c.Policy.History, c.Policy.Rollout, c.Policy.Revision = c.Target.History, c.Target.Rollout, c.Target.Revision

@@ -15,12 +15,10 @@ import (
 	"github.com/scaledjob/scaledjob/placement/replicas"
 )
 
-// A DistributedScaledObject shares the replicas of a workload among several clusters.
-// Its status is kept as it was read.
+// A DistributedScaledObject shares the replicas of a workload among several clusters. Its status is an ObjectStatus.
 type DistributedScaledObject struct {
-	Meta   `json:",inline"`
-	Spec   DistributedScaledObjectSpec `json:"spec"`
-	Status json.RawMessage             `json:"status,omitempty"`
+	Meta `json:",inline"`
+	Spec DistributedScaledObjectSpec `json:"spec"`
 }
 
 // DistributedScaledObjectSpec is the spec of a DistributedScaledObject.

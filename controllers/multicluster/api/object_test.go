@@ -222,9 +222,10 @@ func TestObjectStatus(t *testing.T) {
 	all.Members = nil
 	checkpoint := replicas.Decide(all, s, replicas.Checkpoint{}).Checkpoint
 	s.Clusters[1].Problem = replicas.ReasonUnreachable
+	well := MemberStatus{State: Ready, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)}
 	before := ObjectStatus{MemberClusterStatuses: map[string]ObjectMemberStatus{
-		"a": {State: Ready, CurrentReplicas: 1, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)},
-		"b": {State: Ready, CurrentReplicas: 2, Replicas: 2, LastStatusChangeTime: at(0), LastScalingProgressTime: at(0)}}}
+		"a": {MemberStatus: well, CurrentReplicas: 1},
+		"b": {MemberStatus: well, CurrentReplicas: 2, Replicas: 2}}}
 	plan := replicas.Decide(p, s, checkpoint)
 	status := NewObjectStatus("nginx", plan, s.Clusters, before, at(30).In(time.FixedZone("east", 3600)))
 	data, err := json.Marshal(status)
