@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"os/exec"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/manifest"
@@ -28,7 +24,7 @@ func TestOwnController(t *testing.T) {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(*corev1.Pod) cluster.Run { return cluster.Run{Work: 2 * time.Second} })
 	client := c.Client(t)
-	jobs := watchJobs(t, client, "default")
+	jobs := cluster.WatchJobs(t, "default", c)
 	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, folder+"/rbac.yaml"))...)
 	binary := process.Build(t, folder)
 	kubeconfig := c.UserKubeconfig(t, "system:serviceaccount:default:own-controller")
@@ -48,107 +44,42 @@ func TestOwnController(t *testing.T) {
 		require.EventuallyWithT(t, holds, time.Minute, 20*time.Millisecond)
 	}
 
+	existing := func() int { return len(jobs().Created) - jobs().Deleted }
+
 	controller := start()
 	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, folder+"/queue.yaml"))...)
 	becomes(func(t *assert.CollectT) {
-		require.Equal(t, map[string]int{"example.com/thumbnails:1": 5}, jobs.unfinished())
-		require.Greater(t, jobs.created(), 15, "Jobs that finish are followed by others")
+		require.Equal(t, map[string]int{"example.com/thumbnails:1": 5}, images(jobs().Unfinished))
+		require.Greater(t, len(jobs().Created), 15, "Jobs that finish are followed by others")
 	})
-	require.Equal(t, 5, jobs.peak(), "max")
+	require.Equal(t, 5, jobs().Peak, "max")
 
 	edit(`{"max": "9", "image": "example.com/thumbnails:2"}`)
 	becomes(func(t *assert.CollectT) {
-		require.Equal(t, map[string]int{"example.com/thumbnails:2": 9}, jobs.unfinished())
+		require.Equal(t, map[string]int{"example.com/thumbnails:2": 9}, images(jobs().Unfinished))
 	})
 	for range 3 {
 		controller.Kill()
-		before := jobs.created()
+		before := len(jobs().Created)
 		controller = start()
-		becomes(func(t *assert.CollectT) { require.Greater(t, jobs.created(), before+9) })
+		becomes(func(t *assert.CollectT) { require.Greater(t, len(jobs().Created), before+9) })
 	}
-	require.Equal(t, 9, jobs.peak(), "the higher max")
+	require.Equal(t, 9, jobs().Peak, "the higher max")
 
 	edit(`{"items": "0"}`)
-	becomes(func(t *assert.CollectT) { require.Equal(t, 3, jobs.left(), "the history limit") })
-	require.Empty(t, jobs.unfinished())
+	becomes(func(t *assert.CollectT) { require.Equal(t, 3, existing(), "the history limit") })
+	require.Empty(t, jobs().Unfinished)
 	require.NoError(t, queues.Delete(t.Context(), "thumbnails", metav1.DeleteOptions{}))
-	becomes(func(t *assert.CollectT) { require.Zero(t, jobs.left(), "the garbage collector deletes them") })
+	becomes(func(t *assert.CollectT) { require.Zero(t, existing(), "the garbage collector deletes them") })
 	controller.Stop()
 	require.NotContains(t, controller.Output(), "forbidden")
 }
 
-// A jobWatch follows the Jobs of a namespace, in the order of the API server's events.
-type jobWatch struct {
-	mu   sync.Mutex
-	jobs map[types.UID]*batchv1.Job // nil after the Job was deleted
-	most int                        // unfinished Jobs at a time
-}
-
-func watchJobs(t *testing.T, client kubernetes.Interface, namespace string) *jobWatch {
-	t.Helper()
-	w := &jobWatch{jobs: map[types.UID]*batchv1.Job{}}
-	informer := batchinformers.NewTypedJobInformer(client, namespace, 0, nil)
-	_, err := informer.AddTypedEventHandler(batchinformers.JobHandlerFuncs{
-		AddFunc:    func(j *batchv1.Job) { w.set(j.UID, j) },
-		UpdateFunc: func(_, j *batchv1.Job) { w.set(j.UID, j) },
-		DeleteFunc: func(last batchinformers.DeletedJob) { w.set(last.OptionalObj.UID, nil) },
-	})
-	require.NoError(t, err)
-	go informer.RunWithContext(t.Context())
-	require.Eventually(t, informer.HasSynced, time.Minute, 10*time.Millisecond)
-	return w
-}
-
-func (w *jobWatch) set(uid types.UID, j *batchv1.Job) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.jobs[uid] = j
-	n := 0
-	for _, count := range w.count() {
-		n += count
-	}
-	w.most = max(w.most, n)
-}
-
-// count counts the unfinished Jobs by image.
-func (w *jobWatch) count() map[string]int {
+// images counts Jobs by their image.
+func images(jobs []*batchv1.Job) map[string]int {
 	count := map[string]int{}
-	for _, j := range w.jobs {
-		if j != nil && !slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
-		}) {
-			count[j.Spec.Template.Spec.Containers[0].Image]++
-		}
+	for _, j := range jobs {
+		count[j.Spec.Template.Spec.Containers[0].Image]++
 	}
 	return count
-}
-
-func (w *jobWatch) unfinished() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.count()
-}
-
-// created counts the Jobs that have ever existed, left those that still do.
-func (w *jobWatch) created() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.jobs)
-}
-
-func (w *jobWatch) left() (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, j := range w.jobs {
-		if j != nil {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *jobWatch) peak() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.most
 }

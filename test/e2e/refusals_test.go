@@ -24,34 +24,6 @@ import (
 	objects "github.com/scaledjob/scaledjob/test/e2e/manifest"
 )
 
-// A refusal is told at once, so that it holds nobody up. The limit sends nothing more for
-// the owner before the time that the server has named.
-func testRetryAfter(t *testing.T, c *cluster.Cluster, f *fleet) {
-	w := newWriter(f, c, &wire{limit: loop.NewLimit(8)}).synced()
-	const after = 2 * time.Second // longer than a create that failed waits by itself
-	var mu sync.Mutex
-	var sent []time.Time
-	w.wire.breaks(func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-		if !creates(r) {
-			return nil, nil
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if sent = append(sent, time.Now()); len(sent) <= 2 {
-			return status(r, http.StatusTooManyRequests, "Retry-After", "2"), nil
-		}
-		return nil, nil
-	})
-	require.Zero(t, w.pollOnce(10).Created)
-	require.Len(t, w.errs, 1)
-	require.True(t, apierrors.IsTooManyRequests(w.errs[0]), "%v", w.errs[0])
-	require.Len(t, sent, 1)
-	w.converges(10, 10)
-	for i := range 2 {
-		require.GreaterOrEqual(t, sent[i+1].Sub(sent[i]), after, "it waited as it was told")
-	}
-}
-
 func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {
 	cluster.Quota(t, f.client, f.target.Owner.Namespace, "few", "count/jobs.batch", "5")
 	w := newWriter(f, c, &wire{}).synced()
@@ -67,27 +39,11 @@ func testQuota(t *testing.T, c *cluster.Cluster, f *fleet) {
 	w.converges(20, 20)
 }
 
-func testWebhook(t *testing.T, c *cluster.Cluster, f *fleet) {
-	hook := f.webhook(`{"message": "not on a Friday", "code": 403}`)
-	w := newWriter(f, c, &wire{}).synced()
-	before := hook.asked.Load()
-	require.Zero(t, w.pollOnce(20).Created)
-	require.Equal(t, before+1, hook.asked.Load(), "the first rejection ends the batch")
-	require.ErrorContains(t, w.errs[0], "not on a Friday")
-	hook.allows.Store(true)
-	w.converges(20, 20)
-}
-
-// A webhook refuses the creates of Jobs of a namespace, with a status.
-type webhook struct {
-	allows atomic.Bool
-	asked  atomic.Int64
-}
-
-func (f *fleet) webhook(status string) *webhook {
-	t, hook := f.t, &webhook{}
+// refuse lets a webhook refuse the creates of Jobs of the namespace, with a status.
+func (f *fleet) refuse(status string) {
+	t, asked := f.t, &atomic.Int64{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hook.asked.Add(1)
+		asked.Add(1)
 		var review struct {
 			APIVersion, Kind string
 			Request          struct{ UID string }
@@ -97,7 +53,7 @@ func (f *fleet) webhook(status string) *webhook {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": map[string]any{
-			"uid": review.Request.UID, "allowed": hook.allows.Load(), "status": json.RawMessage(status),
+			"uid": review.Request.UID, "allowed": false, "status": json.RawMessage(status),
 		}})
 	}))
 	t.Cleanup(server.Close)
@@ -122,9 +78,8 @@ func (f *fleet) webhook(status string) *webhook {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second) // this client repeats a request with Retry-After
 		defer stop()
 		_, _ = f.client.BatchV1().Jobs(ns).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return hook.asked.Load() > 0
+		return asked.Load() > 0
 	})
-	return hook
 }
 
 // crowded is a user whose requests the API server refuses because of its own load.
@@ -198,7 +153,7 @@ func testOverload(t *testing.T, c *cluster.Cluster, f *fleet) {
 	require.NotZero(t, limit.Stats().Held)
 	t.Logf("the API server: %v", headers[0])
 
-	f.webhook(`{"message": "not so fast", "code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 3}}`)
+	f.refuse(`{"message": "not so fast", "code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 3}}`)
 	limit = create(c.User("admin", "system:masters"))
 	require.NotEmpty(t, answers)
 	for i, h := range headers {

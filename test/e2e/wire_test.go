@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,8 +30,6 @@ type wire struct {
 	fault func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 	late  time.Duration // by which watch events come
 	cut   chan struct{} // closed to cut all watches
-	limit *loop.Limit   // of requests; nil is none
-	sent  atomic.Int64
 }
 
 // clients returns clients whose requests go over the wire.
@@ -45,7 +42,7 @@ func (w *wire) clients(t *testing.T, c *cluster.Cluster) loop.Clients {
 		w.next = next
 		return w
 	})
-	clients, err := loop.Connect(config, timeout, w.limit)
+	clients, err := loop.Connect(config, timeout, nil)
 	require.NoError(t, err)
 	w.cut = make(chan struct{})
 	return clients
@@ -68,7 +65,6 @@ func (w *wire) cutWatches() {
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.sent.Add(1)
 	w.mu.Lock()
 	fault, cut := w.fault, w.cut
 	w.mu.Unlock()
@@ -144,14 +140,10 @@ func lists(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/jobs")
 }
 
-func status(r *http.Request, code int, header ...string) *http.Response {
+func status(r *http.Request, code int) *http.Response {
 	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Message: "a fault"}
 	data, _ := json.Marshal(s)
-	h := http.Header{"Content-Type": {"application/json"}}
-	for i := 0; i+1 < len(header); i += 2 {
-		h.Set(header[i], header[i+1])
-	}
-	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Header: h, Body: io.NopCloser(bytes.NewReader(data)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
+	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
 }
 
 // A writer polls for a fleet through a wire of its own, as a controller would.
@@ -192,13 +184,6 @@ func (w *writer) pollOnce(queue float64) adapter.Result {
 
 func (w *writer) plan(queue float64) adapter.Plan {
 	return w.tracker.Plan(w.target.Owner.UID, items(queue), time.Now())
-}
-
-// edit changes the target.
-func (w *writer) edit(change func(*adapter.Target)) {
-	w.t.Helper()
-	change(&w.target)
-	require.NoError(w.t, w.tracker.Track(w.target))
 }
 
 // pollEvery polls at an interval for a while.
