@@ -21,11 +21,10 @@ import (
 
 // A Cluster is a running control plane.
 type Cluster struct {
-	folder  string // of data, logs and kubeconfig
-	remover *remover
-	host    string
-	tokens  tokens
-	config  *rest.Config
+	folder string // of data, logs and kubeconfig
+	host   string
+	tokens tokens
+	config *rest.Config
 
 	etcd, server, manager *process
 	health                string // URL of the manager's
@@ -84,12 +83,7 @@ func start(ctx context.Context, bin string, o options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	remover, err := newRemover(folder)
-	if err != nil {
-		os.RemoveAll(folder)
-		return nil, err
-	}
-	c := &Cluster{folder: folder, remover: remover}
+	c := &Cluster{folder: folder}
 	if err := c.start(ctx, bin, o); err != nil {
 		err = fmt.Errorf("%w\n%s", err, c.logs())
 		c.Close()
@@ -97,9 +91,6 @@ func start(ctx context.Context, bin string, o options) (*Cluster, error) {
 	}
 	return c, nil
 }
-
-// Folder holds data, logs and kubeconfig, until Close.
-func (c *Cluster) Folder() string { return c.folder }
 
 // Kubeconfig returns the path of a kubeconfig file with the access of Config.
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
@@ -120,7 +111,7 @@ func (c *Cluster) Close() error {
 			p.Kill()
 		}
 	}
-	return c.remover.remove()
+	return os.RemoveAll(c.folder)
 }
 
 // KillAPIServer kills kube-apiserver, as a crash would. Requests then fail until

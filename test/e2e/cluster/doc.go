@@ -15,8 +15,7 @@
 // [Cluster.User] sends requests as another user, and [Cluster.Requests] lists them.
 // [Cluster.KillAPIServer] and [Cluster.StartAPIServer] simulate a crash.
 //
-// However a test ends, it leaves neither processes nor files behind; on Linux also if it is
-// killed.
+// However a test ends, it leaves no processes behind; on Linux also if it is killed.
 //
 // The methods of a Cluster may be called concurrently, except Close, KillAPIServer and
 // StartAPIServer, which belong to a single goroutine.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"time"
 
@@ -46,30 +45,4 @@ func await(ctx context.Context, ready func(context.Context) error, processes ...
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-// A remover is a shell that removes a directory on request, or when this process has ended
-// for any reason.
-type remover struct {
-	cmd *exec.Cmd
-	in  io.Closer
-}
-
-// removeScript waits for the end of its input, and tries more than once: etcd may
-// still be writing.
-const removeScript = `cat; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$0" 2>&- && exit; sleep 0.2; done; rm -rf "$0"`
-
-func newRemover(folder string) (*remover, error) {
-	cmd := exec.Command("sh", "-c", removeScript, folder)
-	cmd.SysProcAttr = ownGroup()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &remover{cmd: cmd, in: in}, cmd.Start()
-}
-
-func (r *remover) remove() error {
-	_ = r.in.Close() // the end of the input, even if closing fails
-	return r.cmd.Wait()
 }

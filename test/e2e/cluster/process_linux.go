@@ -5,9 +5,6 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps the signals of a terminal away from the process.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 // tryLock reports whether this process has locked the file, until it is closed.
 func tryLock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil

@@ -2,12 +2,7 @@
 
 package cluster
 
-import (
-	"os"
-	"syscall"
-)
-
-func ownGroup() *syscall.SysProcAttr { return nil }
+import "os"
 
 // tryLock locks nothing here: two that build at once do work twice.
 func tryLock(*os.File) bool { return true }

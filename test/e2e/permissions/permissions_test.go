@@ -1,17 +1,11 @@
 package permissions
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
-	"github.com/scaledjob/scaledjob/test/e2e/manifest"
 )
 
 const documents = `
@@ -80,27 +74,4 @@ func TestExact(t *testing.T) {
 	require.Equal(t, []string{"get coordination.k8s.io/leases home a", twice[0]}, unneeded)
 	require.Len(t, forbidden, 1)
 	require.Contains(t, forbidden[0], "Verb:delete")
-}
-
-// Each permission is left out once, and no other is.
-func TestWithout(t *testing.T) {
-	granted := func(objects []*unstructured.Unstructured) (all []string) {
-		for _, u := range objects {
-			var role rbacv1.ClusterRole
-			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role))
-			for _, p := range permissions(role.Rules, u.GetNamespace()) {
-				if p.resource != "nothing" {
-					all = append(all, strings.TrimSpace(p.verb+" "+p.resource+" "+p.name))
-				}
-			}
-		}
-		slices.Sort(all)
-		return slices.Compact(all)
-	}
-	all := granted(manifest.Objects(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1)))
-	found := eachWithout(t, strings.Replace(documents, "[jobs], verbs: [list]", "[jobs], verbs: [get]", 1))
-	require.Len(t, found, len(all))
-	for name, objects := range found {
-		require.Equal(t, slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == name }), granted(objects), name)
-	}
 }
