@@ -98,12 +98,15 @@ func (s *stand) refuses(t *testing.T) {
 // kubectl get shows what matters.
 func (s *stand) template(t *testing.T) {
 	p := s.place(t, "template")
-	p.consume("orders", "1h", func(sj *v1.ScaledJob) {
+	list := s.list(t, "scaledjob-e2e-template")
+	s.push(t, list, 47)
+	p.consume(list, "1h", func(sj *v1.ScaledJob) {
 		sj.Spec.JobTemplate.Labels = map[string]string{"team": "images"}
 		sj.Spec.JobTemplate.Annotations = map[string]string{"why": "a test"}
 		sj.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "worker"}
 	})
-	p.reconcile(s.reconciler(t, holds(47)), "consumer", 5)
+	o := p.operator("-leader-elect")
+	p.counts("consumer", 5)
 	job := p.jobs(t)[0]
 	require.Equal(t, "images", job.Labels["team"])
 	require.Equal(t, "a test", job.Annotations["why"])
@@ -120,7 +123,8 @@ func (s *stand) template(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"Name", "Queue", "Depth", "Active", "Desired", "Ready", "Reason", "Age"}, columns)
-	require.Equal(t, []any{"consumer", "orders", int64(47), int64(5), int64(5), "True", "Reconciled"}, table.Rows[0].Cells[:7])
+	require.Equal(t, []any{"consumer", list, int64(47), int64(5), int64(5), "True", "Reconciled"}, table.Rows[0].Cells[:7])
+	o.Stop()
 }
 
 // 30 items and ten a Job make three Jobs. When the queue is empty there are no more, and

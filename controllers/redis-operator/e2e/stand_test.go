@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -47,7 +46,6 @@ const fails = "fails"
 type stand struct {
 	cluster    *cluster.Cluster
 	client     client.Client // may do all
-	scheme     *runtime.Scheme
 	binary     string
 	kubeconfig string // of the operator's account
 	address    string // of Redis
@@ -64,21 +62,16 @@ func newStand(t *testing.T) *stand {
 		}
 		return run
 	})
-	s := &stand{cluster: c, scheme: runtime.NewScheme(), binary: process.Build(t, "..")}
-	require.NoError(t, clientgo.AddToScheme(s.scheme))
-	require.NoError(t, v1.AddToScheme(s.scheme))
-	s.client = s.as(t, c.Config())
+	s, scheme := &stand{cluster: c, binary: process.Build(t, "..")}, runtime.NewScheme()
+	require.NoError(t, clientgo.AddToScheme(scheme))
+	require.NoError(t, v1.AddToScheme(scheme))
+	admin, err := client.New(c.Config(), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	s.client = client.WithFieldValidation(admin, metav1.FieldValidationStrict)
 	s.connect(t)
 	s.kubeconfig = c.UserKubeconfig(t, account)
 	s.install(t)
 	return s
-}
-
-func (s *stand) as(t *testing.T, config *rest.Config) client.Client {
-	t.Helper()
-	c, err := client.New(config, client.Options{Scheme: s.scheme})
-	require.NoError(t, err)
-	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
 }
 
 // connect connects to the real Redis, or without one to a stand-in.
