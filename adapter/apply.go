@@ -14,6 +14,7 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 
+	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
 
@@ -139,7 +140,11 @@ func (a *application) next(ctx context.Context) (batch []call) {
 
 // begin gives the plan to the owner's set.
 func (a *application) begin(o *owned) {
+	unfinished := o.set.Unfinished()
 	d := slots.Demand{Create: a.plan.Create, Max: o.target.Policy.Bounds.Max}
+	if d.Max == scaling.NoMax { // as on a member: no other create takes the place of one without an answer
+		d.Max = unfinished + min(d.Create, d.Max-unfinished)
+	}
 	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))
 	for i := range a.plan.Delete {
 		deletion := &a.plan.Delete[i]

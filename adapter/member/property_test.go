@@ -6,6 +6,7 @@ package member_test
 //	a create that was not answered holds its capacity                     TestNothingTwice
 //	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
 //	it is never sent again, and asked for after twice the timeout         TestUnclear in adapter
+//	it has no other create beside it in its poll                          TestUnansweredCreates
 //	a recurring number is not taken for the Job that had it               TestNumberRecurs
 //	a Job that was replaced before it was known is half of a pair         TestReplacedBeforeItWasKnown
 //	a source is not deleted for a replacement that may not exist          TestReplacementThatFails

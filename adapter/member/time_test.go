@@ -295,3 +295,19 @@ func TestHangsOnce(t *testing.T) {
 		require.Equal(t, 1, sent)
 	})
 }
+
+// A plan makes no more Jobs on a member than it decided, also if no create of several polls had an answer: on
+// the member nothing bounds the sum.
+func TestUnansweredCreates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, slow, "a").ready()
+		w.policy.Scaling.Bounds.Max = 4
+		w.sites["a"].breaks(on("create", after(status(500))))
+		for w.demand = 1; w.demand <= 4; w.demand++ {
+			w.checkpoint = withoutTaints(w.checkpoint)
+			w.poll()
+			time.Sleep(5 * time.Second)
+			require.Equal(t, int(w.demand), len(w.jobs("a")))
+		}
+	})
+}
