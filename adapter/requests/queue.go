@@ -1,10 +1,12 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -61,12 +63,36 @@ type lane struct {
 	waiting    int
 	owners     int // congested owners; not counted in the other lane
 	namespaces map[string]*namespace
-	next       line[*namespace] // with waiting owners
+}
+
+// A place decides which namespace, and which owner of it, is next: the first has the fewest requests
+// in flight. Among equals it has waited longest since its last turn or its arrival.
+type place struct {
+	inFlight int
+	turn     uint64
+}
+
+func (p *place) compare(q *place) int {
+	return cmp.Or(cmp.Compare(p.inFlight, q.inFlight), cmp.Compare(p.turn, q.turn))
 }
 
 type namespace struct {
 	place
-	next line[*owner] // with waiting requests, none delayed
+	waiting []*owner // with waiting requests, none delayed
+}
+
+// next returns the owner who is next, or nil.
+func (l *lane) next() *owner {
+	var first *namespace
+	for _, n := range l.namespaces {
+		if len(n.waiting) > 0 && (first == nil || n.compare(&first.place) < 0) {
+			first = n
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return slices.MinFunc(first.waiting, func(a, b *owner) int { return a.compare(&b.place) })
 }
 
 type owner struct {
@@ -190,7 +216,7 @@ func (q *Queue) add(s *Slot, name Owner) {
 		if o != nil || len(q.owners) >= 2*q.swept+100 {
 			q.sweep()
 		}
-		o = &owner{Owner: name, place: place{index: -1}}
+		o = &owner{Owner: name}
 		q.owners[name] = o
 	}
 	s.owner = o
@@ -370,10 +396,10 @@ func (q *Queue) admit() {
 // begin gives a slot to the next owner of a lane, and reports whether it has a next owner.
 func (q *Queue) begin(which int) bool {
 	l := &q.lanes[which]
-	if len(l.next) == 0 {
+	o := l.next()
+	if o == nil {
 		return false
 	}
-	o := l.next[0].next[0]
 	s := o.waiting[0]
 	o.waiting[0] = nil
 	o.waiting = o.waiting[1:]
@@ -407,7 +433,7 @@ func (q *Queue) count(o *owner, n int) {
 func (l *lane) namespace(name string) *namespace {
 	n := l.namespaces[name]
 	if n == nil {
-		n = &namespace{place: place{index: -1}}
+		n = &namespace{}
 		l.namespaces[name] = n
 	}
 	return n
@@ -432,13 +458,22 @@ func (q *Queue) move(o *owner) {
 	q.count(o, inFlight)
 }
 
-// line puts an owner into the line of its lane, or takes it out, or corrects its place.
+// line lets an owner wait in its lane, or not. Who begins to wait is behind all whose turn is known.
 func (q *Queue) line(o *owner) {
 	l := &q.lanes[o.lane]
 	n := l.namespace(o.Namespace)
-	n.next.set(o, len(o.waiting) > 0 && !time.Now().Before(o.until), &q.turns)
-	l.next.set(n, len(n.next) > 0, &q.turns)
-	if n.inFlight == 0 && len(n.next) == 0 {
+	waits, i := len(o.waiting) > 0 && !time.Now().Before(o.until), slices.Index(n.waiting, o)
+	switch {
+	case waits && i < 0:
+		q.turns++
+		if o.turn = q.turns; len(n.waiting) == 0 {
+			n.turn = q.turns
+		}
+		n.waiting = append(n.waiting, o)
+	case !waits && i >= 0:
+		n.waiting = slices.Delete(n.waiting, i, i+1)
+	}
+	if n.inFlight == 0 && len(n.waiting) == 0 {
 		delete(l.namespaces, o.Namespace)
 	}
 }
