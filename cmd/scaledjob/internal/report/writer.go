@@ -22,17 +22,15 @@ func Clean(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == '\n':
+	for _, r := range text {
+		switch r {
+		case '\n':
 			b.WriteString(`\n`)
-		case r == '\t':
+		case '\t':
 			b.WriteString(`\t`)
 		default:
-			b.Write(visible(r, []byte(text[i:i+size])))
+			b.WriteString(visible(r))
 		}
-		i += size
 	}
 	return b.String()
 }
@@ -43,17 +41,15 @@ func hidden(r rune) bool {
 }
 
 // visible returns a character, or its escape if it is hidden. The escapes are JSON's.
-func visible(r rune, encoded []byte) []byte {
+func visible(r rune) string {
 	switch {
-	case r == utf8.RuneError && len(encoded) == 1:
-		return []byte("\uFFFD")
-	case r == utf8.RuneError || !hidden(r):
-		return encoded
+	case r == utf8.RuneError || !hidden(r): // U+FFFD stands for a byte that is no character
+		return string(r)
 	case r > 0xFFFF:
 		high, low := (r-0x10000)>>10+0xD800, (r-0x10000)&0x3FF+0xDC00
-		return fmt.Appendf(nil, `\u%04x\u%04x`, high, low)
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
 	}
-	return fmt.Appendf(nil, `\u%04x`, r)
+	return fmt.Sprintf(`\u%04x`, r)
 }
 
 // A Writer writes lines without characters that a terminal or a runner obeys:
@@ -78,9 +74,6 @@ type Writer struct {
 
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{target: w} }
-
-// Target returns what the Writer writes to.
-func (w *Writer) Target() io.Writer { return w.target }
 
 // Write writes the complete lines of p and of earlier calls. After an error it writes
 // nothing more, and returns the error again.
@@ -132,10 +125,9 @@ func (w *Writer) safe(line []byte) []byte {
 	start := true // nothing but spaces so far
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRune(line[i:])
-		char := line[i : i+size]
 		switch {
 		case r == '\n' || r == '\t':
-			out = append(out, char...)
+			out = append(out, byte(r))
 		case r == 0x1b && w.Colors && color.Match(line[i:]):
 			size = len(color.Find(line[i:]))
 			out = append(out, line[i:i+size]...)
@@ -144,7 +136,7 @@ func (w *Writer) safe(line []byte) []byte {
 		case r == '[' && bytes.HasSuffix(bytes.TrimRight(out, "vsoVSO"), []byte("##")):
 			out = append(out, `\u005b`...)
 		default:
-			out = append(out, visible(r, char)...)
+			out = append(out, visible(r)...)
 		}
 		start = start && unicode.IsSpace(r)
 		i += size
@@ -160,7 +152,7 @@ func Colored(out io.Writer) bool {
 // Terminal returns the terminal to which a command writes, or nil.
 func Terminal(out io.Writer) *os.File {
 	if w, ok := out.(*Writer); ok {
-		out = w.Target()
+		out = w.target
 	}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
