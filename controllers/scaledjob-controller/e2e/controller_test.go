@@ -311,21 +311,6 @@ func (s *stand) elects(t *testing.T) {
 	third.Stop()
 }
 
-// grantLease lets the controller elect a leader in a namespace.
-func (s *stand) grantLease(t *testing.T, namespace string) {
-	t.Helper()
-	s.apply(t, fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: lease, namespace: %[1]s}
-rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: lease, namespace: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lease}
-subjects: [{kind: ServiceAccount, name: scaledjob-controller, namespace: scaledjob}]`, namespace))
-}
-
 // A controller that may not write the status creates Jobs and dies before it
 // has: the next one neither makes them again, nor leaves the status as it is.
 func (s *stand) killedBeforeStatus(t *testing.T) {

@@ -20,15 +20,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/scaledjob/scaledjob/test/e2e/cluster"
 	"github.com/scaledjob/scaledjob/test/e2e/process"
 )
 
@@ -50,91 +47,18 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A census counts the Jobs of a namespace, by a watch.
-type census struct {
-	mu         sync.Mutex
-	unfinished map[types.UID]bool
-	most       int // unfinished Jobs at once
-	deleted    int // Jobs
-	created    []creation
-}
-
-// A creation is when a Job was created, in revisions of etcd, and what from.
-type creation struct {
-	revision int64
-	image    string
-}
-
-func (s *stand) census(t *testing.T, namespace string) *census {
-	t.Helper()
-	c := &census{unfinished: map[types.UID]bool{}}
-	ctx, stop := context.WithCancel(t.Context())
-	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(namespace))
-	informer := factory.Batch().V1().Jobs().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			j := object.(*batchv1.Job)
-			revision, _ := strconv.ParseInt(j.ResourceVersion, 10, 64)
-			c.see(j, func() { c.created = append(c.created, creation{revision, j.Spec.Template.Spec.Containers[0].Image}) })
-		},
-		UpdateFunc: func(_, object any) { c.see(object.(*batchv1.Job), func() {}) },
-		DeleteFunc: func(object any) {
-			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			c.see(object.(*batchv1.Job), func() { c.deleted++ })
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			delete(c.unfinished, object.(*batchv1.Job).UID)
-		},
-	})
-	require.NoError(t, err)
-	factory.Start(ctx.Done())
-	t.Cleanup(func() { stop(); factory.Shutdown() })
-	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	return c
-}
-
-func (c *census) see(j *batchv1.Job, note func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	note()
-	c.unfinished[j.UID] = true
-	for _, condition := range j.Status.Conditions {
-		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
-			delete(c.unfinished, j.UID)
-		}
-	}
-	c.most = max(c.most, len(c.unfinished))
-}
-
-// counts returns how many Jobs are unfinished, were at most, have ever been created, and
-// were deleted.
-func (c *census) counts() (unfinished, most, created, deleted int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.unfinished), c.most, len(c.created), c.deleted
-}
-
-// again forgets how many there were at most.
-func (c *census) again() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.most = len(c.unfinished)
-}
-
 // number is the part of a spec with a queue in a ConfigMap, which never gets shorter.
 const number = "  triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: orders, key: waiting, targetValue: '1'}}]\n"
 
-// long makes a namespace with such a queue, of a census, and the ScaledJob.
-func (s *stand) long(t *testing.T, namespace, spec string) (*queue, *census) {
+// long makes a namespace with such a queue, whose Jobs are watched, and the ScaledJob.
+func (s *stand) long(t *testing.T, namespace, spec string) (*queue, func() cluster.Jobs) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %[1]s}\n---\napiVersion: v1\nkind: ConfigMap\n"+
 		"metadata: {name: orders, namespace: %[1]s}\ndata: {waiting: '100000'}\n", namespace))
-	c := s.census(t, namespace)
+	jobs := cluster.WatchJobs(t, namespace, s.cluster)
 	q := &queue{s, t, namespace}
 	q.apply(spec + number)
-	return q, c
+	return q, jobs
 }
 
 // edit merges into the ScaledJob, and returns the revision of etcd.
@@ -154,42 +78,37 @@ const second = "jobTargetRef: {template: {spec: {containers: [{name: c, image: '
 // A lower maximum, and another template, hold within a batch of requests, although a plan
 // of more Jobs is being carried out.
 func (s *stand) editedInBurst(t *testing.T) {
-	q, c := s.long(t, "edit", job(map[string]string{works: "1h"})+"  maxReplicaCount: 1000\n  rollout: {strategy: gradual}\n")
+	q, jobs := s.long(t, "edit", job(map[string]string{works: "1h"})+"  maxReplicaCount: 1000\n  rollout: {strategy: gradual}\n")
 	s.start(t, "-namespace", "edit", "-leader-elect=false", "-max-requests=8")
-	q.becomes(30*time.Second, func(t *assert.CollectT) { _, _, created, _ := c.counts(); require.Greater(t, created, 100) })
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Greater(t, len(jobs().Created), 100) })
 	revision := q.edit("spec: {maxReplicaCount: 400, " + second + "}")
-	q.becomes(30*time.Second, func(t *assert.CollectT) {
-		unfinished, _, _, _ := c.counts()
-		require.GreaterOrEqual(t, unfinished, 400)
-	})
+	q.becomes(30*time.Second, func(t *assert.CollectT) { require.GreaterOrEqual(t, len(jobs().Unfinished), 400) })
 	q.stays(5*time.Second, func(t require.TestingT) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		var before, late int
-		for _, j := range c.created {
+		for _, j := range jobs().Created {
+			created, err := strconv.ParseInt(j.ResourceVersion, 10, 64)
+			require.NoError(t, err)
 			switch {
-			case j.revision < revision:
+			case created < revision:
 				before++
-			case j.image == "example.com/c:1":
+			case j.Spec.Template.Spec.Containers[0].Image == "example.com/c:1":
 				late++
 			}
 		}
 		require.LessOrEqual(t, late, 2*64, "Jobs of the old spec after the edit")
-		require.LessOrEqual(t, c.most, max(400, before+late))
+		require.LessOrEqual(t, jobs().Peak, max(400, before+late))
 	})
-	_, most, created, _ := c.counts()
-	t.Logf("%d Jobs, at most %d unfinished", created, most)
+	t.Logf("%d Jobs, at most %d unfinished", len(jobs().Created), jobs().Peak)
 }
 
 // A leader that is stopped in a burst, for so long that another takes over, Jobs end and
 // are deleted, and the spec is edited, does not go on with what it was doing.
 func (s *stand) stoppedLeader(t *testing.T) {
-	q, c := s.long(t, "stopped", job(map[string]string{works: "3s"})+"  maxReplicaCount: 300\n  successfulJobsHistoryLimit: 1\n  rollout: {strategy: gradual}\n")
-	s.grantLease(t, q.namespace)
-	first := s.start(t, "-namespace", "stopped", "-lease-duration=10s", "-max-requests=4") // the rest of a batch waits
+	q, jobs := s.long(t, "stopped", job(map[string]string{works: "3s"})+"  maxReplicaCount: 300\n  successfulJobsHistoryLimit: 1\n  rollout: {strategy: gradual}\n")
+	first := s.start(t, "-namespace", "stopped", "-lease-duration=10s", "-lease-namespace=scaledjob", "-max-requests=4") // the rest of a batch waits
 	first.Said("acting")
-	other := s.start(t, "-namespace", "stopped", "-lease-duration=10s")
-	q.becomes(time.Minute, func(t *assert.CollectT) { unfinished, _, _, _ := c.counts(); require.Greater(t, unfinished, 100) })
+	other := s.start(t, "-namespace", "stopped", "-lease-duration=10s", "-lease-namespace=scaledjob")
+	q.becomes(time.Minute, func(t *assert.CollectT) { require.Greater(t, len(jobs().Unfinished), 100) })
 	require.NoError(t, first.Command.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	other.Said("acting")
@@ -197,19 +116,18 @@ func (s *stand) stoppedLeader(t *testing.T) {
 	q.edit("spec: {maxReplicaCount: 50, " + second + "}")
 	time.Sleep(time.Until(stopped.Add(70 * time.Second)))
 	q.becomes(time.Minute, func(t *assert.CollectT) {
-		unfinished, _, _, deleted := c.counts()
-		require.LessOrEqual(t, unfinished, 50)
-		require.Greater(t, deleted, 300, "Jobs have ended")
+		require.LessOrEqual(t, len(jobs().Unfinished), 50)
+		require.Greater(t, jobs().Deleted, 300, "Jobs have ended")
 	})
-	_, most, before, _ := c.counts()
-	require.LessOrEqual(t, most, 300)
-	c.again()
+	before := jobs()
+	require.LessOrEqual(t, before.Peak, 300)
+	after := cluster.WatchJobs(t, q.namespace, s.cluster)
 	require.NoError(t, first.Command.Process.Signal(syscall.SIGCONT))
 	first.Said("the lease is lost")
-	q.stays(15*time.Second, func(t require.TestingT) { _, most, _, _ := c.counts(); require.LessOrEqual(t, most, 50) })
-	_, last, created, deleted := c.counts()
-	t.Logf("at most %d unfinished Jobs at maximum 300, then %d at 50; %d were created, %d of them after the first leader went on, %d deleted", most, last, created, created-before, deleted)
-	require.Greater(t, created, before, "the other leader goes on")
+	q.stays(15*time.Second, func(t require.TestingT) { require.LessOrEqual(t, after().Peak, 50) })
+	created := len(jobs().Created)
+	t.Logf("at most %d unfinished Jobs at maximum 300, then %d at 50; %d were created, %d of them after the first leader went on, %d deleted", before.Peak, after().Peak, created, created-len(before.Created), jobs().Deleted)
+	require.Greater(t, created, len(before.Created), "the other leader goes on")
 	require.NotContains(t, first.Output(), "panic")
 }
 
@@ -217,7 +135,7 @@ func (s *stand) stoppedLeader(t *testing.T) {
 // exceed the maximum, as long as no finished Job is deleted.
 func (s *stand) lateCreates(t *testing.T) {
 	p := s.proxy(t, 8*requestTimeout) // the maximum is reached again until then
-	q, c := s.long(t, "late", job(map[string]string{works: "25s"})+"  maxReplicaCount: 10\n  successfulJobsHistoryLimit: 10000\n")
+	q, jobs := s.long(t, "late", job(map[string]string{works: "25s"})+"  maxReplicaCount: 10\n  successfulJobsHistoryLimit: 10000\n")
 	s.start(t, "-namespace", "late", "-leader-elect=false", "-kubeconfig", p.kubeconfig)
 	end := time.Now().Add(90 * time.Second)
 	q.becomes(time.Until(end), func(t *assert.CollectT) {
@@ -226,13 +144,12 @@ func (s *stand) lateCreates(t *testing.T) {
 		require.Len(t, p.answers, lateOnes)
 	})
 	time.Sleep(time.Until(end))
-	_, most, created, deleted := c.counts()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.Logf("late creates were answered %v; %d Jobs, at most %d unfinished", p.answers, created, most)
-	require.Zero(t, deleted)
-	require.Equal(t, 10, most)
-	require.Greater(t, created, 20)
+	t.Logf("late creates were answered %v; %d Jobs, at most %d unfinished", p.answers, len(jobs().Created), jobs().Peak)
+	require.Zero(t, jobs().Deleted)
+	require.Equal(t, 10, jobs().Peak)
+	require.Greater(t, len(jobs().Created), 20)
 }
 
 // lateOnes is how many creates a proxy keeps: every second of the first.
@@ -310,13 +227,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // After a time without API server, in a burst, exactly one controller acts, which
 // finishes the burst.
 func (s *stand) noServer(t *testing.T) {
-	q, c := s.long(t, "away", job(map[string]string{works: "1h"})+"  maxReplicaCount: 500\n")
-	s.grantLease(t, q.namespace)
+	q, jobs := s.long(t, "away", job(map[string]string{works: "1h"})+"  maxReplicaCount: 500\n")
 	var all []*process.Process
 	for range 2 {
-		all = append(all, s.start(t, "-namespace", "away", "-max-requests=8"))
+		all = append(all, s.start(t, "-namespace", "away", "-lease-namespace=scaledjob", "-max-requests=8"))
 	}
-	q.becomes(time.Minute, func(t *assert.CollectT) { _, _, created, _ := c.counts(); require.Greater(t, created, 50) })
+	q.becomes(time.Minute, func(t *assert.CollectT) { require.Greater(t, len(jobs().Created), 50) })
 	s.cluster.KillAPIServer()
 	time.Sleep(40 * time.Second)
 	require.NoError(t, s.cluster.StartAPIServer(t.Context()))
@@ -331,8 +247,7 @@ func (s *stand) noServer(t *testing.T) {
 	}
 	require.Equal(t, 1, acting)
 	require.Equal(t, 1, lost)
-	_, most, _, _ := c.counts()
-	require.LessOrEqual(t, most, 500)
+	require.LessOrEqual(t, jobs().Peak, 500)
 	for _, p := range all {
 		p.Stop()
 	}
