@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -265,20 +268,28 @@ func (s *stand) replaced(t *testing.T) {
 }
 
 // A poll in which nothing changes asks the API server for the values only, also where a watch cannot
-// begin with the objects that there are.
+// begin with the objects that there are. KEDA and the autoscaler write nothing either: scaling is disabled.
 func (s *stand) rests(t *testing.T) {
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 3)
 	q, _ := s.scaled(t, "rest", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
-	q.becomes(10*time.Second, func(t *assert.CollectT) {
+	disabled := func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+		return c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse && c.Reason == "ScalingDisabled"
+	}
+	q.becomes(time.Minute, func(t *assert.CollectT) {
 		require.Len(t, q.jobs(t), 3)
 		require.Contains(t, q.events(t), "JobsCreated")
+		autoscalers, err := s.client.AutoscalingV2().HorizontalPodAutoscalers(q.namespace).List(q.t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, autoscalers.Items, 1)
+		require.True(t, slices.ContainsFunc(autoscalers.Items[0].Status.Conditions, disabled))
 	})
-	time.Sleep(2 * time.Second) // the last events of the pods
+	time.Sleep(3 * time.Second) // the last events of the pods, and KEDA mirrors the autoscaler's condition
 	count := func() int {
 		return s.cluster.Count(t, func(r cluster.Request) bool {
-			return r.User == account && r.Namespace == q.namespace && r.Verb != "watch" && r.Group != "external.metrics.k8s.io"
+			ours := r.User == account && r.Verb != "watch" && r.Group != "external.metrics.k8s.io"
+			return r.Namespace == q.namespace && (ours || !slices.Contains([]string{"get", "list", "watch"}, r.Verb))
 		})
 	}
 	before := count()
