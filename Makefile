@@ -106,7 +106,7 @@ newest:
 	cd test/conformance && go test -count=1 -run TestNewestRelease . -newest
 
 # The tests on a real control plane that CI has time for. make e2e-all runs all of them, each week.
-QUICK = TestAdapter|TestInstall|TestDistributedScaledObject|TestExplainCluster|TestFaults|TestMember.*|TestOwnController|TestQueues
+QUICK = TestAdapter|TestInstall|TestDistributedScaledJob|TestDistributedScaledObject|TestExplainCluster|TestFaults|TestOwnController|TestQueues
 e2e:
 	$(MAKE) e2e-all RUN='^($(QUICK))$$$$'
 

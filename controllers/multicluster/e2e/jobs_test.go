@@ -217,40 +217,6 @@ func (s *stand) failsOver(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0, 2}, q.counts(t, "size-6", one, two)) })
 }
 
-// While KEDA's operator or its metrics server is away nothing is created, which Ready reports. Soon after its return the
-// Jobs are as many as the queue asks for.
-func (s *stand) readsAgain(t *testing.T) {
-	q := s.space(t, "reads-again")
-	q.waiting("queue", 4)
-	q.job("work", weights(1, 1), "")
-	s.start(t, "-namespace", q.namespace)
-	become := func(want ...int) {
-		t.Helper()
-		begin := time.Now()
-		q.becomes(func(t *assert.CollectT) { require.Equal(t, want, q.counts(t, "work", one, two)) })
-		t.Logf("%v Jobs after %v", want, time.Since(begin).Round(time.Millisecond))
-	}
-	away := func() {
-		t.Helper()
-		q.becomes(func(t *assert.CollectT) {
-			ready, why := q.condition(t, dsj, "work", "Ready")
-			require.Equal(t, "False TriggerError", ready, why)
-		})
-	}
-	become(2, 2)
-	s.operator.Stop()
-	away()
-	q.waiting("queue", 10)
-	q.stays(3*time.Second, func(t require.TestingT) { require.Equal(t, []int{2, 2}, q.counts(t, "work", one, two)) })
-	s.operator.Restart(t)
-	become(5, 5)
-	s.metrics.Stop()
-	away()
-	q.waiting("queue", 12)
-	s.metrics.Restart(t)
-	become(6, 6)
-}
-
 func (s *stand) pauses(t *testing.T) {
 	q := s.space(t, "pauses")
 	q.waiting("queue", 2)
@@ -325,9 +291,12 @@ func (s *stand) killedInBurst(t *testing.T) {
 
 // When an API server dies while Jobs are created there, those of which nobody knows
 // whether they exist are replaced elsewhere after the grace period; when it is back,
-// what is there twice is resolved as the policy says.
-func (s *stand) diesInBurst(t *testing.T) {
+// what is there twice is resolved as the policy says. There are never more than the maximum.
+func TestDistributedScaledJob(t *testing.T) {
+	s := newStand(t, one, two)
+	s.join(t)
 	q := s.space(t, "dies")
+	jobs := cluster.WatchJobs(t, q.namespace, s.members[one].Cluster, s.members[two].Cluster)
 	q.waiting("queue", 300)
 	q.job("work", weights(1, 1)+fmt.Sprintf(failoverPolicy, "5s", "5s", "preferFailover"), "", "maxReplicaCount: 450")
 	s.start(t, "-namespace", q.namespace)
@@ -353,6 +322,8 @@ func (s *stand) diesInBurst(t *testing.T) {
 	}
 	q.becomes(func(t *assert.CollectT) { settled(t) })
 	q.stays(5*time.Second, settled)
+	q.becomes(func(t *assert.CollectT) { require.Len(t, jobs().Unfinished, 300, "the watch is back") })
+	require.LessOrEqual(t, jobs().Peak, 450)
 }
 
 // Of two controllers one acts, and when it stops the other does at once. They act in all

@@ -149,10 +149,7 @@ func (s *stand) leaves(t *testing.T) {
 // is away the number stays, which the status reports, and is right again when both are back.
 func TestDistributedScaledObject(t *testing.T) {
 	s := newStand(t, one, two)
-	for _, name := range names[:2] {
-		out, err := s.command(t, "setup-member", name, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", s.members[name].Kubeconfig(), "--serve", "*")
-		require.NoError(t, err, out)
-	}
+	s.join(t)
 	q := s.space(t, "scales")
 	q.deployment(one, "nginx")
 	q.deployment(two, "nginx")
@@ -298,8 +295,8 @@ func (s *stand) statefulSets(t *testing.T) {
 	_, err := s.members[two].client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sets-there"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	q.waiting("queue", 5)
-	q.statefulSet(s.members[one], q.namespace, "db")
-	q.statefulSet(s.members[two], "sets-there", "db")
+	q.workload(one, "StatefulSet", q.namespace, "db")
+	q.workload(two, "StatefulSet", "sets-there", "db")
 	q.apply(t, q.namespace, `apiVersion: keda.kedify.io/v1alpha1
 kind: DistributedScaledObject
 metadata: {name: db}

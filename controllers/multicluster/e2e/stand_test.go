@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,6 +106,15 @@ func newStand(t *testing.T, members ...string) *stand {
 func newSite(t *testing.T, options ...cluster.Option) site {
 	c := cluster.Start(t, append(options, cluster.WithControllers("deployment-controller", "replicaset-controller", "statefulset-controller"))...)
 	return site{c, c.Config(), c.Client(t)}
+}
+
+// join sets the members up, each for all namespaces.
+func (s *stand) join(t *testing.T) {
+	t.Helper()
+	for name, member := range s.members {
+		out, err := s.command(t, "setup-member", name, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", member.Kubeconfig(), "--serve", "*")
+		require.NoError(t, err, out)
+	}
 }
 
 // apply applies the documents in the home cluster. The namespace is that of those that
@@ -220,40 +228,22 @@ func (q *space) counts(t require.TestingT, of string, members ...string) (counts
 // deployment makes a Deployment without replicas on a member.
 func (q *space) deployment(member, name string) {
 	q.t.Helper()
-	q.deploymentAt(q.members[member], name)
+	q.workload(member, "Deployment", q.namespace, name)
 }
 
-func (q *space) deploymentAt(at site, name string) {
+// workload makes a Deployment or a StatefulSet without replicas in a namespace of a member.
+func (q *space) workload(member, kind, namespace, name string) {
 	q.t.Helper()
-	labels := map[string]string{"app": name}
-	_, err := at.client.AppsV1().Deployments(q.namespace).Create(q.t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "nginx"}}},
-			},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(q.t, err)
-}
-
-// statefulSet makes a StatefulSet without replicas in a namespace of a cluster.
-func (q *space) statefulSet(at site, namespace, name string) {
-	q.t.Helper()
-	labels := map[string]string{"app": name}
-	_, err := at.client.AppsV1().StatefulSets(namespace).Create(q.t.Context(), &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, PodManagementPolicy: appsv1.ParallelPodManagement,
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "postgres"}}},
-			},
-		},
-	}, metav1.CreateOptions{})
-	require.NoError(q.t, err)
+	manifest.Apply(q.t, q.members[member].config, manifest.Objects(q.t, fmt.Sprintf(`apiVersion: apps/v1
+kind: %s
+metadata: {name: %s, namespace: %s}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec: {containers: [{name: c, image: nginx}]}
+`, kind, name, namespace))...)
 }
 
 func (q *space) replicas(t require.TestingT, member, name string) int {
