@@ -29,8 +29,8 @@ import (
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/triggers"
 )
 
-// memory is the size at which the collector of garbage works harder. The bounds of what is read keep the command below
-// it; GOMEMLIMIT replaces it.
+// memory is the size at which the collector of garbage works harder. The bounds of manifests, logs and dumps keep the
+// command below it; GOMEMLIMIT replaces it.
 const memory = 192 << 20
 
 func main() {

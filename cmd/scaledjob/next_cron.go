@@ -27,13 +27,15 @@ func clockNotes(text string, zone *time.Location, from time.Time, found []occurr
 		_, before := change.Add(-1).Zone()
 		_, after := change.Zone()
 		span := time.Duration(after-before) * time.Second
-		start, shown := change.In(time.FixedZone("", before)), "skip %s" // as clocks went on without the change
+		start := change.In(time.FixedZone("", before)) // as clocks went on without the change
+		shown := "skip " + period(start, span)
 		if span < 0 {
-			start, span, shown = start.Add(span), -span, "show %s twice"
+			start, span = start.Add(span), -span
+			shown = "show " + period(start, span) + " twice"
 		}
 		if n, first := occurrencesIn(text, start, span); n > 0 {
-			notes = append(notes, fmt.Sprintf("clocks in %s "+shown+", and with it %s, the first at %s",
-				zone, period(start, span), field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
+			notes = append(notes, fmt.Sprintf("clocks in %s %s, and with it %s, the first at %s",
+				zone, shown, field.Plural(n, "occurrence"), first.Format(time.TimeOnly)))
 		}
 	}
 	return notes

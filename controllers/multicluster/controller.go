@@ -191,7 +191,7 @@ func newKind(c *controller, resource schema.GroupVersionResource, subject func(*
 		pollers: map[cache.ObjectName]*poller{}}
 }
 
-// watch schedules a turn for each change but of the status.
+// watch schedules a turn for each change. A change of the status alone schedules none.
 func (k *kind) watch() error {
 	for _, object := range k.watched.GetStore().List() {
 		k.remember(object.(*unstructured.Unstructured))
@@ -200,11 +200,13 @@ func (k *kind) watch() error {
 		AddFunc: k.added,
 		UpdateFunc: func(before, after any) {
 			if u := after.(*unstructured.Unstructured); !equalExceptStatus(before.(*unstructured.Unstructured), u) {
+				k.end(cache.MetaObjectToName(u), u.GetUID())
 				k.keys.Now(cache.MetaObjectToName(u))
 			}
 		},
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingObjectToName(object); err == nil {
+				k.end(name, "")
 				k.keys.Now(name)
 			}
 		},
@@ -247,6 +249,7 @@ func (k *kind) pollerOf(name cache.ObjectName, u *unstructured.Unstructured) *po
 	p := k.pollers[name]
 	if p != nil && (u == nil || p.uid != u.GetUID()) {
 		delete(k.pollers, name)
+		p.end()
 		p.close()
 		p = nil
 	}
@@ -255,6 +258,15 @@ func (k *kind) pollerOf(name cache.ObjectName, u *unstructured.Unstructured) *po
 		k.pollers[name] = p
 	}
 	return p
+}
+
+// end ends the turn under way of another object of the name than that with the UID.
+func (k *kind) end(name cache.ObjectName, uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.pollers[name]; p != nil && p.uid != uid {
+		p.end()
+	}
 }
 
 // slowPolls returns the times between KEDA's polls of the objects that KEDA polls less often than asked.

@@ -25,7 +25,9 @@ import (
 type poller struct {
 	*kind
 	uid  types.UID
-	slow atomic.Int64 // nanoseconds between KEDA's polls, if KEDA polls less often than asked
+	slow atomic.Int64    // nanoseconds between KEDA's polls, if KEDA polls less often than asked
+	gone context.Context // ends when the object is deleted, and the turn under way with it
+	end  context.CancelFunc
 
 	// Only the poller's turn uses the fields below.
 	subject
@@ -53,12 +55,16 @@ type subject interface {
 func newPoller(k *kind, u *unstructured.Unstructured) *poller {
 	log := k.log.With("kind", u.GetKind(), "object", cache.MetaObjectToName(u).String())
 	p := &poller{kind: k, uid: u.GetUID(), log: log, problems: process.Warnings{Log: log}, cached: u, current: u, unread: true, causes: causes{}}
+	p.gone, p.end = context.WithCancel(context.Background())
 	p.subject = k.subject(p)
 	return p
 }
 
 // turn polls the object as the informer has it, and returns when to poll it again.
 func (p *poller) turn(ctx context.Context, u *unstructured.Unstructured) time.Time {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.gone, cancel)()
 	if u != p.cached {
 		p.unread = p.unread || !equalExceptStatus(p.current, u)
 		p.cached, p.current = u, u

@@ -17,7 +17,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/scaledjob"
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/scaling"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 func description(name, help string, labels ...string) *prometheus.Desc {
@@ -150,7 +149,6 @@ type tally struct {
 	polled                    bool
 	queues                    []queue
 	counts                    scaling.JobCounts
-	unanswered                int // creates, which hold capacity
 	max                       int64
 	created, rollout, history int64
 	slow                      time.Duration // between KEDA's polls
@@ -166,12 +164,6 @@ type queue struct {
 // add adds a poll. Without a valid spec no queue is read, and no Job counted.
 func (t *tally) add(sums *totals, p scaledjob.PollResult, metrics []scaling.Metric) {
 	t.polled, t.queues, t.counts, t.max = p.Invalid == nil, t.queues[:0], p.Decision.Trace.Jobs, p.Decision.Trace.Bounds.Max
-	t.unanswered = 0
-	for _, h := range p.Holds {
-		if h.Reason == slots.CreatesUnanswered {
-			t.unanswered = h.Count
-		}
-	}
 	names := map[string]bool{}
 	for _, m := range metrics {
 		name := label(m.Name)
@@ -231,7 +223,6 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 			send(failing, prometheus.GaugeValue, float64(start.Unix()), operationNames[operation])
 		}
 	}
-	send(jobs, prometheus.GaugeValue, float64(t.unanswered), "unanswered")
 	if brief {
 		return
 	}
@@ -250,6 +241,26 @@ func (e *entry) send(to chan<- prometheus.Metric, brief bool) {
 	send(created, prometheus.CounterValue, float64(t.created))
 	send(deleted, prometheus.CounterValue, float64(t.rollout), "rollout")
 	send(deleted, prometheus.CounterValue, float64(t.history), "history")
+}
+
+// unanswered sends how many creates of a ScaledJob have no answer: they hold capacity.
+func (e *entry) unanswered(t *term, to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	inFlight := e.tally.counts.InFlight
+	e.mu.Unlock()
+	if inFlight == 0 { // most ScaledJobs, whose Jobs are not listed
+		return
+	}
+	n := 0
+	tracked, _ := t.tracker.Jobs(e.uid)
+	for _, j := range tracked {
+		if j.Phase == adapter.InFlight && j.UID == "" {
+			n++
+		}
+	}
+	if n > 0 {
+		to <- prometheus.MustNewConstMetric(jobs, prometheus.GaugeValue, float64(n), e.name.Namespace, e.name.Name, "unanswered")
+	}
 }
 
 // Describe sends no descriptions: the series come and go.
@@ -293,6 +304,7 @@ func (c *controller) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, e := range entries {
 		e.send(to, c.aggregate)
+		e.unanswered(t, to)
 	}
 	for _, o := range slow {
 		if t.entry(cache.ObjectName(o)) != nil {

@@ -12,8 +12,8 @@
 // # Rules
 //
 //  1. The total is the number that the metrics ask for, at least Min and at most Max. Unknown
-//     metrics and a policy without a maximum leave all members as they are. So must a caller
-//     that cannot read its checkpoint ([ReasonCheckpointVersion]).
+//     metrics and a policy without a maximum leave all members as they are. A caller
+//     that cannot read its checkpoint must do the same ([ReasonCheckpointVersion]).
 //
 //  2. Members share the total by [apportion.Webster]. An additional replica goes to a
 //     single member. If a member is excluded, exactly its share moves. Ties go to the

@@ -30,7 +30,7 @@ const (
 const (
 	ReasonMetricsUnknown    Reason = "MetricsUnknown"    // or the caller is paused
 	ReasonNoMaximum         Reason = "NoMaximum"         // the policy has no maximum; NoMax allows any number
-	ReasonCheckpointVersion Reason = "CheckpointVersion" // of a caller whose checkpoint UnmarshalJSON rejected; Decide has none
+	ReasonCheckpointVersion Reason = "CheckpointVersion" // of a caller whose checkpoint UnmarshalJSON rejected; Decide never returns it
 	ReasonNoMembers         Reason = "NoMembers"         // no member is registered and has weight and the workload
 	ReasonAllExcluded       Reason = "AllMembersExcluded"
 	ReasonAtMax             Reason = "AtMax" // replicas do not move, because members have Max and MaxSurge

@@ -333,7 +333,7 @@ func credentialsMissing(j *job, i int, t *manifest.ScaleTrigger) {
 	in := j.input(i)
 	sasl, provider := triggers.Get(t.Type, "sasl", in).Text, triggers.Get(t.Type, "saslTokenProvider", in).Text
 	usesMSK := sasl == "aws_msk_iam" || (sasl == "oauthbearer" && provider == "aws_msk_iam")
-	usesAWS := slices.Contains(urls[t.Type], "awsEndpoint") || usesMSK
+	usesAWS := slices.Contains(urls[t.Type], "awsEndpoint") || usesMSK // types of AWS have the parameter
 	hasIdentity := in.AnyIdentity || strings.HasPrefix(in.PodIdentity, "aws")
 	owner := t.Metadata["identityOwner"] // of other texts than pod KEDA takes the operator
 	if !usesAWS || hasIdentity || t.Metadata == nil || (owner != "" && owner != "pod") {

@@ -121,7 +121,7 @@ func (o *Options) Serve(synced func() bool, metrics http.Handler, log *slog.Logg
 	return close, nil
 }
 
-// Clients are a controller's clients of its cluster, and its lease, whose renewals wait for no request.
+// Clients are a controller's clients of its cluster, and its lease. Renewals of the lease wait for no other request.
 type Clients struct {
 	cluster.Clients
 	Config *rest.Config // of other clients

@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	core "k8s.io/client-go/applyconfigurations/core/v1"
 
-	examples "github.com/scaledjob/scaledjob/controllers/internal/cluster"
+	controllers "github.com/scaledjob/scaledjob/controllers/internal/cluster"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/manifests"
 	"github.com/scaledjob/scaledjob/controllers/multicluster/registry"
 	"github.com/scaledjob/scaledjob/test/e2e/cluster"
@@ -129,11 +129,11 @@ func (o *options) kubeconfig(s site) error {
 
 // connect installs the custom resources in the home cluster, and registers the members.
 func connect(ctx context.Context, at site, members []site) error {
-	clients, err := examples.Connect(at.Config(), examples.Limits{})
+	clients, err := controllers.Connect(at.Config(), controllers.Limits{})
 	if err != nil {
 		return err
 	}
-	if err := examples.Install(ctx, clients.Dynamic, manifests.CRDs, slog.New(slog.DiscardHandler)); err != nil {
+	if err := controllers.Install(ctx, clients.Dynamic, manifests.CRDs, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	if _, err := clients.Requests.CoreV1().Namespaces().Apply(ctx, core.Namespace(registry.Namespace), metav1.ApplyOptions{FieldManager: "local"}); err != nil {

@@ -31,8 +31,8 @@ func newest(t *testing.T) *source {
 func trigger(kind string, metadata map[string]string) (manifest.Trigger, error) {
 	s := &manifest.ScaledJob{}
 	s.Spec.Triggers = []manifest.ScaleTrigger{{Type: kind, Metadata: metadata}}
-	triggers, err := s.Triggers(nil)
-	return triggers[0], err
+	read, err := s.Triggers(nil)
+	return read[0], err
 }
 
 // KEDA's types are those of the adapter: each has a target or is refused.

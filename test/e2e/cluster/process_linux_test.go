@@ -22,7 +22,7 @@ const childEnv = "SCALEDJOB_E2E_CHILD"
 func TestChild(t *testing.T) {
 	end := os.Getenv(childEnv)
 	if end == "" {
-		t.Skip("run by TestNothingIsLeft")
+		t.Skip("run by TestNoProcessIsLeft")
 	}
 	c, err := New(context.Background(), os.Stderr)
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestChild(t *testing.T) {
 }
 
 // Whatever ends a test process, it leaves no processes.
-func TestNothingIsLeft(t *testing.T) {
+func TestNoProcessIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"panic", "kill"} {
 		t.Run(end, func(t *testing.T) {

@@ -53,21 +53,22 @@ func (e *kedaEngine) notes(scalers []keda.Scaler) []string {
 func (e *kedaEngine) rollout(jobs []keda.Job) *removal {
 	d := &removal{Jobs: []deletion{}}
 	rule := e.Profile.Rule("rollout").Text
-	if e.o.Spec.Generation == 0 && !e.Deletes(keda.ScaledJob{}, "2") && e.Deletes(keda.ScaledJob{}, "1") {
+	deletesCurrent, deletesOlder := e.Deletes(keda.ScaledJob{}, "2"), e.Deletes(keda.ScaledJob{}, "1")
+	if e.o.Spec.Generation == 0 && !deletesCurrent && deletesOlder {
 		d.Idle = "metadata.generation is not known"
 		return d
 	}
 	done := e.Profile.Rollout(e.o.KEDA, jobs)
 	for _, i := range done.Deleted {
 		reason := olderThan(e.o, e.o.Jobs[i])
-		if e.Deletes(keda.ScaledJob{}, "2") {
+		if deletesCurrent {
 			reason, d.Rule = "of any generation", rule
 		}
 		d.Jobs = append(d.Jobs, deletion{e.o.Jobs[i].Name, reason, done.PropagationPolicy})
 	}
 	switch {
 	case len(d.Jobs) > 0:
-	case !e.Deletes(keda.ScaledJob{}, "1"):
+	case !deletesOlder:
 		d.Idle = rule
 	case e.Paused(e.o.ScaledJob):
 		d.Idle = "the ScaledJob is paused"

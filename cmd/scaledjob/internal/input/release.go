@@ -68,7 +68,6 @@ func (r Release) String() string {
 func (r Release) MarshalText() ([]byte, error) { return []byte(r.name()), nil }
 
 // UnmarshalJSON reads a release. It must be a string: YAML reads 2.20 as the number 2.2.
-// A null is ignored.
 func (r *Release) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {

@@ -12,9 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Package conformance compares the table with the JSON schema that KEDA ships, the
-// messages of [Rules] with KEDA's source code, and [Check] with KEDA's parser.
-
 // The number of types of each minor release is KEDA's.
 func TestTypes(t *testing.T) {
 	counts := []int{57, 60, 62, 63, 65, 65, 65, 67, 68, 70, 75, 75, 77, 80}

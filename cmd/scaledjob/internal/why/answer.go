@@ -428,7 +428,7 @@ func (j *judge) gaps(l *Log, s *Subject, interval time.Duration) (causes []Cause
 			causes = append(causes, Cause{ID: "slow-poll", Basis: Observed,
 				Text: fmt.Sprintf("the poll at %s took %s to create %d Jobs, longer than the interval of %s, so polls in between did not happen", clockOf(before.Time, false), took.Round(time.Second), value(before.Requested), interval),
 				Fix:  fasterCreates})
-		case l.lastOfOthers(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
+		case len(l.Subjects) > 1 && l.lastOfOthers(p.Run, s, p.Time.Add(-settled)).Sub(before.until) > settled:
 			causes = append(causes, Cause{ID: "gap", Basis: Observed, Decide: j.kubectl("describe scaledjob %s"),
 				Text: fmt.Sprintf("no poll from %s to %s, although the operator worked: the ScaledJob was paused or changed, or a trigger answered late", clockOf(before.Time, false), clockOf(p.Time, false))})
 		case usual > 0 && p.Time.Sub(before.Time) > 2*usual+settled:

@@ -44,7 +44,7 @@ func (m *Metrics) reconciled(sj *v1.ScaledJob, o outcome, failed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name, queue := client.ObjectKeyFromObject(sj), sj.Spec.QueueName
-	if m.queues[name] != queue {
+	if before, known := m.queues[name]; known && before != queue {
 		m.end(name)
 	}
 	m.queues[name] = queue

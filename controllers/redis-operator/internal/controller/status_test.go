@@ -27,7 +27,7 @@ func conditions(s v1.ScaledJobStatus) (all []string) {
 }
 
 // Creates, deletes and the queue fail each in a condition of its own, and Ready says the first.
-func TestTransitions(t *testing.T) {
+func TestConditions(t *testing.T) {
 	var status v1.ScaledJobStatus
 	for _, step := range []struct {
 		outcome
