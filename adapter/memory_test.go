@@ -26,8 +26,8 @@ func TestPlanAllocations(t *testing.T) {
 
 var queue = items(100)
 
-// busy returns a writer of n Jobs: a third runs, a third is stuck, a third has finished.
-// The queue asks for none beside.
+// busy returns a writer of n Jobs, 50 a second until noon: a third runs, a third is stuck, a third has
+// finished. The queue asks for none beside.
 func busy(t require.TestingT, n int64) *writer {
 	target := newTarget()
 	target.Policy.Bounds.Max = n
@@ -39,6 +39,7 @@ func busy(t require.TestingT, n int64) *writer {
 	for i := range n {
 		j := *kinds[i%3]
 		j.Name, j.UID = target.tracked(hub.Place{}).jobs.Name(i+1), types.UID(fmt.Sprint("uid-", i+1))
+		j.CreationTimestamp = metav1.NewTime(noon.Add(-time.Duration(i/50) * time.Second))
 		w.show(&j)
 	}
 	queue = items(float64(n - n/3))

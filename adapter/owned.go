@@ -49,7 +49,7 @@ type origin struct {
 func (t *Tracker) owner(uid types.UID) *owned {
 	o := t.owners[uid]
 	if o == nil {
-		o = &owned{uid: uid, pendingTimes: pods.Times{}}
+		o = &owned{uid: uid}
 		t.owners[uid] = o
 	}
 	return o

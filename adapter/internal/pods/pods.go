@@ -2,6 +2,7 @@
 package pods
 
 import (
+	"cmp"
 	"slices"
 	"time"
 	"unique"
@@ -101,23 +102,50 @@ func (t Table) In(namespace string) (found []any) {
 	return found
 }
 
-// Times are how many Jobs became pending at a time, in nanoseconds since 1970. Jobs of one second share it.
-type Times map[int64]int32
+// Times counts the Jobs that became pending at each time. The zero value has none.
+type Times struct {
+	entries []entry // in the order of their times
+	passed  int     // entries until the last limit
+	jobs    int32   // Jobs of these entries
+}
+
+type entry struct {
+	since int64 // in nanoseconds since 1970
+	jobs  int32
+}
 
 // Add adds n Jobs.
-func (t Times) Add(since time.Time, n int32) {
+func (t *Times) Add(since time.Time, n int32) {
 	nanoseconds := since.UnixNano()
-	if t[nanoseconds] += n; t[nanoseconds] == 0 {
-		delete(t, nanoseconds)
+	i, found := slices.BinarySearchFunc(t.entries, nanoseconds, func(e entry, n int64) int { return cmp.Compare(e.since, n) })
+	if !found {
+		t.entries = slices.Insert(t.entries, i, entry{since: nanoseconds})
+		if i < t.passed {
+			t.passed++
+		}
+	}
+	if i < t.passed {
+		t.jobs += n
+	}
+	if t.entries[i].jobs += n; t.entries[i].jobs == 0 {
+		t.entries = slices.Delete(t.entries, i, i+1)
+		if i < t.passed {
+			t.passed--
+		}
 	}
 }
 
-// Until returns how many Jobs have been pending since the limit or longer.
-func (t Times) Until(limit time.Time) (n int32) {
-	for since, jobs := range t {
-		if since <= limit.UnixNano() {
-			n += jobs
-		}
+// Until returns how many Jobs have been pending since the limit or longer. It looks only at the
+// entries between this limit and the last one.
+func (t *Times) Until(limit time.Time) int32 {
+	nanoseconds := limit.UnixNano()
+	for t.passed < len(t.entries) && t.entries[t.passed].since <= nanoseconds {
+		t.jobs += t.entries[t.passed].jobs
+		t.passed++
 	}
-	return n
+	for t.passed > 0 && t.entries[t.passed-1].since > nanoseconds {
+		t.passed--
+		t.jobs -= t.entries[t.passed].jobs
+	}
+	return t.jobs
 }
