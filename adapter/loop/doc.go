@@ -3,6 +3,7 @@
 //
 //	polls := loop.New(loop.Options{Tracker: tracker, Client: clients.Requests, Requests: limit.Queue})
 //	err := tracker.Track(target) // for each event of an informer of owners
+//	tracker.Untrack(uid)         // instead, if the owner is deleted or has a deletion timestamp
 //	polls.Now(key)
 //	polls.Run(ctx, func(ctx context.Context, turn loop.Turn) (adapter.Plan, loop.Done) {
 //		metrics := read(ctx, turn.Key)
