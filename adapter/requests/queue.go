@@ -83,6 +83,9 @@ type namespace struct {
 
 // next returns the owner who is next, or nil.
 func (l *lane) next() *owner {
+	if l.waiting == 0 {
+		return nil
+	}
 	var first *namespace
 	for _, n := range l.namespaces {
 		if len(n.waiting) > 0 && (first == nil || n.compare(&first.place) < 0) {
