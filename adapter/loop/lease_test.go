@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -120,12 +121,37 @@ func stored(t *testing.T, client kubernetes.Interface) *v1.Lease {
 	return found
 }
 
-// A process that cannot renew the lease stops acting before another may, and may lead
-// again. The lease is released after act has ended, and not before.
+// A silent client has no answer to a Get and an Update while away is true.
+type silent struct {
+	coordination.LeaseInterface
+	away *atomic.Bool
+}
+
+func (s silent) Leases(string) coordination.LeaseInterface { return s }
+
+func (s silent) Get(ctx context.Context, name string, o metav1.GetOptions) (*v1.Lease, error) {
+	s.wait(ctx)
+	return s.LeaseInterface.Get(ctx, name, o)
+}
+
+func (s silent) Update(ctx context.Context, l *v1.Lease, o metav1.UpdateOptions) (*v1.Lease, error) {
+	s.wait(ctx)
+	return s.LeaseInterface.Update(ctx, l, o)
+}
+
+func (s silent) wait(ctx context.Context) {
+	if s.away.Load() {
+		<-ctx.Done()
+	}
+}
+
+// A process that cannot renew the lease, since its requests hang, stops acting before another may, and
+// may lead again. The lease is released after act has ended, and not before.
 func TestLeadLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, away := unreliable()
 		kept := lease(client)
+		kept.Client = silent{client.CoordinationV1().Leases("n"), away}
 		require.False(t, kept.MayAct())
 		l := lead(t, kept)
 		<-l.acting
