@@ -5,8 +5,9 @@ package member_test
 //	nothing exceeds the maximum, and nothing is created twice             TestNothingTwice
 //	a create that was not answered holds its capacity                     TestNothingTwice
 //	no Jobs are left while an unanswered create may arrive                TestDeleteJobsLate
-//	it is never sent again, and asked for after twice the timeout         TestUnclear in adapter
-//	it has no other create beside it in its poll                          TestUnansweredCreates
+//	it is never sent again                                                TestModel in slots
+//	it is asked for after twice the member's timeout, and not before      TestAskedLate
+//	an unanswered create has no second one beside it in its poll          TestUnansweredCreates
 //	a recurring number is not taken for the Job that had it               TestNumberRecurs
 //	a Job that was replaced before it was known is half of a pair         TestReplacedBeforeItWasKnown
 //	a source is not deleted for a replacement that may not exist          TestReplacementThatFails

@@ -77,6 +77,26 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
+// A member is asked for a create without an answer after twice its own timeout, which its tracker has.
+func TestAskedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, asked := newWorld(t, slow, "a").ready(), 0
+		w.demand = 1
+		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
+			if asked += map[string]int{"get": 1}[verb]; verb == "create" {
+				return hangs(ctx, verb, name, send)
+			}
+			return send()
+		})
+		begin := time.Now()
+		w.poll()
+		require.Equal(t, slow.Timeout, time.Since(begin))
+		w.polls(10, func() { require.Zero(t, asked) })
+		w.polls(3, func() {})
+		require.Equal(t, 1, asked)
+	})
+}
+
 // A create arrives after its owner was deleted: until it can no longer arrive, the clean-up
 // is not over, and then no Job is left.
 func TestDeleteJobsLate(t *testing.T) {
