@@ -37,7 +37,7 @@ type Cluster struct {
 	Failures Failures
 	// Unanswered counts creates without an answer. Their Jobs do not exist, but may still appear.
 	// They occupy capacity. New Jobs on this cluster take their names first, and need no
-	// further capacity for them.
+	// further capacity for them. A caller that has no record of them leaves it 0.
 	Unanswered int64
 }
 
