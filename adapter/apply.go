@@ -140,9 +140,9 @@ func (a *application) next(ctx context.Context) (batch []call) {
 
 // begin gives the plan to the owner's set.
 func (a *application) begin(o *owned) {
-	unfinished := o.set.Unfinished()
 	d := slots.Demand{Create: a.plan.Create, Max: o.target.Policy.Bounds.Max}
-	if d.Max == scaling.NoMax { // as on a member: no other create takes the place of one without an answer
+	if d.Max == scaling.NoMax { // Without a maximum, the plan is the bound: an unanswered create keeps its place.
+		unfinished := o.set.Unfinished()
 		d.Max = unfinished + min(d.Create, d.Max-unfinished)
 	}
 	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))

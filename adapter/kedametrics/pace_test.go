@@ -221,6 +221,22 @@ func TestSlow(t *testing.T) {
 	require.Zero(t, c.pace.slow())
 }
 
+// Five reads in a row without an answer of KEDA are suspicious. A trigger that fails is an answer.
+func TestSuspicion(t *testing.T) {
+	h, now := health{}, time.Unix(1000, 0)
+	for _, answer := range []Reason{TriggerFailed, Stale, ""} {
+		for range suspicious - 1 {
+			require.False(t, h.note(now, KEDAUnavailable))
+		}
+		require.False(t, h.note(now, answer))
+	}
+	for i := range suspicious {
+		require.Equal(t, i == suspicious-1, h.note(now, KEDAUnavailable))
+	}
+	h.result(now, KEDAUnavailable)
+	require.Zero(t, h.failures)
+}
+
 // Whatever KEDA does, each of its polls is decided on at most once, and in time.
 func TestPaceProperty(t *testing.T) {
 	complete := 0
@@ -267,20 +283,4 @@ func TestSeries(t *testing.T) {
 		require.Equal(t, s.name == "s1-cron", s.cron)
 	}
 	require.Equal(t, []string{"jobs", "s0-redis-dead", "cron", "s2-other", "cpu"}, names)
-}
-
-// Five reads in a row without an answer of KEDA are suspicious. A trigger that fails is an answer.
-func TestSuspicion(t *testing.T) {
-	h, now := health{}, time.Unix(1000, 0)
-	for _, answer := range []Reason{TriggerFailed, Stale, ""} {
-		for range suspicious - 1 {
-			require.False(t, h.note(now, KEDAUnavailable))
-		}
-		require.False(t, h.note(now, answer))
-	}
-	for i := range suspicious {
-		require.Equal(t, i == suspicious-1, h.note(now, KEDAUnavailable))
-	}
-	h.result(now, KEDAUnavailable)
-	require.Zero(t, h.failures)
 }

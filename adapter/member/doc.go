@@ -62,6 +62,7 @@
 //     request, such as by a lease that lasts longer. Options.Terms check the lease.
 //   - The Checkpoint of a decision is stored before Apply. It has the Jobs of members that are
 //     unreachable after a restart.
+//   - A create has no effect later than twice Options.Timeout after it began.
 //
 // # Failures
 //
