@@ -27,7 +27,7 @@ var rooms = []room{
 	{"placement", size{2900, 4300}, size{3310, 5140}}, // a heap of tickets (15), which begins on a line found by interpolation (13)
 	{"schedule", size{3000, 3800}, size{3610, 4550}},  // situations that people reported are tests
 	{"simulation", size{3600, 2400}, size{4050, 2800}},
-	{"adapter", size{10500, 10300}, size{12750, 13570}},             // creates without an answer in a row (16 of tests), what servers said is told without credentials
+	{"adapter", size{10500, 10300}, size{12780, 13660}},             // pending times in order (33), a lease whose requests hang and the timeout of a member (46 of tests), creates without an answer in a row (16 of tests), what servers said is told without credentials
 	{"cmd", size{19000, 8000}, size{26850, 8860}},                   // what two readers of 121 public manifests called false or missed (100), no finding, fix or line shows a credential (55), problems of metadata by key (14), logs and dumps of any length are streamed within bounds of lines and bytes (460), conform 1,400, bounds of lint 250
 	{"controllers examples", size{8500, 12000}, size{11040, 17460}}, // a deletion ends the turn under way (22), one comparison of schemas for the tests of two programs (94), repeated events without the right to patch (14), faults of single numbers on the control plane, conditions for each fact, a hostile API server for all four (170)
 	{"test", size{3700, 6300}, size{4130, 6990}},                    // one watch of Jobs for tests of two modules (75), links into .git (2), recordings, Karmada's own shares, and each right is taken away by itself
