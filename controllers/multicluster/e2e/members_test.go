@@ -292,7 +292,7 @@ func (s *stand) refusesBeside(t *testing.T) {
 	quotas, none := q.members[one].client.CoreV1().ResourceQuotas(q.namespace), corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}
 	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	quota.ResourceVersion, quota.Status = "", corev1.ResourceQuotaStatus{Hard: none, Used: none} // admission may have written it
 	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}) // no controller of quotas runs
 	require.NoError(t, err)
 	s.start(t, "-namespace", q.namespace)
