@@ -22,7 +22,7 @@ import (
 // Pods with the hub's label that are not of a Job of this hub count for nobody.
 func TestForgedPods(t *testing.T) {
 	o := member.Options{Pods: true, Key: []byte("the hub's")}
-	w := newWorld(t, o, "a").ready()
+	w := newFixture(t, o, "a").ready()
 	w.target.PendingPodConditions = []string{"Ready"}
 	require.NoError(t, w.all.Track(w.target, w.overrides))
 	w.demand = 1
@@ -41,7 +41,7 @@ func TestForgedPods(t *testing.T) {
 // A member that is another cluster than the registered one is unreachable. Of two that are
 // one cluster, the one that was registered later is, or without a UID.
 func TestIdentity(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b", "c", "d").ready()
+	w := newFixture(t, member.Options{}, "a", "b", "c", "d").ready()
 	for name, uid := range map[string]types.UID{"a": "one", "b": "one", "c": "three", "d": "one"} {
 		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}
 		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
@@ -65,7 +65,7 @@ func TestIdentity(t *testing.T) {
 
 // A member that was registered without a UID has the UID of the first contact, and keeps it.
 func TestFirstContact(t *testing.T) {
-	w := newWorld(t, member.Options{Interval: 10 * time.Millisecond}, "a", "b")
+	w := newFixture(t, member.Options{Interval: 10 * time.Millisecond}, "a", "b")
 	system := func(name string, uid types.UID) {
 		namespaces := w.sites[name].CoreV1().Namespaces()
 		_ = namespaces.Delete(t.Context(), "kube-system", metav1.DeleteOptions{}) // which may not exist
@@ -102,7 +102,7 @@ func TestClosedConnection(t *testing.T) {
 
 // Where pods are watched, Jobs are pending as their conditions say. Pods of others' Jobs do not count.
 func TestPods(t *testing.T) {
-	w := newWorld(t, member.Options{Pods: true}, "a").ready()
+	w := newFixture(t, member.Options{Pods: true}, "a").ready()
 	w.target.PendingPodConditions = []string{"example.com/Consumed"}
 	w.track()
 	w.demand = 1

@@ -16,7 +16,7 @@ import (
 
 // A Job that has changed since the observation is left to the next plan.
 func TestChangedSince(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 1
 	noErrors(t, w.poll())
 	w.shown(1)
@@ -33,7 +33,7 @@ func TestChangedSince(t *testing.T) {
 
 // Jobs in a namespace that the target had before are the owner's still.
 func TestNamespaceIsEdited(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 2
 	noErrors(t, w.poll())
 	w.shown(2)
@@ -55,7 +55,7 @@ func TestNamespaceIsEdited(t *testing.T) {
 
 // A plan that was made before an edit sends nothing.
 func TestEditedSince(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.demand = 4
 	w.plan()
 	w.target.Revision.Generation = 2
@@ -71,7 +71,7 @@ func TestEditedSince(t *testing.T) {
 
 // An equal target is no edit, such as that of an informer which lists anew.
 func TestEqualTarget(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 1
 	w.plan()
 	w.target.Job = w.target.Job.DeepCopy()
@@ -83,7 +83,7 @@ func TestEqualTarget(t *testing.T) {
 
 // An edit of overrides changes new Jobs only.
 func TestOverrideIsEdited(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.policy.Rollout = rollout.Policy{Strategy: rollout.Immediate}
 	w.overrides = map[string]member.Override{"a": {Pod: member.PodOverrides{NodeSelector: map[string]string{"disk": "hdd"}}}}
 	w.track()
@@ -103,7 +103,7 @@ func TestOverrideIsEdited(t *testing.T) {
 // A process that may not act sends nothing.
 func TestMayAct(t *testing.T) {
 	terms := &requests.Terms{}
-	w := newWorld(t, member.Options{Terms: terms}, "a").ready()
+	w := newFixture(t, member.Options{Terms: terms}, "a").ready()
 	w.demand = 1
 	reports := w.poll()
 	require.ErrorIs(t, reports[0].Err, requests.ErrEnded)
@@ -119,7 +119,7 @@ func TestMayAct(t *testing.T) {
 
 // An observation from before a member was registered anew is not acted on there.
 func TestAddedAnewSince(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 1
 	w.plan()
 	w.add("a", member.Options{})
@@ -130,7 +130,7 @@ func TestAddedAnewSince(t *testing.T) {
 // A Job that somebody else created for the owner is known by its UID if its creation
 // does not fit into a label.
 func TestLongName(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	j := w.target.NewJob(1)
 	j.OwnerReferences, j.Name = nil, strings.Repeat("a", 53)
 	j.Labels[member.LabelHome], j.Labels[member.LabelCreation] = home, "0123456789"
@@ -143,7 +143,7 @@ func TestLongName(t *testing.T) {
 // Outdated Jobs are deleted with the propagation of the target, but neither on a member
 // that is unreachable nor as long as nobody knows whether they exist.
 func TestRollout(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.demand = 2
 	w.sites["b"].breaks(on("create", instead(errReset)))
 	w.poll()

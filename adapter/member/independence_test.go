@@ -100,7 +100,7 @@ const tick = 20 * time.Second
 func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool) {
 	var uids atomic.Int64
 	all := &member.Clusters{Taints: &taint.Durations{Soft: s.soft, Hard: 5 * time.Minute}}
-	w := &world{t: t, all: all, sites: map[string]*site{}}
+	w := &fixture{t: t, all: all, sites: map[string]*site{}}
 	names := []string{}
 	for i := range s.clusters {
 		name := fmt.Sprintf("c%02d", i)
@@ -227,7 +227,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 func (s *tenancy) watchesPods() bool { return s.fault == "many pods" || s.fault == "made-up owners" }
 
 // forgePods creates pods with a Job's labels in another namespace, each of another owner.
-func (w *world) forgePods(name string, j batchv1.Job, round int) {
+func (w *fixture) forgePods(name string, j batchv1.Job, round int) {
 	j.Namespace, j.Spec.Template.Labels = "elsewhere", maps.Clone(j.Spec.Template.Labels)
 	for i := range 60 {
 		j.Spec.Template.Labels[adapter.LabelOwner] = fmt.Sprintf("00000000-0000-4000-8000-%012d", 100*round+i)
@@ -236,7 +236,7 @@ func (w *world) forgePods(name string, j batchv1.Job, round int) {
 	}
 }
 
-func (w *world) update(name string, j *batchv1.Job) {
+func (w *fixture) update(name string, j *batchv1.Job) {
 	_, err := w.sites[name].Clientset.BatchV1().Jobs(j.Namespace).Update(context.Background(), j, metav1.UpdateOptions{})
 	require.NoError(w.t, err)
 }

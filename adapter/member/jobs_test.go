@@ -28,7 +28,7 @@ import (
 )
 
 func TestJobsOfMembers(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.policy.Members = []jobs.Member{{Name: "a", Weight: 2}, {Name: "b", Weight: 3}}
 	w.demand = 10
 	w.overrides = map[string]member.Override{"b": {Namespace: "elsewhere", Pod: member.PodOverrides{
@@ -76,7 +76,7 @@ func TestJobsOfMembers(t *testing.T) {
 
 // A replacement says what it replaces, in flight and after.
 func TestReplacements(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 	w.demand = 2
 	w.sites["a"].clock.Store(int64(-time.Hour))
@@ -141,7 +141,7 @@ func TestReplacementThatFails(t *testing.T) {
 }
 
 func testReplacementThatFails(t *testing.T, fault func(func() error) error) {
-	w := newWorld(t, member.Options{}, "a")
+	w := newFixture(t, member.Options{}, "a")
 	w.sites["b"] = newSite("b", w.sites["a"].uids)
 	w.sites["b"].blind.Store(true)
 	b := w.add("b", unchecked)
@@ -179,7 +179,7 @@ func testReplacementThatFails(t *testing.T, fault func(func() error) error) {
 // A Job that may exist on a member that is away is replaced elsewhere after the
 // grace period; when it turns out to exist, the two are a pair.
 func TestReplacedBeforeItWasKnown(t *testing.T) {
-	w := newWorld(t, member.Options{}, "b")
+	w := newFixture(t, member.Options{}, "b")
 	w.sites["a"] = newSite("a", w.sites["b"].uids)
 	w.sites["a"].blind.Store(true)
 	w.add("a", quick)
@@ -250,7 +250,7 @@ func TestFailures(t *testing.T) {
 		{"gone", "delete", apierrors.NewNotFound(jobResource, "x"), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, member.Options{}, "a", "b").ready()
+			w := newFixture(t, member.Options{}, "a", "b").ready()
 			w.demand = 4
 			if tt.verb == "delete" {
 				noErrors(t, w.poll())
@@ -272,7 +272,7 @@ func TestFailures(t *testing.T) {
 
 // A cancelled context ends the requests and is no failure of a member.
 func TestCancelled(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b").ready()
+	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.demand = 50
 	ctx, cancel := context.WithCancel(t.Context())
 	w.sites["a"].breaks(func(of context.Context, verb, _ string, send func() error) error {
@@ -294,7 +294,7 @@ func TestCancelled(t *testing.T) {
 
 // A member whose health check fails is tainted for all owners, and is no failure of theirs.
 func TestHealth(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b")
+	w := newFixture(t, member.Options{}, "a", "b")
 	w.all.Taints = nil
 	w.add("b", member.Options{})
 	w.ready()
@@ -339,7 +339,7 @@ func TestCutOff(t *testing.T) {
 		{status(502), "none of 2 members answers"},
 		{status(401), "all 2 members answer 401 (Unauthorized): the hub's tokens have expired or were revoked; run setup-member again"},
 	} {
-		w := newWorld(t, member.Options{}, "a", "b").ready()
+		w := newFixture(t, member.Options{}, "a", "b").ready()
 		fails := func(context.Context, string, string, func() error) error { return c.fault }
 		var at time.Time
 		for _, s := range w.sites {
@@ -362,7 +362,7 @@ func TestCutOff(t *testing.T) {
 
 // The end of the caller's context is no failure of the member.
 func TestProbeIsCancelled(t *testing.T) {
-	w := newWorld(t, unchecked, "a")
+	w := newFixture(t, unchecked, "a")
 	c := w.add("a", unchecked)
 	w.ready()
 	w.sites["a"].breaks(hangs)
@@ -376,7 +376,7 @@ func TestProbeIsCancelled(t *testing.T) {
 // While a member is away only its health is checked, and its Jobs are watched again
 // as soon as it is back, however long it was away.
 func TestBackAtOnce(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 2
 	noErrors(t, w.poll())
 	w.shown(2)
@@ -402,7 +402,7 @@ func TestBackAtOnce(t *testing.T) {
 
 // Nothing can be watched, though the health check passes.
 func TestWatchFails(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a")
+	w := newFixture(t, member.Options{}, "a")
 	w.ready()
 	w.sites["a"].breaks(on("watch", instead(errForbidden)))
 	w.add("a", member.Options{})
@@ -420,7 +420,7 @@ func TestWatchFails(t *testing.T) {
 
 // Jobs of others are neither counted nor touched.
 func TestOthersJobs(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a").ready()
+	w := newFixture(t, member.Options{}, "a").ready()
 	w.demand = 1
 	noErrors(t, w.poll())
 	mine := w.jobs("a")[0]
@@ -449,7 +449,7 @@ func TestOthersJobs(t *testing.T) {
 }
 
 func TestDeleteJobs(t *testing.T) {
-	w := newWorld(t, member.Options{}, "a", "b", "c").ready()
+	w := newFixture(t, member.Options{}, "a", "b", "c").ready()
 	w.demand = 60
 	noErrors(t, w.poll())
 	w.shown(60)
@@ -474,7 +474,7 @@ func TestDeleteJobs(t *testing.T) {
 func TestDeletions(t *testing.T) { synctest.Test(t, testDeletions) }
 
 func testDeletions(t *testing.T) {
-	w := newWorld(t, slow, "a", "b").ready()
+	w := newFixture(t, slow, "a", "b").ready()
 	w.demand = 8
 	noErrors(t, w.poll())
 	w.shown(8)
@@ -498,7 +498,7 @@ func testDeletions(t *testing.T) {
 // A Job in flight is not rolled out before it is shown: it may have finished, and finished Jobs
 // are deleted under the gates of pruning only.
 func TestNotDeletedInFlight(t *testing.T) {
-	w := newWorld(t, member.Options{})
+	w := newFixture(t, member.Options{})
 	w.sites["a"] = newSite("a", new(atomic.Int64))
 	w.sites["a"].blind.Store(true)
 	w.add("a", member.Options{})
@@ -515,7 +515,7 @@ func TestNotDeletedInFlight(t *testing.T) {
 
 // Names of somebody else's Jobs are passed over, but not for ever.
 func TestNamesAreTaken(t *testing.T) {
-	w := newWorld(t, member.Options{Deadline: time.Minute}, "a").ready()
+	w := newFixture(t, member.Options{Deadline: time.Minute}, "a").ready()
 	w.demand = 1
 	noErrors(t, w.poll())
 	mine := w.jobs("a")[0]
@@ -540,7 +540,7 @@ func TestNamesAreTaken(t *testing.T) {
 }
 
 func TestRegistration(t *testing.T) {
-	w := newWorld(t, member.Options{}, "b", "a").ready()
+	w := newFixture(t, member.Options{}, "b", "a").ready()
 	require.Equal(t, []string{"a", "b"}, w.all.Names())
 	w.demand = 2
 	w.plan()

@@ -40,7 +40,7 @@ var lies = []func(j *batchv1.Job) (forged bool){
 }
 
 // lie lets a member claim something of a Job.
-func (w *world) lie(name string, j *batchv1.Job, which int) {
+func (w *fixture) lie(name string, j *batchv1.Job, which int) {
 	jobsOf := w.sites[name].Clientset.BatchV1().Jobs(j.Namespace)
 	lie, was := lies[which%len(lies)], j.Name
 	if lie == nil || !lie(j) && j.Name == was {
@@ -61,7 +61,7 @@ func TestLyingMember(t *testing.T) {
 			var uids atomic.Int64
 			o := slow
 			o.Key = []byte("the hub's")
-			w := newWorld(t, o)
+			w := newFixture(t, o)
 			for _, name := range []string{"honest", "liar", "other"} {
 				w.sites[name] = siteOf(fake.NewSimpleClientset(), name, &uids) // at most 60 Jobs
 				w.add(name, o)

@@ -28,7 +28,7 @@ import (
 func TestNamespaces(t *testing.T) {
 	for _, serves := range [][]string{{}, {"shop"}, {"other", "shop"}, {"shop", "other", "third"}} {
 		t.Run(fmt.Sprint(len(serves)), func(t *testing.T) {
-			w := newWorld(t, quick)
+			w := newFixture(t, quick)
 			w.sites["a"] = newSite("a", new(atomic.Int64))
 			everywhere := func(a ktesting.Action) (bool, runtime.Object, error) {
 				of := a.(ktesting.ListAction).GetListRestrictions().Labels // the test's own lists have none
@@ -56,7 +56,7 @@ func TestNamespaces(t *testing.T) {
 // A member is never reached for an owner whose namespace it does not serve, and the others have his
 // Jobs; once it serves the namespace, it has its share.
 func TestNamespaceIsNotServed(t *testing.T) {
-	w := newWorld(t, quick, "a", "b")
+	w := newFixture(t, quick, "a", "b")
 	o := quick
 	o.Namespaces = []string{"mail", "web"}
 	w.add("a", o)
@@ -71,7 +71,7 @@ func TestNamespaceIsNotServed(t *testing.T) {
 // delete there, also if it is refused from the start, and if it is the first of all.
 func TestForbiddenNamespace(t *testing.T) {
 	for _, before := range []bool{false, true} {
-		w := newWorld(t, member.Options{}, "b")
+		w := newFixture(t, member.Options{}, "b")
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		var forbidden, failing atomic.Bool
 		forbidden.Store(before)
@@ -163,7 +163,7 @@ func TestFirstContactIsStored(t *testing.T) {
 		{"", "the UID of the first contact: the hub is away", errors.New("the hub is away")},
 		{"one", "", nil},
 	} {
-		w := newWorld(t, quick) // a process that has just started
+		w := newFixture(t, quick) // a process that has just started
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: types.UID(run.uid)}}
 		if run.uid != "" {

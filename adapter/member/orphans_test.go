@@ -29,7 +29,7 @@ import (
 // a read of the hub cluster there are none.
 func TestOrphans(t *testing.T) {
 	o := member.Options{Key: []byte("the hub's")}
-	w := newWorld(t, o, "a").ready()
+	w := newFixture(t, o, "a").ready()
 	w.demand = 3
 	noErrors(t, w.poll())
 	w.shown(3)
@@ -64,7 +64,7 @@ func TestOrphans(t *testing.T) {
 // deadline of its own.
 func TestManyOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow)
+		w := newFixture(t, slow)
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		c := w.member("a", slow)
 		var pages atomic.Int64
@@ -92,7 +92,7 @@ func TestManyOrphans(t *testing.T) {
 // The orphans of a namespace that cannot be read hide none of another.
 func TestOrphansOfOthers(t *testing.T) {
 	o := member.Options{Namespaces: []string{"mail", "shop"}}
-	w := newWorld(t, o)
+	w := newFixture(t, o)
 	w.sites["a"] = newSite("a", new(atomic.Int64))
 	w.sites["a"].PrependReactor("list", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
 		if a.GetNamespace() == "mail" {
@@ -107,7 +107,7 @@ func TestOrphansOfOthers(t *testing.T) {
 
 // The causes of pending Jobs are those of their pods, and of their own events if they have none.
 func TestCauses(t *testing.T) {
-	w := newWorld(t, member.Options{})
+	w := newFixture(t, member.Options{})
 	var uids atomic.Int64
 	var forbidden atomic.Bool
 	attempts := map[string][]corev1.Event{} // by Job
@@ -175,7 +175,7 @@ func (silentPods) List(ctx context.Context, _ metav1.ListOptions) (*corev1.PodLi
 // However long a request may take, the causes of all members take Options.Deadline at most.
 func TestSlowCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow)
+		w := newFixture(t, slow)
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: requests.OneShot(), Home: home, Timeout: time.Minute})
 		require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestSlowCauses(t *testing.T) {
 // their Jobs at once, and the slow one its own with the following polls, never too many.
 func TestSlowMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow)
+		w := newFixture(t, slow)
 		w.all.Patience = time.Second
 		w.policy.Scaling.Bounds.Max = 40
 		var uids atomic.Int64

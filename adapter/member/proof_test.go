@@ -15,7 +15,7 @@ import (
 )
 
 // forge creates a copy of a Job on a member, as a tenant of the member may.
-func (w *world) forge(name string, j batchv1.Job, change func(*batchv1.Job)) {
+func (w *fixture) forge(name string, j batchv1.Job, change func(*batchv1.Job)) {
 	w.t.Helper()
 	j.UID, j.ResourceVersion = "", ""
 	change(&j)
@@ -42,7 +42,7 @@ func TestForger(t *testing.T) {
 		"short code": func(j *batchv1.Job) { j.Name, j.Labels[member.LabelProof] = "v", "" },
 	}
 	o := member.Options{Key: []byte("the hub's")}
-	w := newWorld(t, o, "a", "b").ready()
+	w := newFixture(t, o, "a", "b").ready()
 	w.policy.Failover.Duplication = jobs.PreferFailover
 	w.demand = 2
 	noErrors(t, w.poll())
@@ -87,7 +87,7 @@ func TestForger(t *testing.T) {
 
 // A Job that loses its proof is not ours any more.
 func TestLostProof(t *testing.T) {
-	w := newWorld(t, member.Options{Key: []byte("the hub's")}, "a").ready()
+	w := newFixture(t, member.Options{Key: []byte("the hub's")}, "a").ready()
 	w.demand = 1
 	noErrors(t, w.poll())
 	w.shown(1)

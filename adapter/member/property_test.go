@@ -63,7 +63,7 @@ var faults = map[string]func(func() error) error{
 // well there are as many Jobs as are asked for. The results report whether a Job was ever in
 // doubt, and whether there were more Jobs than the maximum.
 func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
-	w := newWorld(outer, slow)
+	w := newFixture(outer, slow)
 	var uids atomic.Int64
 	names := []string{"a", "b", "c"}
 	if rapid.Bool().Draw(t, "patience") {

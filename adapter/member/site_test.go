@@ -198,8 +198,8 @@ func hangs(ctx context.Context, _, _ string, _ func() error) error {
 	return ctx.Err()
 }
 
-// A world is some members and one owner with Jobs on them.
-type world struct {
+// A fixture is some members and one owner with Jobs on them.
+type fixture struct {
 	t          testing.TB
 	sites      map[string]*site
 	all        *member.Clusters
@@ -230,11 +230,11 @@ func anOwner(uid types.UID) adapter.Target {
 	}
 }
 
-// newWorld returns a world in which clusters are not tainted for all owners, so that a
+// newFixture returns a fixture in which clusters are not tainted for all owners, so that a
 // member that is back has its share at once.
-func newWorld(t testing.TB, options member.Options, names ...string) *world {
+func newFixture(t testing.TB, options member.Options, names ...string) *fixture {
 	t.Helper()
-	w := &world{t: t, sites: map[string]*site{}, all: &member.Clusters{Taints: &taint.Durations{}}, policy: jobs.DefaultPolicy(), target: anOwner(owner)}
+	w := &fixture{t: t, sites: map[string]*site{}, all: &member.Clusters{Taints: &taint.Durations{}}, policy: jobs.DefaultPolicy(), target: anOwner(owner)}
 	w.policy.Revision = w.target.Revision
 	w.policy.Failover.GracePeriod = time.Hour
 	w.track()
@@ -247,7 +247,7 @@ func newWorld(t testing.TB, options member.Options, names ...string) *world {
 }
 
 // track tracks the owner, or edits it.
-func (w *world) track() {
+func (w *fixture) track() {
 	w.t.Helper()
 	require.NoError(w.t, w.all.Track(w.target, w.overrides))
 }
@@ -256,7 +256,7 @@ func (w *world) track() {
 func both(c kubernetes.Interface) member.Clients { return member.Clients{Requests: c, Watches: c} }
 
 // add registers a member, or registers it anew.
-func (w *world) add(name string, o member.Options) *member.Cluster {
+func (w *fixture) add(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	c := w.member(name, o)
 	require.NoError(w.t, w.all.Add(w.t.Context(), c))
@@ -264,7 +264,7 @@ func (w *world) add(name string, o member.Options) *member.Cluster {
 }
 
 // member returns a member that is not registered.
-func (w *world) member(name string, o member.Options) *member.Cluster {
+func (w *fixture) member(name string, o member.Options) *member.Cluster {
 	w.t.Helper()
 	o.Home = home
 	if o.Terms == nil {
@@ -278,13 +278,13 @@ func (w *world) member(name string, o member.Options) *member.Cluster {
 	return c
 }
 
-func (w *world) eventually(what string, ok func() bool) {
+func (w *fixture) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	require.Eventually(w.t, ok, time.Minute, 2*time.Millisecond, what)
 }
 
 // observe is the observation, by name.
-func (w *world) observe() map[string]jobs.Cluster {
+func (w *fixture) observe() map[string]jobs.Cluster {
 	byName := map[string]jobs.Cluster{}
 	for _, c := range w.all.Observe(owner).Clusters {
 		byName[c.Name] = c
@@ -293,7 +293,7 @@ func (w *world) observe() map[string]jobs.Cluster {
 }
 
 // ready waits until all members answer and their Jobs are known.
-func (w *world) ready() *world {
+func (w *fixture) ready() *fixture {
 	w.t.Helper()
 	w.eventually("all members are known", func() bool {
 		for _, c := range w.observe() {
@@ -307,7 +307,7 @@ func (w *world) ready() *world {
 }
 
 // shown waits until the caches of the members show so many Jobs.
-func (w *world) shown(n int) {
+func (w *fixture) shown(n int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprint(n, " Jobs are shown"), func() bool {
 		shown := 0
@@ -323,7 +323,7 @@ func (w *world) shown(n int) {
 }
 
 // plan observes and plans, so that the failures so far are told.
-func (w *world) plan() (jobs.Decision, []jobs.Cluster) {
+func (w *fixture) plan() (jobs.Decision, []jobs.Cluster) {
 	w.seen = w.all.Observe(owner)
 	w.decided = jobs.Decide(w.policy, jobs.Observation{
 		Metrics: demand(w.demand), Clusters: w.seen.Clusters, Now: time.Now(),
@@ -369,16 +369,16 @@ func inFlight(j *jobs.Job) bool {
 }
 
 // apply carries out what was planned last.
-func (w *world) apply() []member.Report { return w.all.Apply(w.t.Context(), w.seen, w.decided) }
+func (w *fixture) apply() []member.Report { return w.all.Apply(w.t.Context(), w.seen, w.decided) }
 
 // poll plans and applies.
-func (w *world) poll() []member.Report {
+func (w *fixture) poll() []member.Report {
 	w.plan()
 	return w.apply()
 }
 
 // jobs are those of a member's API server.
-func (w *world) jobs(name string) []batchv1.Job {
+func (w *fixture) jobs(name string) []batchv1.Job {
 	w.t.Helper()
 	l, err := w.sites[name].Clientset.BatchV1().Jobs("").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
@@ -386,7 +386,7 @@ func (w *world) jobs(name string) []batchv1.Job {
 }
 
 // change changes Jobs on a member, as its controllers would.
-func (w *world) change(name string, change func(*batchv1.Job)) {
+func (w *fixture) change(name string, change func(*batchv1.Job)) {
 	w.t.Helper()
 	for _, j := range w.jobs(name) {
 		change(&j)
@@ -396,7 +396,7 @@ func (w *world) change(name string, change func(*batchv1.Job)) {
 }
 
 // pods creates n more pods of a Job, which are ready, as its controller would in a round.
-func (w *world) pods(name string, j *batchv1.Job, round, n int) {
+func (w *fixture) pods(name string, j *batchv1.Job, round, n int) {
 	w.t.Helper()
 	for i := range n {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(j.Name, "-", round, "-", i), UID: types.UID(fmt.Sprint(j.UID, round, i)), Labels: maps.Clone(j.Spec.Template.Labels)},

@@ -25,7 +25,7 @@ func init() { runtime.ErrorHandlers = nil }
 var slow = member.Options{Timeout: 5 * time.Second, Interval: time.Second}
 
 // polls polls each second, and calls check before each poll.
-func (w *world) polls(seconds int, check func()) {
+func (w *fixture) polls(seconds int, check func()) {
 	w.t.Helper()
 	for range seconds {
 		check()
@@ -39,7 +39,7 @@ func (w *world) polls(seconds int, check func()) {
 // observation, 200 at once and 100 a second, and each has 5 s.
 func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow)
+		w := newFixture(t, slow)
 		w.policy.Scaling.Bounds.Max = 1000
 		w.sites["a"] = newSite("a", new(atomic.Int64))
 		var checks atomic.Int64
@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 // A member is asked for a create without an answer after twice its own timeout, which its tracker has.
 func TestAskedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, asked := newWorld(t, slow, "a").ready(), 0
+		w, asked := newFixture(t, slow, "a").ready(), 0
 		w.demand = 1
 		w.sites["a"].breaks(func(ctx context.Context, verb, name string, send func() error) error {
 			if asked += map[string]int{"get": 1}[verb]; verb == "create" {
@@ -101,7 +101,7 @@ func TestAskedLate(t *testing.T) {
 // is not over, and then no Job is left.
 func TestDeleteJobsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a").ready()
+		w := newFixture(t, slow, "a").ready()
 		w.demand = 1
 		w.sites["a"].breaks(on("create", func(send func() error) error {
 			time.AfterFunc(9*time.Second, func() { _ = send() })
@@ -127,7 +127,7 @@ func TestDeleteJobsLate(t *testing.T) {
 // for the replaced one have arrived.
 func TestLateAndAddedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a", "b").ready()
+		w := newFixture(t, slow, "a", "b").ready()
 		w.demand = 1
 		w.sites["a"].breaks(on("create", func(send func() error) error {
 			time.AfterFunc(9*time.Second, func() { _ = send() })
@@ -152,7 +152,7 @@ func TestLateAndAddedAnew(t *testing.T) {
 // number before, which another Job replaces.
 func TestNumberRecurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a", "b").ready()
+		w := newFixture(t, slow, "a", "b").ready()
 		w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 		w.policy.Failover.Duplication = jobs.PreferFailover
 		w.demand = 1
@@ -194,7 +194,7 @@ func TestNumberRecurs(t *testing.T) {
 func TestLimit(t *testing.T) { synctest.Test(t, testLimit) }
 
 func testLimit(t *testing.T) {
-	w := newWorld(t, member.Options{}, "fast", "slow")
+	w := newFixture(t, member.Options{}, "fast", "slow")
 	w.add("slow", member.Options{QPS: 20, Burst: 5, Deadline: 300 * time.Millisecond})
 	w.ready()
 	w.demand = 100
@@ -218,7 +218,7 @@ func TestNetworkIsLost(t *testing.T) {
 	for i, fault := range []func(context.Context, string, string, func() error) error{hangs, away} {
 		for _, every := range []int{5, 30} {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, member.Options{})
+				w := newFixture(t, member.Options{})
 				for _, name := range []string{"a", "b", "c"}[:1+(i+every)%3] {
 					w.sites[name] = siteOf(fake.NewSimpleClientset(), name, new(atomic.Int64)) // few Jobs
 					w.add(name, member.Options{Interval: 10 * time.Second})
@@ -277,7 +277,7 @@ func TestMayActAfterWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, terms := time.Now().Add(time.Hour), &requests.Terms{}
 		terms.Begin(while(func() bool { return time.Now().Before(end) }), false)
-		w := newWorld(t, member.Options{QPS: 1, Burst: 1, Terms: terms}, "a").ready()
+		w := newFixture(t, member.Options{QPS: 1, Burst: 1, Terms: terms}, "a").ready()
 		w.demand = 5
 		w.plan()
 		end = time.Now().Add(1500 * time.Millisecond)
@@ -293,7 +293,7 @@ func TestMayActAfterWaiting(t *testing.T) {
 // holds a plan up for one timeout.
 func TestHangsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a").ready()
+		w := newFixture(t, slow, "a").ready()
 		w.demand = 10
 		noErrors(t, w.poll())
 		w.shown(10)
@@ -320,7 +320,7 @@ func TestHangsOnce(t *testing.T) {
 // the member nothing bounds the sum.
 func TestUnansweredCreates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, slow, "a").ready()
+		w := newFixture(t, slow, "a").ready()
 		w.policy.Scaling.Bounds.Max = 4
 		w.sites["a"].breaks(on("create", after(status(500))))
 		for w.demand = 1; w.demand <= 4; w.demand++ {

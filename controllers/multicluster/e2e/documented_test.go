@@ -12,7 +12,7 @@ import (
 )
 
 // All four apply as they are, and the status has what the page shows.
-func (s *stand) documented(t *testing.T) {
+func (s *fixture) documented(t *testing.T) {
 	q, password := s.space(t, "documented"), secret.New("password")
 	q.deployment(one, "nginx")
 	q.deployment(two, "nginx")

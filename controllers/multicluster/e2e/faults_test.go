@@ -30,7 +30,7 @@ const prefer = "  memberClusters: [{name: " + one + ", weight: 1}, {name: " + tw
 
 // A replacement that runs and succeeds between two polls removes its source, of which no
 // pod ever starts.
-func (s *stand) finishesBetweenPolls(t *testing.T) {
+func (s *fixture) finishesBetweenPolls(t *testing.T) {
 	q := s.space(t, "between")
 	q.waiting("queue", 1)
 	q.interval = 8
@@ -50,7 +50,7 @@ func (s *stand) finishesBetweenPolls(t *testing.T) {
 // A stuck Job counts once: after a restart, with an unknown member in the first plans, the
 // soft taint of its cluster does not become hard. It holds for its owner: another owner's
 // Job goes there.
-func (s *stand) countsOnce(t *testing.T) {
+func (s *fixture) countsOnce(t *testing.T) {
 	q := s.space(t, "once")
 	q.waiting("queue", 1)
 	third := strings.TrimSuffix(prefer, "]") + ", {name: " + three + ", weight: 1}]"
@@ -79,7 +79,7 @@ func (s *stand) countsOnce(t *testing.T) {
 
 // A create that is carried out long after the client gave it up has no second Job beside
 // it, and is deleted with its owner.
-func (s *stand) arrivesLate(t *testing.T) {
+func (s *fixture) arrivesLate(t *testing.T) {
 	q := s.space(t, "late")
 	held, release := make(chan struct{}), make(chan struct{})
 	s.register(t, "late", delay(t, s.members[two].config, func(r *http.Request) {
@@ -113,7 +113,7 @@ func (s *stand) arrivesLate(t *testing.T) {
 }
 
 // register registers the second member with another name and URL, until the test ends.
-func (s *stand) register(t *testing.T, name string, server *httptest.Server) {
+func (s *fixture) register(t *testing.T, name string, server *httptest.Server) {
 	r := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}
 	members, err := r.List(t.Context())
 	require.NoError(t, err)

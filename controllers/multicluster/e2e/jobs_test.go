@@ -20,7 +20,7 @@ import (
 
 // Jobs that run on a member whose API server dies still run: none is lost, none is
 // made twice, whatever becomes of the controller meanwhile.
-func (s *stand) survives(t *testing.T) {
+func (s *fixture) survives(t *testing.T) {
 	q := s.space(t, "survives")
 	q.waiting("queue", 20)
 	q.job("work", weights(2, 3)+fmt.Sprintf(failoverPolicy, "20s", "8s", "keepAll"), "")
@@ -70,7 +70,7 @@ func (s *stand) survives(t *testing.T) {
 }
 
 // A Job at a time follows the weights: of any number each member has its share within 2.
-func (s *stand) trickles(t *testing.T) {
+func (s *fixture) trickles(t *testing.T) {
 	q := s.space(t, "trickles")
 	q.waiting("queue", 1)
 	q.job("work", weights(2, 3), "work: 10ms")
@@ -115,7 +115,7 @@ func (q *space) uids() (all []types.UID) {
 // Of four Jobs two are on a member where pods do not start, or take long. They are
 // replaced after the grace period of 3 s, and what is then there twice is resolved as the
 // policy says.
-func (s *stand) replaces(t *testing.T) {
+func (s *fixture) replaces(t *testing.T) {
 	q := s.space(t, "replaces")
 	q.waiting("queue", 4)
 	const never, late = two + `: "-1s"`, two + `: "20s"`
@@ -185,7 +185,7 @@ func (q *space) inTime(name string, grace, poll time.Duration) {
 
 // A Job of size 4 finds no room on the first member: larger ones do not try, smaller
 // ones do; also after a restart.
-func (s *stand) failsOver(t *testing.T) {
+func (s *fixture) failsOver(t *testing.T) {
 	q := s.space(t, "failover")
 	q.waiting("queue", 2)
 	spec := func(size int) string {
@@ -217,7 +217,7 @@ func (s *stand) failsOver(t *testing.T) {
 	q.becomes(func(t *assert.CollectT) { require.Equal(t, []int{0, 2}, q.counts(t, "size-6", one, two)) })
 }
 
-func (s *stand) pauses(t *testing.T) {
+func (s *fixture) pauses(t *testing.T) {
 	q := s.space(t, "pauses")
 	q.waiting("queue", 2)
 	q.job("work", weights(1, 1), "")
@@ -241,7 +241,7 @@ func (s *stand) pauses(t *testing.T) {
 
 // Overrides are seen in the Jobs of one member only, and those of a container that is
 // not there are told.
-func (s *stand) overrides(t *testing.T) {
+func (s *fixture) overrides(t *testing.T) {
 	q := s.space(t, "overrides")
 	q.waiting("queue", 2)
 	q.job("work", fmt.Sprintf(`  memberClusters:
@@ -267,7 +267,7 @@ func (s *stand) overrides(t *testing.T) {
 }
 
 // A controller that is killed again and again while it creates makes no Job twice.
-func (s *stand) killedInBurst(t *testing.T) {
+func (s *fixture) killedInBurst(t *testing.T) {
 	q := s.space(t, "burst")
 	q.waiting("queue", 600)
 	q.job("work", weights(1, 1), "", "maxReplicaCount: 600")
@@ -293,7 +293,7 @@ func (s *stand) killedInBurst(t *testing.T) {
 // whether they exist are replaced elsewhere after the grace period; when it is back,
 // what is there twice is resolved as the policy says. There are never more than the maximum.
 func TestDistributedScaledJob(t *testing.T) {
-	s := newStand(t, one, two)
+	s := newFixture(t, one, two)
 	s.join(t)
 	q := s.space(t, "dies")
 	jobs := cluster.WatchJobs(t, q.namespace, s.members[one].Cluster, s.members[two].Cluster)
@@ -329,7 +329,7 @@ func TestDistributedScaledJob(t *testing.T) {
 // Of two controllers one acts, and when it stops the other does at once. They act in all
 // namespaces, so that a hard taint of an earlier case would count. Their watches do not
 // begin with the objects that there are, as with older API servers.
-func (s *stand) elects(t *testing.T) {
+func (s *fixture) elects(t *testing.T) {
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	q := s.space(t, "elects")
 	q.waiting("queue", 2)
@@ -364,7 +364,7 @@ func (q *space) restore(name string) {
 
 // A deletion takes the Jobs of all members along, and waits for one that is away until
 // it is back or given up.
-func (s *stand) cleansUp(t *testing.T) {
+func (s *fixture) cleansUp(t *testing.T) {
 	q := s.space(t, "deletion")
 	q.waiting("queue", 6)
 	for _, name := range []string{"all", "waits", "given-up"} {

@@ -27,7 +27,7 @@ import (
 )
 
 // Members come and go while the controller runs.
-func (s *stand) setsUp(t *testing.T) {
+func (s *fixture) setsUp(t *testing.T) {
 	patcher := s.patcher(t)
 	setup := func(name string, args ...string) (string, error) {
 		return s.command(t, append([]string{
@@ -68,7 +68,7 @@ func (s *stand) setsUp(t *testing.T) {
 
 // servesNamespaces checks that a member has Roles in the namespaces that it serves, and that the
 // controller needs no more, nor a UID in the registration.
-func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (string, error)) {
+func (s *fixture) servesNamespaces(t *testing.T, setup func(string, ...string) (string, error)) {
 	q, other, also := s.space(t, "served"), s.space(t, "unserved"), s.space(t, "also")
 	out, err := setup(three, "--serve", "also,served")
 	require.NoError(t, err, out)
@@ -115,7 +115,7 @@ func (s *stand) servesNamespaces(t *testing.T, setup func(string, ...string) (st
 
 // losesNamespace checks that a namespace in which the hub lost its permissions concerns its own
 // objects only, which name it.
-func (s *stand) losesNamespace(t *testing.T, of, other *space) {
+func (s *fixture) losesNamespace(t *testing.T, of, other *space) {
 	bindings := s.members[three].client.RbacV1().RoleBindings(of.namespace)
 	binding, err := bindings.Get(t.Context(), registry.Role, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func (s *stand) losesNamespace(t *testing.T, of, other *space) {
 
 // patcher returns the kubeconfig of a user of the home cluster who may patch the Secret of
 // the members, and nothing else. The Secret exists.
-func (s *stand) patcher(t *testing.T) string {
+func (s *fixture) patcher(t *testing.T) string {
 	_, err := s.home.client.CoreV1().Secrets(registry.Namespace).Create(t.Context(),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: registry.Secret}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: patcher}]`)
 }
 
 // isSetUp checks that all that Setup makes on the member is there, or that nothing is.
-func (s *stand) isSetUp(t *testing.T, member string, is bool) {
+func (s *fixture) isSetUp(t *testing.T, member string, is bool) {
 	t.Helper()
 	c := s.members[member].client
 	_, system := c.RbacV1().RoleBindings(metav1.NamespaceSystem).Get(t.Context(), registry.Role, metav1.GetOptions{})
@@ -175,7 +175,7 @@ func (s *stand) isSetUp(t *testing.T, member string, is bool) {
 }
 
 // What the Secret gives may do what is needed on the member, and no more.
-func (s *stand) hasLeastPrivilege(t *testing.T) {
+func (s *fixture) hasLeastPrivilege(t *testing.T) {
 	members, err := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, members, 3)
@@ -192,7 +192,7 @@ func (s *stand) hasLeastPrivilege(t *testing.T) {
 }
 
 // Nothing is acted on that is not switched on.
-func (s *stand) switches(t *testing.T) {
+func (s *fixture) switches(t *testing.T) {
 	idle := process.Start(t, exec.Command(s.binary, "-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0"))
 	idle.Said("nothing to act on")
 	idle.Stop()
@@ -217,7 +217,7 @@ func (s *stand) switches(t *testing.T) {
 
 // A kubeconfig that cannot be used is no deregistration: what is on the member is not
 // made again elsewhere, and a deletion waits for it, until there is one that can.
-func (s *stand) breaks(t *testing.T) {
+func (s *fixture) breaks(t *testing.T) {
 	q := s.space(t, "breaks")
 	q.waiting("queue", 4)
 	q.job("work", weights(1, 1)+fmt.Sprintf(failoverPolicy, "1s", "1s", "keepAll"), "")
@@ -263,7 +263,7 @@ func secretData(t *testing.T, data map[string][]byte) []byte {
 }
 
 // Where a member refuses Jobs, Ready says so and goes on saying so.
-func (s *stand) refuses(t *testing.T) {
+func (s *fixture) refuses(t *testing.T) {
 	q := s.space(t, "refuses")
 	q.waiting("queue", 2)
 	q.job("work", "  memberClusters: [{name: "+one+", targetNamespace: missing}]", "")
@@ -285,7 +285,7 @@ func (s *stand) refuses(t *testing.T) {
 }
 
 // A member that refuses beside one that does not: its state stays, and the other gets its Jobs.
-func (s *stand) refusesBeside(t *testing.T) {
+func (s *fixture) refusesBeside(t *testing.T) {
 	q := s.space(t, "beside")
 	q.waiting("queue", 4)
 	q.job("work", weights(1, 1), "")
@@ -293,7 +293,7 @@ func (s *stand) refusesBeside(t *testing.T) {
 	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	quota.ResourceVersion, quota.Status = "", corev1.ResourceQuotaStatus{Hard: none, Used: none} // admission may have written it
-	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}) // no controller of quotas runs
+	_, err = quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{})                     // no controller of quotas runs
 	require.NoError(t, err)
 	s.start(t, "-namespace", q.namespace)
 	refused := func(t require.TestingT) {
@@ -312,7 +312,7 @@ func (s *stand) refusesBeside(t *testing.T) {
 
 // A member that does not answer when the controller starts delays the others until it
 // has a hard taint, and not for a polling interval each time.
-func (s *stand) startsWithout(t *testing.T) {
+func (s *fixture) startsWithout(t *testing.T) {
 	q := s.space(t, "without")
 	q.interval = 300
 	q.waiting("queue", 4)
@@ -343,7 +343,7 @@ func TestLocal(t *testing.T) {
 		require.NoError(t, err)
 		return c, d
 	}
-	s := &stand{binary: process.Build(t, ".."), members: map[string]site{}}
+	s := &fixture{binary: process.Build(t, ".."), members: map[string]site{}}
 	s.kubeconfig = filepath.Join(dir, "home.kubeconfig")
 	s.home, s.dynamic = of("home")
 	s.members["member-1"], _ = of("member-1")

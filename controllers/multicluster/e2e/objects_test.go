@@ -18,7 +18,7 @@ import (
 
 // A Deployment 4:6: a member that is gone keeps its part for the grace period, then
 // the other has all, and when it comes back it has its part again.
-func (s *stand) rebalances(t *testing.T) {
+func (s *fixture) rebalances(t *testing.T) {
 	q := s.space(t, "replicas")
 	q.waiting("queue", 5)
 	q.deployment(one, "nginx")
@@ -91,7 +91,7 @@ func (q *space) shared(want ...int) {
 
 // A member without the Deployment costs the others nothing, and neither does one that
 // creates no pods. When its replicas exist, the others give theirs up.
-func (s *stand) growsFirst(t *testing.T) {
+func (s *fixture) growsFirst(t *testing.T) {
 	q := s.space(t, "grows")
 	q.waiting("queue", 10)
 	q.deployment(one, "nginx")
@@ -119,7 +119,7 @@ func (s *stand) growsFirst(t *testing.T) {
 
 // A member that leaves the list is scaled to 0 when its replicas exist elsewhere, and
 // events say so.
-func (s *stand) leaves(t *testing.T) {
+func (s *fixture) leaves(t *testing.T) {
 	q := s.space(t, "leaves")
 	q.waiting("queue", 6)
 	for _, name := range names {
@@ -148,7 +148,7 @@ func (s *stand) leaves(t *testing.T) {
 // The HorizontalPodAutoscaler of KEDA writes the number: from 0 to 1, 10, 1 and 0. While KEDA's operator or its metrics server
 // is away the number stays, which the status reports, and is right again when both are back.
 func TestDistributedScaledObject(t *testing.T) {
-	s := newStand(t, one, two)
+	s := newFixture(t, one, two)
 	s.join(t)
 	q := s.space(t, "scales")
 	q.deployment(one, "nginx")
@@ -195,7 +195,7 @@ func TestDistributedScaledObject(t *testing.T) {
 
 // A formula of two triggers decides the number for all members. Without demand the number is the idle
 // count after the cooldown, and the members have their own counts again at the end.
-func (s *stand) scalesLikeKEDA(t *testing.T) {
+func (s *fixture) scalesLikeKEDA(t *testing.T) {
 	q := s.space(t, "like-keda")
 	q.waiting("a", 3)
 	q.waiting("b", 5)
@@ -246,7 +246,7 @@ spec:
 
 // If reads fail more often than failureThreshold, the number is that of the fallback, and the
 // status reports it; the next read that succeeds ends it.
-func (s *stand) fallsBack(t *testing.T) {
+func (s *fixture) fallsBack(t *testing.T) {
 	q := s.space(t, "falls-back")
 	q.waiting("queue", 3)
 	q.deployment(one, "nginx")
@@ -269,7 +269,7 @@ func (s *stand) fallsBack(t *testing.T) {
 
 // While the demand alternates within the window of the HorizontalPodAutoscaler, the number stays, and the status
 // reports why.
-func (s *stand) holds(t *testing.T) {
+func (s *fixture) holds(t *testing.T) {
 	q := s.space(t, "holds")
 	q.waiting("queue", 8)
 	q.deployment(one, "nginx")
@@ -290,7 +290,7 @@ func (s *stand) holds(t *testing.T) {
 }
 
 // A StatefulSet, in a namespace of its own on one member.
-func (s *stand) statefulSets(t *testing.T) {
+func (s *fixture) statefulSets(t *testing.T) {
 	q := s.space(t, "sets")
 	_, err := s.members[two].client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sets-there"}}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ const configMaps = "get configmaps"
 
 // Without one of the permissions of manifests/tenant in the home cluster, the controller names it in its log, or does
 // not need it on this API server. Of KEDA the controller has fixed texts: the API server denies its request.
-func (s *stand) lacks(t *testing.T) {
+func (s *fixture) lacks(t *testing.T) {
 	_, err := s.home.client.CoreV1().Secrets(registry.Namespace).Patch(t.Context(), registry.Secret, types.MergePatchType,
 		secretData(t, map[string][]byte{three + ".registration": []byte(`{}`)}), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func (s *stand) lacks(t *testing.T) {
 }
 
 // needs makes the controller need a permission for what it has made.
-func (s *stand) needs(t *testing.T, namespace, permission string) {
+func (s *fixture) needs(t *testing.T, namespace, permission string) {
 	edit := func(resource schema.GroupVersionResource, name, patch string) {
 		_, err := s.dynamic.Resource(resource).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 
 // A quota of no pods stops one owner on every member, and no other owner: not by his stuck
 // Jobs, nor by the longest taints.
-func (s *stand) keepsApart(t *testing.T) {
+func (s *fixture) keepsApart(t *testing.T) {
 	a, b := s.space(t, "team-a"), s.space(t, "team-b")
 	for _, name := range names[:2] {
 		cluster.Quota(t, s.members[name].client, a.namespace, "none", corev1.ResourcePods, "0")
@@ -62,7 +62,7 @@ func (s *stand) keepsApart(t *testing.T) {
 
 // Pods that never become ready take no replica from the member whose pods are, and the
 // status says why. When they start, the member has its share.
-func (s *stand) readyPodsCount(t *testing.T) {
+func (s *fixture) readyPodsCount(t *testing.T) {
 	q := s.space(t, "ready")
 	q.waiting("queue", 8) // a ninth replica is more than the 10 % that the HorizontalPodAutoscaler tolerates
 	q.deployment(one, "nginx")
@@ -94,7 +94,7 @@ func (s *stand) readyPodsCount(t *testing.T) {
 
 // A hub without its network says so, holds nothing against a member, and creates Jobs as
 // soon as it has the network again.
-func (s *stand) losesNetwork(t *testing.T) {
+func (s *fixture) losesNetwork(t *testing.T) {
 	q := s.space(t, "network")
 	q.waiting("queue", 2)
 	q.job("work", weights(1, 1), "")
@@ -123,7 +123,7 @@ func (s *stand) losesNetwork(t *testing.T) {
 
 // The Jobs of a member that has not answered for lostAfter free their slots. When it
 // returns, none is deleted and none is created.
-func (s *stand) losesJobs(t *testing.T) {
+func (s *fixture) losesJobs(t *testing.T) {
 	q := s.space(t, "lost")
 	q.waiting("queue", 10)
 	q.job("work", weights(1, 1)+"\n  clusterScheduling: {failoverPolicy: {lostAfter: 5s}}", "", "maxReplicaCount: 10")
@@ -148,7 +148,7 @@ func (s *stand) losesJobs(t *testing.T) {
 
 // Jobs whose owner does not exist any more stay, are counted, listed by a command, and deleted
 // by another.
-func (s *stand) findsOrphans(t *testing.T) {
+func (s *fixture) findsOrphans(t *testing.T) {
 	q := s.space(t, "orphans")
 	q.waiting("queue", 2)
 	q.job("gone", weights(1), "")

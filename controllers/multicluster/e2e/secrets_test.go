@@ -23,7 +23,7 @@ import (
 
 // The controller needs each of its permissions, on the home cluster and on the members, and
 // no others.
-func (s *stand) permissions(t *testing.T) {
+func (s *fixture) permissions(t *testing.T) {
 	permissions.Exact(t, s.home.Requests(t), account, processtest.Permissions(t, "../manifests/cluster"),
 		"get configmaps keda multicluster-members", // which the ClusterRole allows, too
 		"get configmaps",                                                        // without KEDA
@@ -49,7 +49,7 @@ func (s *stand) permissions(t *testing.T) {
 
 // No event, status or other object has a secret of the other tests, nor a token of a member, except for KEDA's own on the home
 // cluster.
-func (s *stand) tellsNoSecret(t *testing.T) {
+func (s *fixture) tellsNoSecret(t *testing.T) {
 	for _, c := range []site{s.members[one], s.members[two], s.members[three]} {
 		secret.AbsentFromObjects(t, c.config)
 	}
@@ -70,7 +70,7 @@ func (s *stand) tellsNoSecret(t *testing.T) {
 }
 
 // addTokens makes secrets of the tokens of the members.
-func (s *stand) addTokens(t *testing.T) {
+func (s *fixture) addTokens(t *testing.T) {
 	members, err := registry.Registry{Client: s.home.client, Namespace: registry.Namespace}.List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, members, len(names))
@@ -82,7 +82,7 @@ func (s *stand) addTokens(t *testing.T) {
 
 // KEDA sends servers a password, a token and a URL with a password, and the servers repeat them in their
 // errors. The output of the controller does not have them; tellsNoSecret looks at the objects.
-func (s *stand) keepsSecrets(t *testing.T) {
+func (s *fixture) keepsSecrets(t *testing.T) {
 	password, token, login := secret.New("password"), secret.New("token"), secret.New("login")
 	e, q := secret.NewEcho(t), s.space(t, "secrets")
 	q.apply(t, q.namespace, fmt.Sprintf(`apiVersion: v1

@@ -29,30 +29,30 @@ import (
 // there only.
 func TestOperator(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	s := newStand(t)
+	s := newFixture(t)
 	for _, test := range []struct {
 		name string
-		run  func(*stand, *testing.T)
+		run  func(*fixture, *testing.T)
 	}{
-		{"the article's manifest", (*stand).article},
-		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
-		{"what is in a template", (*stand).template},
-		{"a name that is taken", (*stand).taken},
-		{"filled, drained, deleted", (*stand).drains},
-		{"Redis stops", (*stand).outage},
-		{"Jobs that fail", (*stand).fails},
-		{"two replicas", (*stand).elects},
-		{"password and TLS", (*stand).secrets},
-		{"one namespace", (*stand).namespaced},
-		{"at rest", (*stand).rests},
-		{"rights", (*stand).rights},
-		{"no secret is told", (*stand).tellsNoSecret},
+		{"the article's manifest", (*fixture).article},
+		{"no ScaledJob is accepted that is wrong", (*fixture).refuses},
+		{"what is in a template", (*fixture).template},
+		{"a name that is taken", (*fixture).taken},
+		{"filled, drained, deleted", (*fixture).drains},
+		{"Redis stops", (*fixture).outage},
+		{"Jobs that fail", (*fixture).fails},
+		{"two replicas", (*fixture).elects},
+		{"password and TLS", (*fixture).secrets},
+		{"one namespace", (*fixture).namespaced},
+		{"at rest", (*fixture).rests},
+		{"rights", (*fixture).rights},
+		{"no secret is told", (*fixture).tellsNoSecret},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
 }
 
-func (s *stand) refuses(t *testing.T) {
+func (s *fixture) refuses(t *testing.T) {
 	p := s.place(t, "refuses")
 	for text, change := range map[string]func(*v1.ScaledJob){
 		"spec.queueName":                            func(sj *v1.ScaledJob) { sj.Spec.QueueName = "" },
@@ -96,7 +96,7 @@ func (s *stand) refuses(t *testing.T) {
 
 // Labels and annotations of the template and of its pods get where they belong, and
 // kubectl get shows what matters.
-func (s *stand) template(t *testing.T) {
+func (s *fixture) template(t *testing.T) {
 	p := s.place(t, "template")
 	list := s.list(t, "scaledjob-e2e-template")
 	s.push(t, list, 47)
@@ -129,7 +129,7 @@ func (s *stand) template(t *testing.T) {
 
 // 30 items and ten a Job make three Jobs. When the queue is empty there are no more, and
 // those that run end by themselves. When the ScaledJob is gone, so are they.
-func (s *stand) drains(t *testing.T) {
+func (s *fixture) drains(t *testing.T) {
 	p := s.place(t, "drain")
 	list := s.list(t, "scaledjob-e2e-drain")
 	s.push(t, list, 30)
@@ -169,7 +169,7 @@ func (s *stand) drains(t *testing.T) {
 
 // With the intervals as they are: a queue that cannot be read is tried again after 10 s,
 // no Job is created or lost, and each change is told once.
-func (s *stand) outage(t *testing.T) {
+func (s *fixture) outage(t *testing.T) {
 	server := redistest.Start(t)
 	server.Push("orders", 30, redis.Options{})
 	p := s.place(t, "outage")
@@ -216,7 +216,7 @@ func (s *stand) outage(t *testing.T) {
 }
 
 // Each Job fails at once: there are few, and the status says why. An edit that mends them ends it.
-func (s *stand) fails(t *testing.T) {
+func (s *fixture) fails(t *testing.T) {
 	p := s.place(t, "fails")
 	list := s.list(t, "scaledjob-e2e-fails")
 	s.push(t, list, 1)
@@ -254,7 +254,7 @@ func (p *place) change(how func(*v1.ScaledJob)) {
 
 // Of two replicas one acts. When it stops the other goes on at once, and when it dies
 // after the lease.
-func (s *stand) elects(t *testing.T) {
+func (s *fixture) elects(t *testing.T) {
 	p := s.place(t, "elect")
 	list := s.list(t, "scaledjob-e2e-elect")
 	s.push(t, list, 30)
@@ -286,7 +286,7 @@ func (s *stand) elects(t *testing.T) {
 
 // Nothing is asked of the API server while nothing changes, and where a watch cannot begin
 // with the objects that there are.
-func (s *stand) rests(t *testing.T) {
+func (s *fixture) rests(t *testing.T) {
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	p := s.place(t, "rest")
 	list := s.list(t, "scaledjob-e2e-rest")
@@ -312,10 +312,10 @@ func (s *stand) rests(t *testing.T) {
 }
 
 // The operator needs each of its permissions, and no others.
-func (s *stand) rights(t *testing.T) {
+func (s *fixture) rights(t *testing.T) {
 	permissions.Exact(t, s.cluster.Requests(t), account, processtest.Permissions(t, "../config/cluster"),
 		"delete batch/jobs") // only at the age in a template, and not within 30 s of the start
 }
 
 // No event, status or other object has a secret of the other tests.
-func (s *stand) tellsNoSecret(t *testing.T) { secret.AbsentFromObjects(t, s.cluster.Config()) }
+func (s *fixture) tellsNoSecret(t *testing.T) { secret.AbsentFromObjects(t, s.cluster.Config()) }

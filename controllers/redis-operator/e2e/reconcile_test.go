@@ -23,7 +23,7 @@ func (p *place) counts(name string, active int) {
 }
 
 // The article's manifest, with this Redis' address.
-func (s *stand) article(t *testing.T) {
+func (s *fixture) article(t *testing.T) {
 	p := s.place(t, "production")
 	s.push(t, s.list(t, "image-resize-queue"), 47)
 	sample := manifest.Read(t, "../config/samples/image-processor.yaml")
@@ -46,7 +46,7 @@ func (s *stand) article(t *testing.T) {
 
 // A name that somebody else has taken is passed over. A Job of the ScaledJob that lost
 // its label is found by its name, and counts.
-func (s *stand) taken(t *testing.T) {
+func (s *fixture) taken(t *testing.T) {
 	p := s.place(t, "taken")
 	list := s.list(t, "scaledjob-e2e-taken")
 	s.push(t, list, 20)

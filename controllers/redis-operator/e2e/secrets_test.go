@@ -27,7 +27,7 @@ var password = secret.New("redis")
 // A Redis with TLS and a password, whose Secret is wrong, then right; servers that send back
 // what they are sent; and a ScaledJob of another namespace, which the Secret does not help.
 // The output and the metrics have no secret; tellsNoSecret looks at the objects.
-func (s *stand) secrets(t *testing.T) {
+func (s *fixture) secrets(t *testing.T) {
 	certificate := redistest.NewCertificate(t)
 	server := redistest.StartEncrypted(t, certificate, "--requirepass", password)
 	server.Push("orders", 30, redis.Options{Password: password, TLSConfig: certificate.TLS()})
@@ -91,7 +91,7 @@ subjects: [{kind: ServiceAccount, name: redis-operator, namespace: redis-operato
 
 // The operator of config/tenant, which has no ClusterRole, gets the lease and creates Jobs in its
 // namespace.
-func (s *stand) namespaced(t *testing.T) {
+func (s *fixture) namespaced(t *testing.T) {
 	// The namespace production is that of the article's manifest.
 	s.apply(t, strings.ReplaceAll(processtest.Permissions(t, "../config/tenant"), "tenant", "production"))
 	const list = "scaledjob-e2e-namespaced"

@@ -29,7 +29,7 @@ func TestBesideKEDA(t *testing.T) {
 	if other := os.Getenv("SCALEDJOB_KEDA"); other != "" {
 		t.Skipf("KEDA %s is selected: the test is about the newest release, for WATCH_LABEL_SELECTOR", other)
 	}
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	t.Setenv("WATCH_LABEL_SELECTOR", "!"+ours)
 	s.keda.Restart(t)

@@ -25,34 +25,34 @@ import (
 // One cluster serves all; each has a namespace of its own, and a controller that
 // acts there only.
 func TestController(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	s.apply(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml")) // in place of KEDA's
 	for _, test := range []struct {
 		name string
-		run  func(*stand, *testing.T)
+		run  func(*fixture, *testing.T)
 	}{
-		{"no ScaledJob is accepted that is wrong", (*stand).refuses},
-		{"pause, resume", (*stand).pauses},
-		{"rollout", (*stand).rollsOut},
-		{"edits of other things than the Job", (*stand).keepsJobs},
-		{"a queue that is not there", (*stand).tellsFailures},
-		{"a spec that is wrong", (*stand).tellsInvalid},
-		{"goes and comes back", (*stand).replaced},
-		{"at rest", (*stand).rests},
-		{"two controllers", (*stand).elects},
-		{"killed before the status", (*stand).killedBeforeStatus},
-		{"the sample", (*stand).sample},
-		{"secrets", (*stand).keepsSecrets},
-		{"permissions", (*stand).permissions},
-		{"no secret is told", (*stand).tellsNoSecret},
+		{"no ScaledJob is accepted that is wrong", (*fixture).refuses},
+		{"pause, resume", (*fixture).pauses},
+		{"rollout", (*fixture).rollsOut},
+		{"edits of other things than the Job", (*fixture).keepsJobs},
+		{"a queue that is not there", (*fixture).tellsFailures},
+		{"a spec that is wrong", (*fixture).tellsInvalid},
+		{"goes and comes back", (*fixture).replaced},
+		{"at rest", (*fixture).rests},
+		{"two controllers", (*fixture).elects},
+		{"killed before the status", (*fixture).killedBeforeStatus},
+		{"the sample", (*fixture).sample},
+		{"secrets", (*fixture).keepsSecrets},
+		{"permissions", (*fixture).permissions},
+		{"no secret is told", (*fixture).tellsNoSecret},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
 }
 
 // install needs rights that the controller does not.
-func (s *stand) install(t *testing.T) {
+func (s *fixture) install(t *testing.T) {
 	for _, want := range []string{"msg=installed", "left alone"} { // KEDA's ScaledJobs are there
 		p := s.start(t, "-kubeconfig", s.cluster.Kubeconfig(), "-install", "-leader-elect=false", "-namespace", "none")
 		p.Said("acting")
@@ -79,7 +79,7 @@ const everything = `
   triggers: [{type: redis, name: a, useCachedMetrics: true, metricType: AverageValue, metadata: {a: b}, authenticationRef: {name: a, kind: ClusterTriggerAuthentication}}]
 `
 
-func (s *stand) refuses(t *testing.T) {
+func (s *fixture) refuses(t *testing.T) {
 	create := func(name, spec string) error {
 		text := fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: %s, namespace: default}\nspec:\n%s%s", name, job(nil), spec)
 		u := manifest.Objects(t, text)[0]
@@ -101,11 +101,11 @@ func (s *stand) refuses(t *testing.T) {
 	}
 }
 
-func (s *stand) redisTrigger(list string, target int) string {
+func (s *fixture) redisTrigger(list string, target int) string {
 	return fmt.Sprintf("  triggers: [{type: redis, metadata: {address: %q, listName: %q, listLength: %q}}]\n", s.workers.address, list, fmt.Sprint(target))
 }
 
-func (s *stand) pauses(t *testing.T) {
+func (s *fixture) pauses(t *testing.T) {
 	list := s.workers.list(t)
 	q, _ := s.scaled(t, "pause", job(map[string]string{takesRedis: list, takesItems: "1"})+"  successfulJobsHistoryLimit: 1\n"+s.redisTrigger(list, 1))
 	s.workers.send(t, list, 0, 3)
@@ -128,7 +128,7 @@ func (s *stand) pauses(t *testing.T) {
 	})
 }
 
-func (s *stand) rollsOut(t *testing.T) {
+func (s *fixture) rollsOut(t *testing.T) {
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 3)
 	q, _ := s.scaled(t, "rollout", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1))
@@ -151,7 +151,7 @@ func (s *stand) rollsOut(t *testing.T) {
 
 // An edit that leaves the Job as it is deletes no running Job, whenever the controller is killed: before it
 // sees the edit, right after, and when it has polled.
-func (s *stand) keepsJobs(t *testing.T) {
+func (s *fixture) keepsJobs(t *testing.T) {
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 3)
 	spec := func(more string) string { return job(map[string]string{works: "1h"}) + more + s.redisTrigger(list, 1) }
@@ -205,7 +205,7 @@ func (s *stand) keepsJobs(t *testing.T) {
 }
 
 // What cannot be read is told, once, and min is kept.
-func (s *stand) tellsFailures(t *testing.T) {
+func (s *fixture) tellsFailures(t *testing.T) {
 	q, p := s.scaled(t, "unreadable", job(map[string]string{works: "1h"})+
 		"  minReplicaCount: 2\n  triggers: [{type: redis, metadata: {address: '127.0.0.1:1', listName: a, listLength: '1'}, authenticationRef: {name: redis}}]\n", "-log-level=debug")
 	q.becomes(10*time.Second, func(t *assert.CollectT) { require.Equal(t, "False TriggerError", q.condition(t, "Ready")) })
@@ -228,7 +228,7 @@ spec: {secretTargetRef: [{parameter: password, name: redis, key: password}]}`)
 }
 
 // What the API server does not check of a Job template is told, and nothing done.
-func (s *stand) tellsInvalid(t *testing.T) {
+func (s *fixture) tellsInvalid(t *testing.T) {
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 3)
 	right := job(map[string]string{works: "1h"}) + s.redisTrigger(list, 1)
@@ -248,7 +248,7 @@ func (s *stand) tellsInvalid(t *testing.T) {
 
 // A ScaledJob that is made anew under its name does not count what was the old
 // one's, which the garbage collector takes.
-func (s *stand) replaced(t *testing.T) {
+func (s *fixture) replaced(t *testing.T) {
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 2)
 	spec := job(map[string]string{works: "1h"}) + "  maxReplicaCount: 2\n" + s.redisTrigger(list, 1)
@@ -269,7 +269,7 @@ func (s *stand) replaced(t *testing.T) {
 
 // A poll in which nothing changes asks the API server for the values only, also where a watch cannot
 // begin with the objects that there are. KEDA and the autoscaler write nothing either: scaling is disabled.
-func (s *stand) rests(t *testing.T) {
+func (s *fixture) rests(t *testing.T) {
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 3)
@@ -298,7 +298,7 @@ func (s *stand) rests(t *testing.T) {
 }
 
 // Of two controllers one acts, and when it stops or dies the other goes on.
-func (s *stand) elects(t *testing.T) {
+func (s *fixture) elects(t *testing.T) {
 	list := s.workers.list(t)
 	q, first := s.scaled(t, "elect", job(map[string]string{works: "1h"})+s.redisTrigger(list, 1), "-leader-elect", "-lease-duration=5s", "-lease-namespace=scaledjob")
 	first.Said("acting")
@@ -324,7 +324,7 @@ func (s *stand) elects(t *testing.T) {
 
 // A controller that may not write the status creates Jobs and dies before it
 // has: the next one neither makes them again, nor leaves the status as it is.
-func (s *stand) killedBeforeStatus(t *testing.T) {
+func (s *fixture) killedBeforeStatus(t *testing.T) {
 	list := s.workers.list(t)
 	s.workers.send(t, list, 0, 5)
 	may := s.kubeconfig
@@ -351,7 +351,7 @@ func names(jobs []batchv1.Job) (all []string) {
 }
 
 // The sample of the README.
-func (s *stand) sample(t *testing.T) {
+func (s *fixture) sample(t *testing.T) {
 	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))
 	p := s.start(t, "-namespace", "default", "-leader-elect=false", "-watch-pods=false")
 	p.Said("created=3")

@@ -20,7 +20,7 @@ func TestCulprit(t *testing.T) {
 	if !*law {
 		t.Skip("takes a minute: make law")
 	}
-	s := newStand(t)
+	s := newFixture(t)
 	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml"))...)
 	a := s.tenants(t)
 	all := numbered("tenant-", 20)

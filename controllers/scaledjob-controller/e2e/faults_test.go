@@ -32,16 +32,16 @@ import (
 // Each fault is counted at the API server: there are never more unfinished Jobs than the
 // largest maximum with which one of them was decided.
 func TestFaults(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	for _, test := range []struct {
 		name string
-		run  func(*stand, *testing.T)
+		run  func(*fixture, *testing.T)
 	}{
-		{"an edit in a burst", (*stand).editedInBurst},
-		{"a leader is stopped while another takes over", (*stand).stoppedLeader},
-		{"creates that arrive late", (*stand).lateCreates},
-		{"no API server for 40 s", (*stand).noServer},
+		{"an edit in a burst", (*fixture).editedInBurst},
+		{"a leader is stopped while another takes over", (*fixture).stoppedLeader},
+		{"creates that arrive late", (*fixture).lateCreates},
+		{"no API server for 40 s", (*fixture).noServer},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 const number = "  triggers: [{type: kubernetes-resource, metadata: {resourceKind: ConfigMap, resourceName: orders, key: waiting, targetValue: '1'}}]\n"
 
 // long makes a namespace with such a queue, whose Jobs are watched, and the ScaledJob.
-func (s *stand) long(t *testing.T, namespace, spec string) (*queue, func() cluster.Jobs) {
+func (s *fixture) long(t *testing.T, namespace, spec string) (*queue, func() cluster.Jobs) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %[1]s}\n---\napiVersion: v1\nkind: ConfigMap\n"+
 		"metadata: {name: orders, namespace: %[1]s}\ndata: {waiting: '100000'}\n", namespace))
@@ -77,7 +77,7 @@ const second = "jobTargetRef: {template: {spec: {containers: [{name: c, image: '
 
 // A lower maximum, and another template, hold within a batch of requests, although a plan
 // of more Jobs is being carried out.
-func (s *stand) editedInBurst(t *testing.T) {
+func (s *fixture) editedInBurst(t *testing.T) {
 	q, jobs := s.long(t, "edit", job(map[string]string{works: "1h"})+"  maxReplicaCount: 1000\n  rollout: {strategy: gradual}\n")
 	s.start(t, "-namespace", "edit", "-leader-elect=false", "-max-requests=8")
 	q.becomes(30*time.Second, func(t *assert.CollectT) { require.Greater(t, len(jobs().Created), 100) })
@@ -103,7 +103,7 @@ func (s *stand) editedInBurst(t *testing.T) {
 
 // A leader that is stopped in a burst, for so long that another takes over, Jobs end and
 // are deleted, and the spec is edited, does not go on with what it was doing.
-func (s *stand) stoppedLeader(t *testing.T) {
+func (s *fixture) stoppedLeader(t *testing.T) {
 	q, jobs := s.long(t, "stopped", job(map[string]string{works: "3s"})+"  maxReplicaCount: 300\n  successfulJobsHistoryLimit: 1\n  rollout: {strategy: gradual}\n")
 	first := s.start(t, "-namespace", "stopped", "-lease-duration=10s", "-lease-namespace=scaledjob", "-max-requests=4") // the rest of a batch waits
 	first.Said("acting")
@@ -133,7 +133,7 @@ func (s *stand) stoppedLeader(t *testing.T) {
 
 // Creates that arrive much later than two timeouts, which nothing is built for, do not
 // exceed the maximum, as long as no finished Job is deleted.
-func (s *stand) lateCreates(t *testing.T) {
+func (s *fixture) lateCreates(t *testing.T) {
 	p := s.proxy(t, 8*requestTimeout) // the maximum is reached again until then
 	q, jobs := s.long(t, "late", job(map[string]string{works: "25s"})+"  maxReplicaCount: 10\n  successfulJobsHistoryLimit: 10000\n")
 	s.start(t, "-namespace", "late", "-leader-elect=false", "-kubeconfig", p.kubeconfig)
@@ -168,7 +168,7 @@ type proxy struct {
 	answers []int // to late creates
 }
 
-func (s *stand) proxy(t *testing.T, late time.Duration) *proxy {
+func (s *fixture) proxy(t *testing.T, late time.Duration) *proxy {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(s.kubeconfig)
 	require.NoError(t, err)
@@ -226,7 +226,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // After a time without API server, in a burst, exactly one controller acts, which
 // finishes the burst.
-func (s *stand) noServer(t *testing.T) {
+func (s *fixture) noServer(t *testing.T) {
 	q, jobs := s.long(t, "away", job(map[string]string{works: "1h"})+"  maxReplicaCount: 500\n")
 	var all []*process.Process
 	for range 2 {

@@ -57,14 +57,14 @@ func refuses(code int, after string, wait time.Duration) http.HandlerFunc {
 
 // tenants are namespaces with a ScaledJob each, and a proxy that makes the faults of some.
 type tenants struct {
-	*stand
+	*fixture
 	*proxy
 	mu     sync.Mutex
 	faulty map[string]fault
 }
 
-func (s *stand) tenants(t *testing.T) *tenants {
-	a := &tenants{stand: s, proxy: s.proxy(t, 0), faulty: map[string]fault{}}
+func (s *fixture) tenants(t *testing.T) *tenants {
+	a := &tenants{fixture: s, proxy: s.proxy(t, 0), faulty: map[string]fault{}}
 	path := regexp.MustCompile("/namespaces/([^/]+)/jobs(/|$)")
 	a.fault = func(r *http.Request) func(http.ResponseWriter, *http.Request) {
 		if found := path.FindStringSubmatch(r.URL.Path); found != nil {
@@ -128,7 +128,7 @@ spec:
   triggers: [{type: redis, metadata: {address: '127.0.0.1:1', listName: a}}]
 `
 
-func (s *stand) namespace(t *testing.T, name string) {
+func (s *fixture) namespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -98,7 +98,7 @@ func TestFailingNumbers(t *testing.T) {
 	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml"))...)
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	a := (&stand{cluster: c, client: c.Client(t), dynamic: dynamic, kubeconfig: c.Kubeconfig()}).tenants(t)
+	a := (&fixture{cluster: c, client: c.Client(t), dynamic: dynamic, kubeconfig: c.Kubeconfig()}).tenants(t)
 	owners := map[string]*failing{}
 	var alone, beside []string
 	for _, kind := range []string{"refused", "without-effect", "unanswered", "admitted-late"} {

@@ -56,7 +56,7 @@ func TestOverload(t *testing.T) {
 	manifest.Apply(t, c.Config(), manifest.Objects(t, manifest.Read(t, "../manifests/crds/scaledjobs.yaml"))...)
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic}
+	s := &fixture{cluster: c, client: c.Client(t), dynamic: dynamic}
 	s.apply(t, installed(t))
 	s.kubeconfig = c.UserKubeconfig(t, account)
 	binary := process.Build(t, "..")
@@ -103,7 +103,7 @@ func TestOverload(t *testing.T) {
 
 // rate returns how many creates of Jobs a second the API server answers the controller's account,
 // of so many clients that it refuses none.
-func (s *stand) rate(t *testing.T, namespace string, n, clients int) float64 {
+func (s *fixture) rate(t *testing.T, namespace string, n, clients int) float64 {
 	s.namespace(t, namespace)
 	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func (s *stand) rate(t *testing.T, namespace string, n, clients int) float64 {
 }
 
 // want creates the ScaledJobs in 20 namespaces.
-func (s *stand) want(t *testing.T, prefix string) {
+func (s *fixture) want(t *testing.T, prefix string) {
 	for _, name := range numbered(prefix+"-", 20) {
 		s.namespace(t, name)
 	}
@@ -153,7 +153,7 @@ func (s *stand) want(t *testing.T, prefix string) {
 }
 
 // stored returns how many Jobs there are.
-func (s *stand) stored(t *testing.T) int {
+func (s *fixture) stored(t *testing.T) int {
 	l, err := s.client.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{Limit: 1})
 	require.NoError(t, err)
 	n := len(l.Items)

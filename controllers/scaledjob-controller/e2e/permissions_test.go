@@ -57,7 +57,7 @@ var kedaPermissions = []string{
 const afterKEDA = "patch scaledobjects"
 
 // keeps starts a controller without afterKEDA in a namespace that has a ScaledObject, and returns what it is denied.
-func (s *stand) keeps(t *testing.T) (namespace string, denied func() string) {
+func (s *fixture) keeps(t *testing.T) (namespace string, denied func() string) {
 	namespace = "keeps"
 	access, leases, user := permissions.Place(t, s.cluster, namespace, permissions.Without(t, processtest.Permissions(t, "../manifests/tenant"), afterKEDA))
 	s.apply(t, fmt.Sprintf(unprivileged, namespace))
@@ -72,7 +72,7 @@ func (s *stand) keeps(t *testing.T) (namespace string, denied func() string) {
 }
 
 // Without one of the permissions for KEDA, the controller sends a request that the API server denies.
-func (s *stand) lacks(t *testing.T) {
+func (s *fixture) lacks(t *testing.T) {
 	permissions.Program{
 		Documents: processtest.Permissions(t, "../manifests/tenant"),
 		Only:      kedaPermissions, Audited: true,

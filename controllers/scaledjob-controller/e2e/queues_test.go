@@ -18,7 +18,7 @@ import (
 // Items in real brokers become Jobs that take each item once. KEDA has the password from a TriggerAuthentication, and
 // the address from a variable of the pods.
 func TestQueues(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	t.Run("redis", s.usesRedis)
 	t.Run("rabbitmq", s.usesRabbitMQ)
@@ -26,7 +26,7 @@ func TestQueues(t *testing.T) {
 
 // broker makes a namespace with a Secret and a TriggerAuthentication for a broker. The pods of the returned spec have its
 // address, and a trigger has the reference.
-func (s *stand) broker(t *testing.T, namespace, address, user, password string, annotations map[string]string) (spec, reference string) {
+func (s *fixture) broker(t *testing.T, namespace, address, user, password string, annotations map[string]string) (spec, reference string) {
 	t.Helper()
 	s.apply(t, fmt.Sprintf(`apiVersion: v1
 kind: Namespace
@@ -47,7 +47,7 @@ spec: {secretTargetRef: [{parameter: username, name: broker, key: username}, {pa
 }
 
 // 30 items and five a Job make six Jobs, and the history keeps two.
-func (s *stand) usesRedis(t *testing.T) {
+func (s *fixture) usesRedis(t *testing.T) {
 	list, user, password := s.workers.list(t), "scaledjob-e2e", secret.New("redis")
 	if s.workers.redis.Do(t.Context(), "ACL", "SETUSER", user, "reset", "on", ">"+password, "~"+list, "+@all").Err() != nil {
 		t.Skip("no Redis with users: SCALEDJOB_REDIS is not set")
@@ -98,7 +98,7 @@ func (q *queue) seesMetrics(p *process.Process) {
 }
 
 // A message for each Job, which takes it away when it starts.
-func (s *stand) usesRabbitMQ(t *testing.T) {
+func (s *fixture) usesRabbitMQ(t *testing.T) {
 	name := s.workers.queue(t)
 	address, err := url.Parse(s.workers.rabbitURL)
 	require.NoError(t, err)

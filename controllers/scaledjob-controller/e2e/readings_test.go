@@ -26,19 +26,19 @@ var away = flag.Duration("away", 10*time.Second, "how long a queue's server is a
 
 // What KEDA reads decides, whatever is killed, away, edited or hostile meanwhile. No Job is deleted for it.
 func TestReadings(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	for _, test := range []struct {
 		name string
-		run  func(*stand, *testing.T)
+		run  func(*fixture, *testing.T)
 	}{
-		{"cron", (*stand).readsCron},
-		{"KEDA killed", (*stand).survivesKEDA},
-		{"a server that is away", (*stand).survivesServer},
-		{"credentials rotated", (*stand).rotates},
-		{"triggers edited", (*stand).editsTriggers},
-		{"a hostile server", (*stand).survivesHostile},
-		{"without a permission", (*stand).lacks},
+		{"cron", (*fixture).readsCron},
+		{"KEDA killed", (*fixture).survivesKEDA},
+		{"a server that is away", (*fixture).survivesServer},
+		{"credentials rotated", (*fixture).rotates},
+		{"triggers edited", (*fixture).editsTriggers},
+		{"a hostile server", (*fixture).survivesHostile},
+		{"without a permission", (*fixture).lacks},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
@@ -91,7 +91,7 @@ func (q *source) trigger(more string) string {
 }
 
 // consumers starts a controller for a ScaledJob with Jobs that do not end.
-func (s *stand) consumers(t *testing.T, namespace, triggers string) *queue {
+func (s *fixture) consumers(t *testing.T, namespace, triggers string) *queue {
 	q, _ := s.scaled(t, namespace, job(map[string]string{works: "24h"})+"  rollout: {strategy: gradual}\n"+triggers)
 	return q
 }
@@ -112,7 +112,7 @@ const (
 	unreadable = "False TriggerError"
 )
 
-func (s *stand) readsCron(t *testing.T) {
+func (s *fixture) readsCron(t *testing.T) {
 	cron := func(start, end string) string {
 		return "  triggers: [{type: cron, metadata: {timezone: UTC, start: " + start + ", end: " + end + ", desiredReplicas: '2'}}]\n"
 	}
@@ -126,7 +126,7 @@ func (s *stand) readsCron(t *testing.T) {
 }
 
 // While a part of KEDA is away no Job is created.
-func (s *stand) survivesKEDA(t *testing.T) {
+func (s *fixture) survivesKEDA(t *testing.T) {
 	server := newSource(t)
 	server.be(items(2))
 	q := s.consumers(t, "killed", server.trigger("}"))
@@ -149,7 +149,7 @@ func (s *stand) survivesKEDA(t *testing.T) {
 	}
 }
 
-func (s *stand) survivesServer(t *testing.T) {
+func (s *fixture) survivesServer(t *testing.T) {
 	server := newSource(t)
 	server.be(items(2))
 	q := s.consumers(t, "server", server.trigger("}"))
@@ -166,7 +166,7 @@ func (s *stand) survivesServer(t *testing.T) {
 }
 
 // A server and a Secret get another token, in turn.
-func (s *stand) rotates(t *testing.T) {
+func (s *fixture) rotates(t *testing.T) {
 	server, tokens := newSource(t), []string{secret.New("first"), secret.New("second")}
 	wants := func(token string, n int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ spec: {secretTargetRef: [{parameter: token, name: token, key: token}]}`)
 }
 
 // Each edit is followed by the right number of Jobs, and Jobs that run stay.
-func (s *stand) editsTriggers(t *testing.T) {
+func (s *fixture) editsTriggers(t *testing.T) {
 	first, second := miniredis.RunT(t), miniredis.RunT(t)
 	fill := func(server *miniredis.Miniredis, list string, n int) {
 		for range n {
@@ -254,7 +254,7 @@ func (s *stand) editsTriggers(t *testing.T) {
 
 // A tenant's server sees his own credentials and nothing else. What it answers reaches no condition, event or log of ours,
 // and no number of it exceeds the maximum.
-func (s *stand) survivesHostile(t *testing.T) {
+func (s *fixture) survivesHostile(t *testing.T) {
 	const words = "hostile-words"
 	server := newSource(t)
 	q := s.consumers(t, "hostile", "  maxReplicaCount: 5\n"+server.trigger("}"))
@@ -303,7 +303,7 @@ func (s *stand) survivesHostile(t *testing.T) {
 // A namespace is deleted although KEDA was uninstalled, whose finalizer is on the ScaledObject. It takes more than ten
 // minutes.
 func TestDeletionWithoutKEDA(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	server := newSource(t)
 	server.be(items(1))

@@ -17,13 +17,13 @@ import (
 )
 
 // The controller needs each of its permissions, and no others.
-func (s *stand) permissions(t *testing.T) {
+func (s *fixture) permissions(t *testing.T) {
 	permissions.Exact(t, s.cluster.Requests(t), account, installed(t), "get configmaps", // without KEDA
 		"patch keda.sh/scaledobjects", "get keda.sh/scaledobjects", "get scaledjob.github.io/readingtargets") // of a KEDA that is away for long, and of two controllers
 }
 
 // No ScaledJob, Job or event of the controller has a secret of the other tests. KEDA's own events have what servers answer.
-func (s *stand) tellsNoSecret(t *testing.T) {
+func (s *fixture) tellsNoSecret(t *testing.T) {
 	for _, resource := range []schema.GroupVersionResource{scaledJobs, batchv1.SchemeGroupVersion.WithResource("jobs"), eventsv1.SchemeGroupVersion.WithResource("events")} {
 		list, err := s.dynamic.Resource(resource).List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
@@ -41,7 +41,7 @@ func (s *stand) tellsNoSecret(t *testing.T) {
 
 // Servers are sent a password, a token and a URL with a password, and repeat them in their
 // errors. Neither the output nor the metrics have them; tellsNoSecret looks at the objects.
-func (s *stand) keepsSecrets(t *testing.T) {
+func (s *fixture) keepsSecrets(t *testing.T) {
 	password, token, login := secret.New("password"), secret.New("token"), secret.New("login")
 	e := secret.NewEcho(t)
 	s.apply(t, fmt.Sprintf(`apiVersion: v1

@@ -249,7 +249,7 @@ func TestAgreesWithSimulation(t *testing.T) {
 	if !*agree {
 		t.Skip("takes minutes, and a loaded machine may miss a prediction: make agree, or go test -run TestAgrees -agree")
 	}
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	var mu sync.Mutex
 	real, predictions := map[string]figures{}, map[string][]figures{}
@@ -294,7 +294,7 @@ func TestAgreesWithSimulation(t *testing.T) {
 }
 
 // works runs the load under a strategy until all items are done.
-func (s *stand) works(t *testing.T, name string) *load {
+func (s *fixture) works(t *testing.T, name string) *load {
 	l := &load{workers: s.workers, list: s.workers.list(t), created: map[types.UID]bool{}, takers: map[string]taker{}, since: map[string]time.Time{}, unfinished: map[string]bool{}}
 	s.workers.mu.Lock()
 	s.workers.loads[l.list] = l

@@ -35,7 +35,7 @@ type gate struct {
 
 // gated is a kubeconfig of the controller's account behind a gate, which is shut for
 // some requests; created says whether a Job has been.
-func (s *stand) gated(t *testing.T, shut func(r *http.Request, created bool) bool) (*gate, string) {
+func (s *fixture) gated(t *testing.T, shut func(r *http.Request, created bool) bool) (*gate, string) {
 	t.Helper()
 	g := &gate{t: t, shut: shut, held: make(chan struct{})}
 	tls, err := rest.TLSConfigFor(s.cluster.Config())

@@ -21,10 +21,10 @@ func TestPoints(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Skip("kubectl is not installed")
 	}
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
-	for name, test := range map[string]func(*stand, *testing.T){
-		"copy": (*stand).copied, "backfill": (*stand).backfilledAroundNow, "clock": (*stand).clockWasAhead, "ended": (*stand).endedWhileWaiting,
+	for name, test := range map[string]func(*fixture, *testing.T){
+		"copy": (*fixture).copied, "backfill": (*fixture).backfilledAroundNow, "clock": (*fixture).clockWasAhead, "ended": (*fixture).endedWhileWaiting,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func (j *job) kubectl(input string, args ...string) string {
 
 // A failed run's Job is copied under another name, with its labels and owner. Both stay, and one event names the
 // copy, also when the controller starts again.
-func (s *stand) copied(t *testing.T) {
+func (s *fixture) copied(t *testing.T) {
 	j := s.namespace(t, "copied")
 	p := j.controller("-resync=1s")
 	j.apply("job", "  schedule: {timeSpec: R//P1D}\n  maxRestart: 0\n"+pod(map[string]string{exits: "1"}))
@@ -75,7 +75,7 @@ func (s *stand) copied(t *testing.T) {
 }
 
 // A backfill whose span begins before now and ends after it runs the part before.
-func (s *stand) backfilledAroundNow(t *testing.T) {
+func (s *fixture) backfilledAroundNow(t *testing.T) {
 	j := s.namespace(t, "backfilled")
 	j.controller("-resync=1s")
 	begin := time.Now().UTC().Add(-10*24*time.Hour - 2*time.Hour).Format(time.RFC3339)
@@ -101,7 +101,7 @@ func (s *stand) backfilledAroundNow(t *testing.T) {
 
 // A status that says that occurrences of next year were handled is reported with both times. An annotation
 // cures it, and no run repeats.
-func (s *stand) clockWasAhead(t *testing.T) {
+func (s *fixture) clockWasAhead(t *testing.T) {
 	j := s.namespace(t, "ahead")
 	j.controller("-resync=1s")
 	j.apply("job", "  schedule: {timeSpec: R//PT2S}\n  historyLimit: 100\n"+pod(nil))
@@ -126,7 +126,7 @@ func (s *stand) clockWasAhead(t *testing.T) {
 }
 
 // A run that waits while its job is suspended does not start once the schedule was removed, or ended before it.
-func (s *stand) endedWhileWaiting(t *testing.T) {
+func (s *fixture) endedWhileWaiting(t *testing.T) {
 	for name, edit := range map[string]string{
 		"removed": `{"spec":{"schedule":null}}`,
 		"moved":   `{"spec":{"schedule":{"endTime":"` + time.Now().UTC().AddDate(0, 0, -2).Format(time.RFC3339) + `"}}}`,

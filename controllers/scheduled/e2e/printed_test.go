@@ -55,7 +55,7 @@ func (j *job) described(t require.TestingT) string {
 
 // The columns and the status of a healthy, a rejected, a blocked and a late schedule say which is
 // which. With -v they are printed.
-func (s *stand) printed(t *testing.T) {
+func (s *fixture) printed(t *testing.T) {
 	for name, test := range map[string]struct{ spec, reason, progressing string }{
 		"healthy":  {"  schedule: {timeSpec: R//PT2S}\n" + pod(nil), "", "True Progressing"},
 		"rejected": {"  schedule: {timeSpec: R//PT2S}\n  template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n", "CreateRejected", "False CreateRejected"},

@@ -24,7 +24,7 @@ import (
 // for longer than the time to live: the run executes once, and has succeeded. Its Job is deleted.
 // The steps are the requests: the state with the create, the create, the state with the Job, the
 // state with the outcome, and the patch of the time to live or the delete.
-func (s *stand) killedAnywhere(t *testing.T) {
+func (s *fixture) killedAnywhere(t *testing.T) {
 	const steps = 5
 	for name, spec := range map[string]string{"expires": "  ttlSecondsAfterFinished: 0\n", "dropped": "  historyLimit: 0\n"} {
 		for step := range 2 * steps {
@@ -65,7 +65,7 @@ func (s *stand) killedAnywhere(t *testing.T) {
 
 // A create is not answered and arrives late, and the creates in between are rejected: no second
 // run starts.
-func (s *stand) unanswered(t *testing.T) {
+func (s *fixture) unanswered(t *testing.T) {
 	j := s.namespace(t, "unanswered")
 	var mu sync.Mutex
 	var late *http.Request
@@ -112,7 +112,7 @@ func (s *stand) unanswered(t *testing.T) {
 
 // While an admission policy denies Jobs, the status says so, in the words of the policy. It
 // ends with the policy.
-func (s *stand) denied(t *testing.T) {
+func (s *fixture) denied(t *testing.T) {
 	j := s.namespace(t, "denied")
 	policy := `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -159,7 +159,7 @@ spec: {policyName: no-jobs, validationActions: [Deny]}
 // restarted: a user deletes the Job in each way, the run is cancelled, or a scheduled run replaces it.
 // The run is active until its pods are gone, and has the outcome. The next run does not overlap. While no controller
 // runs, pods go with their Job; it deletes those of an orphan when it is back.
-func (s *stand) endedEarly(t *testing.T) {
+func (s *fixture) endedEarly(t *testing.T) {
 	const requested, scheduled = "  allowConcurrentRun: false\n", "  schedule: {timeSpec: R2//PT20S}\n  concurrencyPolicy: Replace\n"
 	deletes := func(how metav1.DeletionPropagation) func(*job, string) {
 		return func(j *job, _ string) {
@@ -260,7 +260,7 @@ func (j *job) unfinishedPods(t require.TestingT) (names []string) {
 // may restart its pod. If the run has several pods, Kubernetes keeps the namespace as long as a
 // deleted pod is to be restarted, which it cannot be: the controller deletes the Job, or the user
 // the ScheduledJob.
-func (s *stand) uninstalled(t *testing.T) {
+func (s *fixture) uninstalled(t *testing.T) {
 	for _, test := range []struct {
 		name                    string
 		pods                    int

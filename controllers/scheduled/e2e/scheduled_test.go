@@ -27,35 +27,35 @@ import (
 // One cluster serves all; each has a namespace of its own, and a controller that
 // acts there only.
 func TestScheduled(t *testing.T) {
-	s := newStand(t)
+	s := newFixture(t)
 	s.install(t)
 	t.Run("lists", s.lists)
 	tests := []struct {
 		name string
-		run  func(*stand, *testing.T)
+		run  func(*fixture, *testing.T)
 	}{
-		{"nothing is accepted that is wrong", (*stand).refuses},
-		{"everything is accepted that is right", (*stand).accepts},
-		{"the proposal's example", (*stand).proposal},
-		{"every two seconds", (*stand).repeats},
-		{"restarts", (*stand).restarts},
-		{"a run is cut", (*stand).cuts},
-		{"history", (*stand).forgets},
-		{"after others", (*stand).follows},
-		{"a PodTemplate", (*stand).refers},
-		{"a Job that is refused", (*stand).refusedJob},
-		{"killed anywhere", (*stand).killedAnywhere},
-		{"unanswered", (*stand).unanswered},
-		{"denied", (*stand).denied},
-		{"ended early", (*stand).endedEarly},
-		{"uninstalled", (*stand).uninstalled},
-		{"printed", (*stand).printed},
-		{"made anew", (*stand).replaced},
-		{"a lost status", (*stand).adopts},
-		{"two controllers", (*stand).together},
-		{"at rest", (*stand).rests},
-		{"leader election", (*stand).elects},
-		{"the sample", (*stand).sample},
+		{"nothing is accepted that is wrong", (*fixture).refuses},
+		{"everything is accepted that is right", (*fixture).accepts},
+		{"the proposal's example", (*fixture).proposal},
+		{"every two seconds", (*fixture).repeats},
+		{"restarts", (*fixture).restarts},
+		{"a run is cut", (*fixture).cuts},
+		{"history", (*fixture).forgets},
+		{"after others", (*fixture).follows},
+		{"a PodTemplate", (*fixture).refers},
+		{"a Job that is refused", (*fixture).refusedJob},
+		{"killed anywhere", (*fixture).killedAnywhere},
+		{"unanswered", (*fixture).unanswered},
+		{"denied", (*fixture).denied},
+		{"ended early", (*fixture).endedEarly},
+		{"uninstalled", (*fixture).uninstalled},
+		{"printed", (*fixture).printed},
+		{"made anew", (*fixture).replaced},
+		{"a lost status", (*fixture).adopts},
+		{"two controllers", (*fixture).together},
+		{"at rest", (*fixture).rests},
+		{"leader election", (*fixture).elects},
+		{"the sample", (*fixture).sample},
 	}
 	t.Run("all", func(t *testing.T) {
 		for _, test := range tests {
@@ -70,12 +70,12 @@ func TestScheduled(t *testing.T) {
 }
 
 // The controller needs each of its permissions, and no others.
-func (s *stand) permissions(t *testing.T) {
+func (s *fixture) permissions(t *testing.T) {
 	permissions.Exact(t, s.cluster.Requests(t), account, installed(t), "delete pods")
 }
 
 // Where an API server cannot begin a watch with the objects that there are, they are listed.
-func (s *stand) lists(t *testing.T) {
+func (s *fixture) lists(t *testing.T) {
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	j, p := s.scheduled(t, "lists", pod(nil))
 	j.request("now")
@@ -84,7 +84,7 @@ func (s *stand) lists(t *testing.T) {
 }
 
 // install needs rights that the controller does not.
-func (s *stand) install(t *testing.T) {
+func (s *fixture) install(t *testing.T) {
 	p := s.start(t)
 	require.Error(t, p.Wait())
 	require.Contains(t, p.Output(), "no scheduledjobs.scaledjob.github.io")
@@ -112,7 +112,7 @@ func pod(annotations map[string]string) string {
 }
 
 // Three runs of three pods, each at its instant, and no more.
-func (s *stand) repeats(t *testing.T) {
+func (s *fixture) repeats(t *testing.T) {
 	j, p := s.scheduled(t, "repeats", `  schedule: {timeSpec: R3//PT2S, skipOutdated: false}
   podCount: 3
   template:
@@ -160,7 +160,7 @@ func (j *job) failedPods(t require.TestingT) (reasons []string) {
 
 // A failing pod is started maxRestart times more, and then the run has failed, with
 // its exit code.
-func (s *stand) restarts(t *testing.T) {
+func (s *fixture) restarts(t *testing.T) {
 	j, _ := s.scheduled(t, "restarts", "  maxRestart: 2\n"+pod(map[string]string{exits: "7"}))
 	uid := j.request("now")
 	j.becomes(120*time.Second, func(t *assert.CollectT) {
@@ -178,7 +178,7 @@ func (s *stand) restarts(t *testing.T) {
 }
 
 // A pod that is active for longer than execTimeout is ended, which uses up a restart.
-func (s *stand) cuts(t *testing.T) {
+func (s *fixture) cuts(t *testing.T) {
 	j, _ := s.scheduled(t, "cuts", "  execTimeout: 1\n  maxRestart: 1\n"+pod(map[string]string{works: "1h"}))
 	j.request("now")
 	j.becomes(120*time.Second, func(t *assert.CollectT) { require.Len(t, j.status(t).Completed, 1) })
@@ -191,7 +191,7 @@ func (s *stand) cuts(t *testing.T) {
 
 // Of each outcome the history keeps the newest, and nothing else is left: no Job, no
 // pod, no RunRequest.
-func (s *stand) forgets(t *testing.T) {
+func (s *fixture) forgets(t *testing.T) {
 	j, _ := s.scheduled(t, "forgets", "  schedule: {timeSpec: R4//PT1S, skipOutdated: false}\n  historyLimit: 2\n  maxRestart: 0\n"+pod(map[string]string{exitsScheduled: "3"}), "-request-ttl=0s")
 	for i := range 3 {
 		j.request(fmt.Sprintf("now-%d", i))
@@ -230,7 +230,7 @@ func (j *job) requests(t require.TestingT) (names []string) {
 
 // Each completed run asks for one of those that come after it, although its own
 // history keeps none.
-func (s *stand) follows(t *testing.T) {
+func (s *fixture) follows(t *testing.T) {
 	j, _ := s.scheduled(t, "follows", "  historyLimit: 0\n  maxRestart: 0\n"+pod(nil))
 	j.apply("next", "  after: [{job: job}]\n"+pod(nil))
 	j.apply("alarm", "  after: [{job: job, outcome: failed}]\n"+pod(nil))
@@ -261,7 +261,7 @@ func (j *job) ready(t require.TestingT, name string) string {
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-func (s *stand) refers(t *testing.T) {
+func (s *fixture) refers(t *testing.T) {
 	j, _ := s.scheduled(t, "refers", "  templateRef: {name: shared}\n")
 	j.request("now")
 	j.becomes(30*time.Second, func(t *assert.CollectT) {
@@ -279,7 +279,7 @@ func (s *stand) refers(t *testing.T) {
 
 // What only the API server finds wrong is told when the run starts, which it does as
 // soon as the template is right. The value of an environment variable is not told.
-func (s *stand) refusedJob(t *testing.T) {
+func (s *fixture) refusedJob(t *testing.T) {
 	wrong := "  template: {spec: {containers: [{name: c, image: example.com/c:1, env: [{name: TOKEN, value: " + secret.New("token") + "}], resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}\n"
 	j, p := s.scheduled(t, "refused", wrong, "-log-level=debug", "-metrics-bind-address=127.0.0.1:0")
 	j.request("now")
@@ -294,7 +294,7 @@ func (s *stand) refusedJob(t *testing.T) {
 
 // A ScheduledJob that is made anew under its name starts anew: Jobs and requests of
 // the old one are not its own.
-func (s *stand) replaced(t *testing.T) {
+func (s *fixture) replaced(t *testing.T) {
 	j, _ := s.scheduled(t, "replaced", "  schedule: {timeSpec: R1//PT1S}\n"+pod(map[string]string{works: "1h"}))
 	old := j.request("now")
 	j.becomes(30*time.Second, func(t *assert.CollectT) { require.Len(t, j.status(t).Running, 2) })
@@ -318,7 +318,7 @@ func isStatus(r *http.Request) bool {
 }
 
 // A status that somebody has emptied is made anew from the Jobs, at the resync.
-func (s *stand) adopts(t *testing.T) {
+func (s *fixture) adopts(t *testing.T) {
 	j, _ := s.scheduled(t, "adopts", "  schedule: {timeSpec: R3//PT1S, skipOutdated: false}\n"+pod(map[string]string{works: "1s"}), "-resync=1s")
 	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Len(t, j.status(t).Completed, 3) })
 	tags := func() (all []string) {
@@ -338,7 +338,7 @@ func (s *stand) adopts(t *testing.T) {
 
 // Two controllers, as while one is replaced by another, start every run once, and
 // each event is told once.
-func (s *stand) together(t *testing.T) {
+func (s *fixture) together(t *testing.T) {
 	j, p := s.scheduled(t, "together", "  schedule: {timeSpec: R10//PT1S, skipOutdated: false}\n  historyLimit: 2\n"+pod(nil), "-resync=300ms")
 	j.controller("-resync=300ms")
 	for i := range 3 {
@@ -358,7 +358,7 @@ func (s *stand) together(t *testing.T) {
 // Of two controllers one acts. The other takes over when the first has stopped, and waits for
 // nothing: a run that becomes due meanwhile starts within its deadline, which is shorter than
 // the time in which a create of the first may arrive.
-func (s *stand) elects(t *testing.T) {
+func (s *fixture) elects(t *testing.T) {
 	j := s.namespace(t, "elects")
 	args := []string{"-namespace", j.namespace, "-leader-elect", "-lease-namespace=scheduledjob"}
 	first := s.start(t, args...)
@@ -388,7 +388,7 @@ func (s *stand) elects(t *testing.T) {
 }
 
 // Where nothing is due, nothing is asked of the API server, resyncs included.
-func (s *stand) rests(t *testing.T) {
+func (s *fixture) rests(t *testing.T) {
 	j, _ := s.scheduled(t, "rests", "  schedule: {timeSpec: R//P1D}\n"+pod(nil), "-resync=500ms")
 	j.becomes(60*time.Second, func(t *assert.CollectT) { require.Contains(t, j.events(t), "RunSucceeded") })
 	count := func() int {
@@ -401,7 +401,7 @@ func (s *stand) rests(t *testing.T) {
 	require.Equal(t, before, count())
 }
 
-func (s *stand) refuses(t *testing.T) {
+func (s *fixture) refuses(t *testing.T) {
 	create := func(name, kind, spec string) error {
 		u := manifest.Objects(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: %s\nmetadata: {name: %s, namespace: default}\nspec:\n%s", kind, name, spec))[0]
 		_, err := manifest.Client(t, s.cluster.Config(), u).
@@ -435,7 +435,7 @@ func (s *stand) refuses(t *testing.T) {
 }
 
 // The longest names and the greatest numbers make Jobs that the API server takes.
-func (s *stand) accepts(t *testing.T) {
+func (s *fixture) accepts(t *testing.T) {
 	name := strings.Repeat("a.", 126) + "b"
 	u := manifest.Objects(t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: default}\nspec:\n"+
 		"  podCount: 100000\n  maxRestart: 2147483647\n  execTimeout: 2147483647\n  historyLimit: 1000\n%s", name, pod(nil)))[0]
@@ -463,7 +463,7 @@ func (s *stand) accepts(t *testing.T) {
 
 // The proposal's own example has a mistake, which the API server refuses. A mistake that no
 // pattern finds is reported by the controller.
-func (s *stand) proposal(t *testing.T) {
+func (s *fixture) proposal(t *testing.T) {
 	j := s.namespace(t, "proposal")
 	j.controller()
 	text := strings.Replace(manifest.Read(t, "../manifests/proposal.json"), `"name": "my-job",`, `"name": "job", "namespace": "proposal",`, 1)
@@ -486,7 +486,7 @@ func (s *stand) proposal(t *testing.T) {
 }
 
 // The sample of the README.
-func (s *stand) sample(t *testing.T) {
+func (s *fixture) sample(t *testing.T) {
 	j := &job{s, t, "default"}
 	p := j.controller()
 	s.apply(t, manifest.Read(t, "../manifests/sample.yaml"))

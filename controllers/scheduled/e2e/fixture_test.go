@@ -36,8 +36,8 @@ var (
 	runRequests   = scheduledjob.GroupVersionKind.GroupVersion().WithResource("runrequests")
 )
 
-// A stand is a cluster, the controller's binary and its access.
-type stand struct {
+// A fixture is a cluster, the controller's binary and its access.
+type fixture struct {
 	cluster    *cluster.Cluster
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
@@ -46,11 +46,11 @@ type stand struct {
 	pods       *pods
 }
 
-func newStand(t *testing.T) *stand {
+func newFixture(t *testing.T) *fixture {
 	c := cluster.Start(t)
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), pods: &pods{}}
+	s := &fixture{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), pods: &pods{}}
 	c.Kubelet(t, s.pods.run)
 	s.apply(t, installed(t))
 	s.kubeconfig = c.UserKubeconfig(t, account)
@@ -60,12 +60,12 @@ func newStand(t *testing.T) *stand {
 // installed are the namespace and the permissions of manifests/cluster.
 func installed(t *testing.T) string { return processtest.Permissions(t, "../manifests/cluster") }
 
-func (s *stand) apply(t *testing.T, documents string) {
+func (s *fixture) apply(t *testing.T, documents string) {
 	t.Helper()
 	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, documents)...)
 }
 
-func (s *stand) start(t *testing.T, args ...string) *process.Process {
+func (s *fixture) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	return process.Start(t, exec.Command(s.binary, append([]string{"-kubeconfig", s.kubeconfig,
 		"-leader-elect=false", "-request-timeout=5s", "-metrics-bind-address=", "-health-probe-bind-address=127.0.0.1:0"}, args...)...))
@@ -73,19 +73,19 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 
 // A job is a namespace with a ScheduledJob called job.
 type job struct {
-	*stand
+	*fixture
 	t         *testing.T
 	namespace string
 }
 
 // scheduled makes a namespace with the ScheduledJob, and a controller for it alone.
-func (s *stand) scheduled(t *testing.T, namespace, spec string, args ...string) (*job, *process.Process) {
+func (s *fixture) scheduled(t *testing.T, namespace, spec string, args ...string) (*job, *process.Process) {
 	t.Helper()
 	return s.scheduledIn(t, s.namespace(t, namespace), spec, args...)
 }
 
 // scheduledIn is the same in a namespace that exists.
-func (s *stand) scheduledIn(t *testing.T, j *job, spec string, args ...string) (*job, *process.Process) {
+func (s *fixture) scheduledIn(t *testing.T, j *job, spec string, args ...string) (*job, *process.Process) {
 	t.Helper()
 	p := j.controller(args...)
 	j.apply("job", spec)
@@ -93,7 +93,7 @@ func (s *stand) scheduledIn(t *testing.T, j *job, spec string, args ...string) (
 }
 
 // namespace makes a namespace without a ScheduledJob.
-func (s *stand) namespace(t *testing.T, namespace string) *job {
+func (s *fixture) namespace(t *testing.T, namespace string) *job {
 	t.Helper()
 	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -110,13 +110,13 @@ func (j *job) controller(args ...string) *process.Process {
 
 func (j *job) apply(name, spec string) {
 	j.t.Helper()
-	j.stand.apply(j.t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: %s}\nspec:\n%s", name, j.namespace, spec))
+	j.fixture.apply(j.t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: ScheduledJob\nmetadata: {name: %s, namespace: %s}\nspec:\n%s", name, j.namespace, spec))
 }
 
 // request asks for a run, and returns the UID of the RunRequest.
 func (j *job) request(name string) string {
 	j.t.Helper()
-	j.stand.apply(j.t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: RunRequest\nmetadata: {name: %s, namespace: %s}\nspec: {job: job}", name, j.namespace))
+	j.fixture.apply(j.t, fmt.Sprintf("apiVersion: scaledjob.github.io/v1alpha1\nkind: RunRequest\nmetadata: {name: %s, namespace: %s}\nspec: {job: job}", name, j.namespace))
 	u, err := j.dynamic.Resource(runRequests).Namespace(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
 	require.NoError(j.t, err)
 	return string(u.GetUID())

@@ -42,8 +42,8 @@ const works = "works"
 // fails is an annotation of pods that fail.
 const fails = "fails"
 
-// A stand is a cluster with the operator's manifests, its binary, and a Redis.
-type stand struct {
+// A fixture is a cluster with the operator's manifests, its binary, and a Redis.
+type fixture struct {
 	cluster    *cluster.Cluster
 	client     client.Client // may do all
 	binary     string
@@ -52,7 +52,7 @@ type stand struct {
 	redis      *redis.Client
 }
 
-func newStand(t *testing.T) *stand {
+func newFixture(t *testing.T) *fixture {
 	c := cluster.Start(t)
 	c.Kubelet(t, func(p *corev1.Pod) cluster.Run {
 		work, _ := time.ParseDuration(p.Annotations[works])
@@ -62,7 +62,7 @@ func newStand(t *testing.T) *stand {
 		}
 		return run
 	})
-	s, scheme := &stand{cluster: c, binary: process.Build(t, "..")}, runtime.NewScheme()
+	s, scheme := &fixture{cluster: c, binary: process.Build(t, "..")}, runtime.NewScheme()
 	require.NoError(t, clientgo.AddToScheme(scheme))
 	require.NoError(t, v1.AddToScheme(scheme))
 	admin, err := client.New(c.Config(), client.Options{Scheme: scheme})
@@ -75,7 +75,7 @@ func newStand(t *testing.T) *stand {
 }
 
 // connect connects to the real Redis, or without one to a stand-in.
-func (s *stand) connect(t *testing.T) {
+func (s *fixture) connect(t *testing.T) {
 	t.Helper()
 	s.address = os.Getenv("SCALEDJOB_REDIS")
 	if s.address == "" {
@@ -87,7 +87,7 @@ func (s *stand) connect(t *testing.T) {
 }
 
 // install applies all of config/cluster, as kubectl apply -k does.
-func (s *stand) install(t *testing.T) {
+func (s *fixture) install(t *testing.T) {
 	t.Helper()
 	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config/cluster")
 	require.NoError(t, err)
@@ -96,13 +96,13 @@ func (s *stand) install(t *testing.T) {
 	s.apply(t, string(text))
 }
 
-func (s *stand) apply(t *testing.T, documents string) {
+func (s *fixture) apply(t *testing.T, documents string) {
 	t.Helper()
 	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, documents)...)
 }
 
 // list makes an empty Redis list, which is gone after the test.
-func (s *stand) list(t *testing.T, name string) string {
+func (s *fixture) list(t *testing.T, name string) string {
 	t.Helper()
 	remove := func() { require.NoError(t, s.redis.Del(context.Background(), name).Err()) }
 	remove()
@@ -110,7 +110,7 @@ func (s *stand) list(t *testing.T, name string) string {
 	return name
 }
 
-func (s *stand) push(t *testing.T, list string, n int) {
+func (s *fixture) push(t *testing.T, list string, n int) {
 	t.Helper()
 	for range n {
 		require.NoError(t, s.redis.RPush(t.Context(), list, "item").Err())
@@ -123,7 +123,7 @@ type operator struct {
 	metrics, probes string
 }
 
-func (s *stand) start(t *testing.T, args ...string) *operator {
+func (s *fixture) start(t *testing.T, args ...string) *operator {
 	t.Helper()
 	o := &operator{metrics: processtest.FreeAddress(t), probes: processtest.FreeAddress(t)}
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", o.metrics, "-health-probe-bind-address", o.probes, "-lease-namespace", "redis-operator"}, args...)
@@ -133,12 +133,12 @@ func (s *stand) start(t *testing.T, args ...string) *operator {
 
 // A place is a namespace, with a ScaledJob called consumer most of the time.
 type place struct {
-	*stand
+	*fixture
 	t         *testing.T
 	namespace string
 }
 
-func (s *stand) place(t *testing.T, namespace string) *place {
+func (s *fixture) place(t *testing.T, namespace string) *place {
 	t.Helper()
 	require.NoError(t, s.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	return &place{s, t, namespace}

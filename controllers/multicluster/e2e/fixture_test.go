@@ -52,8 +52,8 @@ type site struct {
 	client kubernetes.Interface
 }
 
-// A stand is the clusters, the controller's binary and its access.
-type stand struct {
+// A fixture is the clusters, the controller's binary and its access.
+type fixture struct {
 	home       site
 	dynamic    dynamic.Interface // of the home cluster
 	members    map[string]site
@@ -63,8 +63,8 @@ type stand struct {
 	kubeconfig string
 }
 
-func newStand(t *testing.T, members ...string) *stand {
-	s := &stand{members: map[string]site{}, binary: process.Build(t, "..")}
+func newFixture(t *testing.T, members ...string) *fixture {
+	s := &fixture{members: map[string]site{}, binary: process.Build(t, "..")}
 	s.home = newSite(t, cluster.WithAutoscaler())
 	s.operator = operator.Start(t, s.home.Cluster, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	s.metrics = s.operator.ServeMetrics(t)
@@ -109,7 +109,7 @@ func newSite(t *testing.T, options ...cluster.Option) site {
 }
 
 // join sets the members up, each for all namespaces.
-func (s *stand) join(t *testing.T) {
+func (s *fixture) join(t *testing.T) {
 	t.Helper()
 	for name, member := range s.members {
 		out, err := s.command(t, "setup-member", name, "--keda-kubeconfig", s.home.Kubeconfig(), "--member-kubeconfig", member.Kubeconfig(), "--serve", "*")
@@ -119,7 +119,7 @@ func (s *stand) join(t *testing.T) {
 
 // apply applies the documents in the home cluster. The namespace is that of those that
 // name none.
-func (s *stand) apply(t *testing.T, namespace, documents string) {
+func (s *fixture) apply(t *testing.T, namespace, documents string) {
 	t.Helper()
 	objects := manifest.Objects(t, documents)
 	for _, u := range objects {
@@ -131,7 +131,7 @@ func (s *stand) apply(t *testing.T, namespace, documents string) {
 }
 
 // command runs one of the program's commands, and returns what it printed.
-func (s *stand) command(t *testing.T, args ...string) (string, error) {
+func (s *fixture) command(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	c := exec.CommandContext(t.Context(), s.binary, args...)
@@ -141,7 +141,7 @@ func (s *stand) command(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func (s *stand) start(t *testing.T, args ...string) *process.Process {
+func (s *fixture) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{
 		"-kubeconfig", s.kubeconfig, "-health-probe-bind-address", "127.0.0.1:0", "-metrics-bind-address", "", "-leader-elect=false",
@@ -155,14 +155,14 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 
 // A space is a namespace of that name on all clusters.
 type space struct {
-	*stand
+	*fixture
 	t         *testing.T
 	namespace string
 	interval  int // between polls, in seconds
 }
 
 // space makes a namespace, with a queue in a ConfigMap in the home cluster.
-func (s *stand) space(t *testing.T, namespace string) *space {
+func (s *fixture) space(t *testing.T, namespace string) *space {
 	t.Helper()
 	for _, c := range append(slices.Collect(maps.Values(s.members)), s.home) {
 		_, err := c.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})

@@ -36,8 +36,8 @@ const account = "system:serviceaccount:scaledjob:scaledjob-controller"
 
 var scaledJobs, scaledObjects = kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledjobs"), kedamanifest.GroupVersionKind.GroupVersion().WithResource("scaledobjects")
 
-// A stand is a cluster, the controller's binary and its access.
-type stand struct {
+// A fixture is a cluster, the controller's binary and its access.
+type fixture struct {
 	cluster    *cluster.Cluster
 	client     kubernetes.Interface
 	dynamic    dynamic.Interface
@@ -48,14 +48,14 @@ type stand struct {
 	workers    *workers
 }
 
-func newStand(t *testing.T) *stand {
+func newFixture(t *testing.T) *fixture {
 	w := newWorkers(t)
 	c := cluster.Start(t, cluster.WithAutoscaler())
 	t.Setenv("WATCH_LABEL_SELECTOR", kedametrics.LabelReader) // KEDA has our ScaledObjects, and no ScaledJob
 	keda := operator.Start(t, c, "--kube-api-qps=1000", "--kube-api-burst=1000")
 	dynamic, err := dynamic.NewForConfig(c.Config())
 	require.NoError(t, err)
-	s := &stand{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), keda: keda, metrics: keda.ServeMetrics(t), workers: w}
+	s := &fixture{cluster: c, client: c.Client(t), dynamic: dynamic, binary: process.Build(t, ".."), keda: keda, metrics: keda.ServeMetrics(t), workers: w}
 	c.Kubelet(t, s.workers.run)
 	s.apply(t, installed(t))
 	s.kubeconfig = c.UserKubeconfig(t, account)
@@ -65,12 +65,12 @@ func newStand(t *testing.T) *stand {
 // installed are the namespace and the permissions of manifests/cluster.
 func installed(t *testing.T) string { return processtest.Permissions(t, "../manifests/cluster") }
 
-func (s *stand) apply(t *testing.T, documents string) {
+func (s *fixture) apply(t *testing.T, documents string) {
 	t.Helper()
 	manifest.Apply(t, s.cluster.Config(), manifest.Objects(t, documents)...)
 }
 
-func (s *stand) start(t *testing.T, args ...string) *process.Process {
+func (s *fixture) start(t *testing.T, args ...string) *process.Process {
 	t.Helper()
 	args = append([]string{"-kubeconfig", s.kubeconfig, "-metrics-bind-address", "127.0.0.1:0", "-health-probe-bind-address", "127.0.0.1:0",
 		"-request-timeout", requestTimeout.String()}, args...)
@@ -79,13 +79,13 @@ func (s *stand) start(t *testing.T, args ...string) *process.Process {
 
 // A queue is a namespace with a ScaledJob called consumer.
 type queue struct {
-	*stand
+	*fixture
 	t         *testing.T
 	namespace string
 }
 
 // scaled makes a namespace with the ScaledJob, and a controller for it alone.
-func (s *stand) scaled(t *testing.T, namespace, spec string, args ...string) (*queue, *process.Process) {
+func (s *fixture) scaled(t *testing.T, namespace, spec string, args ...string) (*queue, *process.Process) {
 	t.Helper()
 	q := &queue{s, t, namespace}
 	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}")
@@ -95,7 +95,7 @@ func (s *stand) scaled(t *testing.T, namespace, spec string, args ...string) (*q
 
 func (q *queue) apply(spec string) {
 	q.t.Helper()
-	q.stand.apply(q.t, fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: consumer, namespace: %s}\nspec:\n  pollingInterval: 1\n%s", q.namespace, spec))
+	q.fixture.apply(q.t, fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledJob\nmetadata: {name: consumer, namespace: %s}\nspec:\n  pollingInterval: 1\n%s", q.namespace, spec))
 }
 
 // patch merges into the ScaledJob.
