@@ -20,11 +20,11 @@ func Multicluster[T any](kind string) (vectors T, err error) {
 	if err != nil {
 		return vectors, err
 	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(data, &all); err != nil {
+	var kinds map[string]json.RawMessage
+	if err := json.Unmarshal(data, &kinds); err != nil {
 		return vectors, err
 	}
-	d := json.NewDecoder(bytes.NewReader(all[kind]))
+	d := json.NewDecoder(bytes.NewReader(kinds[kind]))
 	d.DisallowUnknownFields()
 	return vectors, d.Decode(&vectors)
 }
