@@ -92,7 +92,7 @@ func TestBackfillUpToNow(t *testing.T) {
 // The runs are those of all occurrences in the span, one by one, with any schedule, also with many.
 func TestBackfillIsComplete(t *testing.T) {
 	daily := schedule.FromNext("daily", "daily", nil, func(after time.Time) time.Time { return after.Truncate(24 * time.Hour).Add(24 * time.Hour) })
-	for _, s := range []*schedule.Schedule{schedule.ISO8601(parse(t, "R//PT7H"), nil), schedule.ISO8601(parse(t, "R/T01:00:00/P1M"), nil), daily} {
+	for _, s := range []schedule.Schedule{schedule.ISO8601(parse(t, "R//PT7H"), nil), schedule.ISO8601(parse(t, "R/T01:00:00/P1M"), nil), daily} {
 		for _, end := range []time.Time{{}, created.AddDate(0, 3, 0)} {
 			p := schedule.Policy{UID: "a", Created: created, Schedule: s, End: end}
 			for _, limit := range []int32{0, 3, 10_000} {

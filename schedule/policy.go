@@ -20,7 +20,7 @@ type Policy struct {
 	Created time.Time
 
 	// Schedule holds the occurrences. nil means on demand only.
-	Schedule *Schedule
+	Schedule Schedule
 	// End is the time after which the schedule has no occurrence. The zero time means none.
 	End time.Time
 	// Jitter delays each run by less than this time, so that jobs with one schedule do not start

@@ -58,7 +58,7 @@ func TestLastOfASeason(t *testing.T) {
 			next = time.Date(next.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
 		}
 		return next
-	}).From(created)
+	}).From(created).(schedule.Counter)
 	for until, want := range map[time.Time]time.Time{
 		time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC):   time.Date(2027, 6, 30, 23, 59, 0, 0, time.UTC),
 		time.Date(2027, 3, 31, 12, 30, 0, 0, time.UTC):  time.Date(2027, 3, 31, 12, 30, 0, 0, time.UTC),

@@ -91,7 +91,7 @@ func TestSizeInAnOutage(t *testing.T) {
 	require.Greater(t, largest, 50<<10)
 }
 
-func often(t *testing.T) *schedule.Schedule {
+func often(t *testing.T) schedule.Schedule {
 	return schedule.ISO8601(parse(t, "R/2026-01-01T00:00:00.123456789Z/PT10S"), nil)
 }
 

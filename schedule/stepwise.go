@@ -17,14 +17,34 @@ const maxCounted = 1_000_000
 // Counting takes one call of next for each occurrence. At most 1,000,000 occurrences
 // are counted in one span. More count as 1,000,000: after an outage of years, the
 // number of missed runs is too low.
-func FromNext(text, identity string, zone *time.Location, next func(after time.Time) time.Time) *Schedule {
-	return &Schedule{text: text, identity: identity, zone: zone, next: next}
+func FromNext(text, identity string, zone *time.Location, next func(after time.Time) time.Time) Schedule {
+	if zone == nil {
+		zone = time.UTC
+	}
+	return stepwise{text: text, identity: identity + " " + zone.String(), zone: zone, next: next}
 }
 
-// A stepwise has the occurrences of a function from a time on.
+// A stepwise is both the schedule and, with a begin, its occurrences.
 type stepwise struct {
-	next  func(time.Time) time.Time
-	begin time.Time
+	text, identity string
+	zone           *time.Location
+	next           func(time.Time) time.Time
+	begin          time.Time
+}
+
+// String returns the expression and the zone.
+func (s stepwise) String() string { return inWords(s.text, s.zone) }
+
+// Identity returns the identity of the expression, and the zone.
+func (s stepwise) Identity() string { return s.identity }
+
+// Zone returns the zone of the occurrences.
+func (s stepwise) Zone() *time.Location { return s.zone }
+
+// From returns the occurrences from a time on.
+func (s stepwise) From(begin time.Time) Occurrences {
+	s.begin = interval.Clamp(begin)
+	return s
 }
 
 // Next returns the first occurrence later than a time.

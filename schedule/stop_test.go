@@ -140,7 +140,7 @@ func TestRefresh(t *testing.T) {
 }
 
 // backward returns the occurrences in a span, latest first, at most 2,001.
-func backward(o schedule.Occurrences, in interval.Span) (all []time.Time) {
+func backward(o schedule.Counter, in interval.Span) (all []time.Time) {
 	if in.Until.IsZero() {
 		in.Until = dusk
 	}
@@ -163,7 +163,7 @@ func TestFromNext(t *testing.T) {
 		})
 		require.Equal(t, text, s.String())
 		since := created.Add(90 * time.Minute)
-		got, want := s.From(since), schedule.ISO8601(parse(t, text), nil).From(since)
+		got, want := s.From(since).(schedule.Counter), schedule.ISO8601(parse(t, text), nil).From(since).(schedule.Counter)
 		spans := []interval.Span{{Until: since.Add(time.Hour)}, {After: since.Add(20 * time.Minute), Until: since.Add(30 * time.Hour)}, {After: since, Until: since}}
 		if strings.HasSuffix(text, "Y") {
 			spans = append(spans, interval.Span{}, interval.Span{After: since.AddDate(700, 0, 0)})
@@ -177,9 +177,9 @@ func TestFromNext(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, w, g)
 	}
-	seconds := schedule.FromNext("seconds", "seconds", nil, func(after time.Time) time.Time { return after.Truncate(time.Second).Add(time.Second) }).From(created)
+	seconds := schedule.FromNext("seconds", "seconds", nil, func(after time.Time) time.Time { return after.Truncate(time.Second).Add(time.Second) }).From(created).(schedule.Counter)
 	require.EqualValues(t, 1_000_000, seconds.Count(interval.Span{Until: created.AddDate(1, 0, 0)}))
-	stuck := schedule.FromNext("stuck", "stuck", nil, func(after time.Time) time.Time { return after }).From(created)
+	stuck := schedule.FromNext("stuck", "stuck", nil, func(after time.Time) time.Time { return after }).From(created).(schedule.Counter)
 	_, ok := stuck.Next(created)
 	require.False(t, ok, "a function that does not go on has no more occurrences")
 	require.Zero(t, stuck.Count(interval.Span{After: created, Until: minute(9)}))

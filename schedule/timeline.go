@@ -27,15 +27,15 @@ func (p Policy) Next(begin, after time.Time) (Occurrence, bool) {
 
 // A timeline has the occurrences of a policy, up to its end.
 type timeline struct {
-	occurrences Occurrences
-	policy      Policy
-	zone        *time.Location
+	counter counter
+	policy  Policy
+	zone    *time.Location
 }
 
 func (p Policy) timeline(begin time.Time) timeline {
 	line := timeline{interval.Occurrences{}, p, time.UTC}
 	if p.Schedule != nil {
-		line.occurrences, line.zone = p.Schedule.From(begin), p.Schedule.Zone()
+		line.counter, line.zone = occurrences(p.Schedule, begin), p.Schedule.Zone()
 	}
 	if p.UID == "" {
 		line.policy.Jitter = 0
@@ -57,7 +57,7 @@ func (l timeline) delay(t time.Time) Duration {
 	if room <= 0 {
 		return 0
 	}
-	if next, ok := l.occurrences.Next(t); ok {
+	if next, ok := l.counter.Next(t); ok {
 		room = min(room, next.Sub(t))
 	}
 	if !l.policy.End.IsZero() {
@@ -69,7 +69,7 @@ func (l timeline) delay(t time.Time) Duration {
 }
 
 func (l timeline) next(after time.Time) (time.Time, bool) {
-	t, ok := l.occurrences.Next(after)
+	t, ok := l.counter.Next(after)
 	if !ok || (!l.policy.End.IsZero() && t.After(l.policy.End)) {
 		return time.Time{}, false
 	}
@@ -78,7 +78,7 @@ func (l timeline) next(after time.Time) (time.Time, bool) {
 
 // last returns the last occurrence that is not later than a time.
 func (l timeline) last(until time.Time) (time.Time, bool) {
-	return l.occurrences.Last(earliest(until, l.policy.End))
+	return l.counter.Last(earliest(until, l.policy.End))
 }
 
 // lastDue returns the last occurrence whose run is due at a time.
@@ -97,10 +97,10 @@ func (l timeline) count(in interval.Span, limit int64) int64 {
 	if !in.Until.After(in.After) {
 		return 0
 	}
-	if s, ok := l.occurrences.(stepwise); ok {
+	if s, ok := l.counter.(stepwise); ok {
 		return s.countUpTo(in, limit)
 	}
-	return min(limit, l.occurrences.Count(in))
+	return min(limit, l.counter.Count(in))
 }
 
 // inZone returns a time with the offset of a zone, in the one form that survives JSON.

@@ -60,7 +60,7 @@ type Inputs struct {
 	PodTemplate *corev1.PodTemplate
 	// Cron reads a cron expression for a zone, which is never nil: see [Cron]. If it is nil, an
 	// expression is an error.
-	Cron func(expression string, zone *time.Location) (*schedule.Schedule, error)
+	Cron func(expression string, zone *time.Location) (schedule.Schedule, error)
 }
 
 // Config reads the ScheduledJob.
@@ -184,7 +184,7 @@ func (r *reader) jobs(c *Config) {
 	optional(r, "spec.activeDeadlineSeconds", c.ActiveDeadline, 1, math.MaxInt32)
 }
 
-func (r *reader) cron(path, text string, zone *time.Location) *schedule.Schedule {
+func (r *reader) cron(path, text string, zone *time.Location) schedule.Schedule {
 	if r.inputs.Cron == nil {
 		r.problems.Check(false, path, text, "timeSpec; this program reads no cron expressions")
 		return nil

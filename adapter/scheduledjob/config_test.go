@@ -59,7 +59,7 @@ func read(t require.TestingT, text string) *scheduledjob.ScheduledJob {
 	return found[0]
 }
 
-func repeating(t *testing.T, text, zone string) *schedule.Schedule {
+func repeating(t *testing.T, text, zone string) schedule.Schedule {
 	location, err := time.LoadLocation(zone)
 	require.NoError(t, err)
 	i, err := interval.Parse(text)
@@ -258,12 +258,12 @@ func written(t require.TestingT, v any) string {
 // A schedule without a time after the creation is valid, and a warning says that no run will
 // be due.
 func TestNeverDue(t *testing.T) {
-	daily := func(text string, zone *time.Location) (*schedule.Schedule, error) {
+	daily := func(text string, zone *time.Location) (schedule.Schedule, error) {
 		return schedule.FromNext(text, text, nil, func(after time.Time) time.Time { return after.In(zone).AddDate(0, 0, 1) }), nil
 	}
 	_, err := read(t, minimal+"  schedule: {cron: 0 6 * * *, timeZone: Atlantis}\n").Config(scheduledjob.Inputs{Cron: daily})
 	require.EqualError(t, err, `spec.schedule.timeZone: found "Atlantis"; use the name of a time zone, such as "Europe/Berlin"`)
-	never := func(string, *time.Location) (*schedule.Schedule, error) {
+	never := func(string, *time.Location) (schedule.Schedule, error) {
 		return schedule.FromNext("0 0 31 2 *", "0 0 31 2 *", nil, func(time.Time) time.Time { return time.Time{} }), nil
 	}
 	for text, want := range map[string]string{

@@ -19,8 +19,8 @@ import (
 // its times depend on when the program asks for them. A nil zone is UTC.
 func Cron[S interface {
 	Next(after time.Time) time.Time
-}](parse func(expression string) (S, error)) func(expression string, zone *time.Location) (*schedule.Schedule, error) {
-	return func(expression string, zone *time.Location) (*schedule.Schedule, error) {
+}](parse func(expression string) (S, error)) func(expression string, zone *time.Location) (schedule.Schedule, error) {
+	return func(expression string, zone *time.Location) (schedule.Schedule, error) {
 		if zone == nil {
 			zone = time.UTC
 		}

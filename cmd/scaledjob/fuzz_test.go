@@ -25,7 +25,7 @@ func FuzzSchedule(f *testing.F) {
 		if err != nil {
 			return
 		}
-		next := func(s *schedule.Schedule) (all []time.Time) {
+		next := func(s schedule.Schedule) (all []time.Time) {
 			due, last := s.From(created), created.Add(-1)
 			for range 5 {
 				at, ok := due.Next(last)

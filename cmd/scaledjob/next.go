@@ -209,7 +209,7 @@ func (n *nextCommand) occurrences(p schedule.Policy, begin, from time.Time) []oc
 }
 
 // cronNotes returns what may surprise in a cron expression. Other texts have none.
-func cronNotes(s *schedule.Schedule, text string, from time.Time, found []occurrence) (notes []string) {
+func cronNotes(s schedule.Schedule, text string, from time.Time, found []occurrence) (notes []string) {
 	if !scheduled.IsCron(text) {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (n *nextCommand) inFile(stdin io.Reader, out io.Writer, now time.Time) erro
 	return err
 }
 
-func parseSchedule(text string, zone *time.Location) (*schedule.Schedule, error) {
+func parseSchedule(text string, zone *time.Location) (schedule.Schedule, error) {
 	if scheduled.IsCron(text) {
 		s, err := scheduledjob.Cron(parseCron)(text, zone)
 		if err != nil {

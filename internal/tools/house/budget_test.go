@@ -25,7 +25,7 @@ var rooms = []room{
 	{"horizontal", size{1850, 1400}, size{1900, 1400}},
 	{"slots", size{2300, 1200}, size{2600, 1360}},
 	{"placement", size{2900, 4300}, size{3310, 5140}}, // a heap of tickets (15), which begins on a line found by interpolation (13)
-	{"schedule", size{3000, 3800}, size{3610, 4550}},  // situations that people reported are tests
+	{"schedule", size{3000, 3800}, size{3650, 4560}},  // situations that people reported are tests
 	{"simulation", size{3600, 2400}, size{4050, 2800}},
 	{"adapter", size{10500, 10300}, size{12780, 13660}},             // pending times in order (33), a lease whose requests hang and the timeout of a member (46 of tests), creates without an answer in a row (16 of tests), what servers said is told without credentials
 	{"cmd", size{19000, 8000}, size{26850, 8860}},                   // what two readers of 121 public manifests called false or missed (100), no finding, fix or line shows a credential (55), problems of metadata by key (14), logs and dumps of any length are streamed within bounds of lines and bytes (460), conform 1,400, bounds of lint 250

@@ -1,0 +1,3 @@
+package schedule
+
+type Counter = counter
