@@ -8,6 +8,10 @@
 // from reading KEDA's source: the parameters that its scalers read (package triggers), and the metrics that include
 // in-progress items. Documented defaults, and problems that no manifest can avoid, are not reported.
 //
+// The checks stand in the file of their subject: strategy.go, triggers.go, authentication.go (TriggerAuthentications), address.go
+// (hosts and URLs in triggers), podspec.go and fields.go (what the API server refuses in a Job), template.go (what it accepts
+// in one, with bad effects). The metadata of triggers is judged by package triggers.
+//
 // Secrets, ConfigMaps, variables and TriggerAuthentications are looked up in all documents of all files: the nearest
 // object of a name counts. A missing one is a [Note] if the files hold none of its kind.
 //
