@@ -34,12 +34,8 @@ func Example() {
 	}
 	target.Job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "worker", Image: "example.com/worker:1"}}
 
-	// The handler of an informer of owners does this for each event. An owner that is deleted, or that is
-	// being deleted, is not tracked: further Jobs would delay its deletion.
-	deleted := false
-	if deleted {
-		tracker.Untrack(target.Owner.UID)
-	} else if err := tracker.Track(target); err != nil {
+	// The handler of an informer of owners does this for each event.
+	if err := tracker.Track(target); err != nil {
 		fmt.Println(err)
 	}
 	polls.Now(cache.NewObjectName("shop", "orders"))
@@ -53,5 +49,6 @@ func Example() {
 			return time.Millisecond // until the next poll
 		}
 	})
+	tracker.Untrack(target.Owner.UID) // as soon as the owner is being deleted: further Jobs would delay that
 	// Output: created 3 <nil>
 }

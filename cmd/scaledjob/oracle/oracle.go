@@ -31,8 +31,8 @@ var Fields string
 // maxLine is the largest length of a line in bytes, for the Jobs of a large namespace.
 const maxLine = 64 << 20
 
-// Run answers the lines of in on out, and returns the number of unreadable lines. It
-// returns an error if reading in or writing out fails.
+// Run answers the lines of in on out, each with a write of its own, and returns the number of unreadable
+// lines. It returns an error if reading in or writing out fails.
 func Run(in io.Reader, out io.Writer) (unreadable int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

@@ -1,4 +1,4 @@
-// Package processtest runs programs of package process in tests.
+// Package processtest runs programs of package process in tests, and compares their CustomResourceDefinitions with Go types.
 package processtest
 
 import (
