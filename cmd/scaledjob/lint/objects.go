@@ -162,7 +162,8 @@ func (x *index) want(l lookup) string {
 	if elsewhere != nil {
 		return fmt.Sprintf("Set its namespace to %s; the files define it in namespace %s", l.namespace, few(elsewhere))
 	}
-	similar := slices.DeleteFunc(x.names(l.kind, l.namespace), func(name string) bool {
+	candidates := x.names(l.kind, l.namespace)
+	similar := slices.DeleteFunc(candidates[:min(len(candidates), 500)], func(name string) bool { // each costs time for each missing object
 		return !containsPart(name, l.name) && !containsPart(l.name, name) && (len(name) > 40 || !triggers.Misspells(l.name, name))
 	})
 	if names := few(similar); names != "" {
