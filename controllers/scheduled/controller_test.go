@@ -55,18 +55,14 @@ func (w *fixture) nextKey() bool {
 func TestQueued(t *testing.T) {
 	w := newFixture(t, "  maxRestart: 0\n")
 	s := w.sees()
-	named := func(name string, change func(*scheduledjob.ScheduledJob)) *scheduledJob {
-		c := s.DeepCopyObject().(*scheduledjob.ScheduledJob)
-		c.Name = name
-		change(c)
-		return &scheduledJob{ScheduledJob: c}
-	}
-	require.NoError(t, w.scheduled.Add(named("next", func(s *scheduledjob.ScheduledJob) { s.Spec.After = []scheduledjob.Dependency{{Job: "job"}} })))
-	w.updated(s, named("job", func(*scheduledjob.ScheduledJob) {}))
+	w.another(func(s *scheduledjob.ScheduledJob) {
+		s.Name, s.Spec.After = "next", []scheduledjob.Dependency{{Job: "job"}}
+	})
+	w.updated(s, w.another(func(*scheduledjob.ScheduledJob) {}))
 	require.Equal(t, []string{"n/next"}, w.keys(), "a new status of its own")
-	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.Generation++ }))
+	w.updated(s, w.another(func(s *scheduledjob.ScheduledJob) { s.Generation++ }))
 	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
-	w.updated(s, named("job", func(s *scheduledjob.ScheduledJob) { s.UID = "another" }))
+	w.updated(s, w.another(func(s *scheduledjob.ScheduledJob) { s.UID = "another" }))
 	require.Equal(t, []string{"n/job", "n/next"}, w.keys())
 
 	for _, object := range []any{s, cache.DeletedFinalStateUnknown{Key: "n/job", Obj: s}} {
@@ -143,9 +139,7 @@ func TestFailuresOfTheUnknown(t *testing.T) {
 	w.deleted(cache.DeletedFinalStateUnknown{Key: job.String(), Obj: &scheduledJob{ScheduledJob: &scheduledjob.ScheduledJob{}}})
 	require.True(t, w.nextKey())
 	require.NotContains(t, w.metered(), metric)
-	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("forbidden")
-	})
+	w.refuses("patch runrequests", errors.New("forbidden"))
 	for _, name := range []string{"job", "typo"} {
 		w.request("for-"+name, name)
 		w.enqueue(cache.NewObjectName("n", name))
@@ -204,10 +198,9 @@ func TestSlowDelaysNoOther(t *testing.T) {
 		return true, a.(clienttesting.UpdateAction).GetObject(), nil
 	})
 	add := func(namespace, name string) {
-		s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-		s.Namespace, s.Name, s.UID = namespace, name, types.UID(namespace+name)
-		require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: s}))
-		w.enqueue(cache.NewObjectName(namespace, name))
+		w.enqueue(w.another(func(s *scheduledjob.ScheduledJob) {
+			s.Namespace, s.Name, s.UID = namespace, name, types.UID(namespace+name)
+		}).key())
 	}
 	for i := range 20 {
 		add("slow", "hangs"+strconv.Itoa(i))
@@ -272,8 +265,7 @@ func TestWatched(t *testing.T) {
 	queued("a deleted Job", "n/job")
 
 	custom := w.custom.Resource(scheduledJobs).Namespace("n")
-	u, err := custom.Get(t.Context(), "job", metav1.GetOptions{})
-	require.NoError(t, err)
+	u := w.get(scheduledJobs, "job")
 	u.SetName("first")
 	u.SetUID("first")
 	_, err = custom.Create(t.Context(), u, metav1.CreateOptions{})
@@ -281,8 +273,7 @@ func TestWatched(t *testing.T) {
 	queued("a new upstream", "n/first", "n/job")
 	require.NoError(t, custom.Delete(t.Context(), "first", metav1.DeleteOptions{}))
 	queued("a deleted upstream", "n/first", "n/job")
-	u, err = custom.Get(t.Context(), "job", metav1.GetOptions{})
-	require.NoError(t, err)
+	u = w.get(scheduledJobs, "job")
 	u.SetGeneration(2)
 	require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
 	queued("an edit", "n/job")
@@ -343,7 +334,7 @@ func TestCron(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	w := newFixture(t, "  selector: {a: b}\n")
 	w.reconciles()
-	require.Regexp(t, "^True Valid: The spec is valid; spec.selector: ", w.readyIs())
+	require.Regexp(t, "^True Valid: The spec is valid; spec.selector: ", w.condition("Ready"))
 }
 
 // read keeps the name and the status of a ScheduledJob that it cannot read, and no managed fields.
@@ -355,13 +346,12 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, s.problem, "spec.unknown")
 	require.Equal(t, "n/job", s.key().String())
 	require.Equal(t, []string{"a"}, s.Status.Requested)
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(t.Context(), "job", metav1.GetOptions{})
-	require.NoError(t, err)
+	u := w.get(scheduledJobs, "job")
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
 	require.Empty(t, read(u).ManagedFields)
 	w.did()
 	require.Equal(t, []string{"update scheduledjobs"}, w.reconciles())
-	require.Contains(t, w.readyIs(), "False Invalid: spec.unknown")
+	require.Contains(t, w.condition("Ready"), "False Invalid: spec.unknown")
 	object, err := reads("other")
 	require.NoError(t, err)
 	require.Equal(t, "other", object)

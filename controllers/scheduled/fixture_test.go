@@ -11,8 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
 )
 
 const once = "  schedule: {timeSpec: R1//PT1S}\n"
@@ -26,14 +29,29 @@ func (w *fixture) reconciles() []string {
 
 // lists brings the cache of Jobs up to date, as one list of a revision.
 func (w *fixture) lists(revision string) {
-	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
-	require.NoError(w.t, err)
-	var all []any
-	for i := range l.Items {
-		all = append(all, &l.Items[i])
+	var jobs []any
+	for _, j := range w.existing() {
+		jobs = append(jobs, &j)
 	}
-	require.NoError(w.t, w.jobs.Replace(all, revision))
-	w.did()
+	require.NoError(w.t, w.jobs.Replace(jobs, revision))
+}
+
+// step brings all caches up to date, reconciles, and returns the requests to the API server.
+func (w *fixture) step() []string {
+	w.sees()
+	w.seesRequests()
+	w.lists("")
+	return w.reconciles()
+}
+
+// refuses lets requests, as did names them, fail until the returned function is called.
+func (w *fixture) refuses(request string, err error) (end func()) {
+	verb, resource, _ := strings.Cut(request, " ")
+	refused := true
+	for _, f := range []*clienttesting.Fake{&w.client.Fake, &w.custom.Fake} {
+		f.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return refused, nil, err })
+	}
+	return func() { refused = false }
 }
 
 // listsAt sets the resource version of lists of Jobs.
@@ -47,9 +65,7 @@ func (w *fixture) listsAt(revision func() int) {
 
 // finishes ends all Jobs.
 func (w *fixture) finishes(condition batchv1.JobConditionType) {
-	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
-	require.NoError(w.t, err)
-	for _, j := range l.Items {
+	for _, j := range w.existing() {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now())}}
 		require.NoError(w.t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), &j, "n"))
 	}
@@ -57,8 +73,7 @@ func (w *fixture) finishes(condition batchv1.JobConditionType) {
 
 // edit changes the spec of the ScheduledJob.
 func (w *fixture) edit(path string, value any) {
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
-	require.NoError(w.t, err)
+	u := w.get(scheduledJobs, "job")
 	require.NoError(w.t, unstructured.SetNestedField(u.Object, value, strings.Split(path, ".")...))
 	u.SetGeneration(u.GetGeneration() + 1)
 	version, err := strconv.Atoi(u.GetResourceVersion())
@@ -69,19 +84,38 @@ func (w *fixture) edit(path string, value any) {
 	w.did()
 }
 
-// request makes a RunRequest, which the cache sees, of a backfill if there is one.
-func (w *fixture) request(name, job string, backfill ...map[string]any) {
+// get is an object of the API server.
+func (w *fixture) get(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	u, err := w.custom.Resource(resource).Namespace("n").Get(w.ctx, name, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	return u
+}
+
+// another adds a changed copy of the ScheduledJob to the cache.
+func (w *fixture) another(change func(*scheduledjob.ScheduledJob)) *scheduledJob {
+	s := &scheduledJob{ScheduledJob: w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)}
+	change(s.ScheduledJob)
+	require.NoError(w.t, w.scheduled.Add(s))
+	return s
+}
+
+// request makes a RunRequest with some changes, which the cache sees.
+func (w *fixture) request(name, job string, changes ...func(*unstructured.Unstructured)) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scaledjob.github.io/v1alpha1", "kind": "RunRequest",
 		"metadata": map[string]any{"name": name, "namespace": "n", "uid": "uid-" + name, "creationTimestamp": "2026-01-01T00:00:00Z"},
 		"spec":     map[string]any{"job": job},
 	}}
-	for _, b := range backfill {
-		require.NoError(w.t, unstructured.SetNestedMap(u.Object, b, "spec", "backfill"))
+	for _, change := range changes {
+		change(u)
 	}
 	_, err := w.custom.Resource(runRequests).Namespace("n").Create(w.ctx, u, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	w.seesRequests()
+}
+
+func backfill(span map[string]any) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) { _ = unstructured.SetNestedMap(u.Object, span, "spec", "backfill") }
 }
 
 func (w *fixture) seesRequests() {
@@ -108,12 +142,6 @@ func (w *fixture) answerTo(name string) map[string]any {
 		status = map[string]any{}
 	}
 	return status
-}
-
-// readyIs is the condition as "Status Reason: Message".
-func (w *fixture) readyIs() string {
-	c := w.sees().Status.Conditions[0]
-	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
 // with sets a key and removes another.

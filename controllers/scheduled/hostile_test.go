@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/controllers/internal/process"
 	"github.com/scaledjob/scaledjob/controllers/internal/processtest"
@@ -18,18 +16,17 @@ func TestHostileAnswer(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R1//PT1S}\n")
 	var log bytes.Buffer
 	w.log = process.Log{}.To(&log)
-	hostile := func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, processtest.Hostile() }
-	w.client.PrependReactor("create", "jobs", hostile)
+	w.refuses("create jobs", processtest.Hostile())
 	for i := range 10 {
 		if i == 5 {
-			w.custom.PrependReactor("update", "scheduledjobs", hostile)
+			w.refuses("update scheduledjobs", processtest.Hostile())
 		}
 		w.lists("1")
 		if _, err := w.reconcile(t.Context(), w.sees().key()); err != nil {
 			w.log.Warn("will try again", "err", err) // as the controller does
 		}
 	}
-	status, err := json.Marshal(w.object()["status"])
+	status, err := json.Marshal(w.object())
 	require.NoError(t, err)
 	processtest.RequireHarmless(t, append(w.told(), string(status), log.String())...)
 }

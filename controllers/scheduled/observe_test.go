@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -43,20 +42,16 @@ func TestStaleScheduledJobs(t *testing.T) {
 // A ScheduledJob that depends on an unknown one is not ready. Its own schedule runs.
 func TestUnknownDependency(t *testing.T) {
 	w := newFixture(t, once+"  after: [{job: other}, {job: typo}]\n")
-	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	other.Name, other.UID, other.Spec.After = "other", "o", nil
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
-	elsewhere := other.DeepCopyObject().(*scheduledjob.ScheduledJob)
-	elsewhere.Namespace, elsewhere.Name, elsewhere.UID = "elsewhere", "typo", "e"
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: elsewhere}))
+	w.another(func(s *scheduledjob.ScheduledJob) { s.Name, s.UID, s.Spec.After = "other", "o", nil })
+	w.another(func(s *scheduledjob.ScheduledJob) {
+		s.Namespace, s.Name, s.UID, s.Spec.After = "elsewhere", "typo", "e", nil
+	})
 	require.Contains(t, w.reconciles(), "create jobs")
-	require.Equal(t, `False JobNotFound: spec.after[1].job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`, w.readyIs())
+	require.Equal(t, `False JobNotFound: spec.after[1].job: found "typo"; use the name of a ScheduledJob of the namespace; none has this name`, w.condition("Ready"))
 	require.Contains(t, w.told()[0], "Warning JobNotFound")
-	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
-	other.Name = "typo"
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	w.another(func(s *scheduledjob.ScheduledJob) { s.Name, s.UID, s.Spec.After = "typo", "o", nil })
 	w.reconciles()
-	require.Equal(t, "True Valid: The spec is valid", w.readyIs())
+	require.Equal(t, "True Valid: The spec is valid", w.condition("Ready"))
 	require.Equal(t, []string{"Normal Valid The spec is valid"}, w.told())
 }
 
@@ -65,17 +60,17 @@ func TestUnknownDependency(t *testing.T) {
 func TestManyDependencies(t *testing.T) {
 	w := newFixture(t, once+"  after: [{job: j0}, {job: j1}]\n")
 	for i := range 200 { // each after all others
-		other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-		other.Name, other.UID, other.Spec.After = fmt.Sprint("j", i), types.UID(fmt.Sprint(i)), nil
-		for k := range 200 {
-			other.Spec.After = append(other.Spec.After, scheduledjob.Dependency{Job: fmt.Sprint("j", k)})
-		}
-		require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+		w.another(func(s *scheduledjob.ScheduledJob) {
+			s.Name, s.UID, s.Spec.After = fmt.Sprint("j", i), types.UID(fmt.Sprint(i)), nil
+			for k := range 200 {
+				s.Spec.After = append(s.Spec.After, scheduledjob.Dependency{Job: fmt.Sprint("j", k)})
+			}
+		})
 	}
 	begin := time.Now()
 	w.reconciles()
 	require.Less(t, time.Since(begin), 10*time.Second)
-	require.Contains(t, w.readyIs(), "False Invalid: spec.after: found more than 2000 dependencies")
+	require.Contains(t, w.condition("Ready"), "False Invalid: spec.after: found more than 2000 dependencies")
 }
 
 // A Job in another namespace is not of the ScheduledJob whose UID its author has written into it: the
@@ -83,9 +78,7 @@ func TestManyDependencies(t *testing.T) {
 func TestForgedJobElsewhere(t *testing.T) {
 	w := newFixture(t, once)
 	require.Contains(t, w.reconciles(), "create jobs")
-	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	forged := l.Items[0] // the tag follows from the UID and the time
+	forged := w.existing()[0] // the tag follows from the UID and the time
 	forged.Namespace, forged.UID = "elsewhere", "forged"
 	w = newFixture(t, once)
 	require.NoError(t, w.jobs.Add(&forged))
@@ -95,30 +88,28 @@ func TestForgedJobElsewhere(t *testing.T) {
 // Each completion of another job starts a run, also if history has dropped it before the
 // first decision.
 func TestAfter(t *testing.T) {
+	other := func(succeeded int64, older time.Duration) func(*scheduledjob.ScheduledJob) {
+		return func(s *scheduledjob.ScheduledJob) {
+			s.Name, s.UID, s.Spec.After, s.Status.Succeeded = "other", "o", nil, succeeded
+			s.CreationTimestamp.Time = s.CreationTimestamp.Add(-older)
+		}
+	}
 	w := newFixture(t, "  after: [{job: typo}, {job: other}]\n")
-	other := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	other.Name, other.UID, other.Spec.After, other.Status.Succeeded = "other", "o", nil, 3
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	w.another(other(3, 0))
 	require.Equal(t, []string{"create jobs", "create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
 
 	w = newFixture(t, "  after: [{job: typo}, {job: other}]\n")
-	other.CreationTimestamp.Time = other.CreationTimestamp.Add(-time.Second)
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: other}))
+	w.another(other(3, time.Second))
 	require.NotContains(t, w.reconciles(), "create jobs", "earlier completions do not count")
-	other = other.DeepCopyObject().(*scheduledjob.ScheduledJob)
-	other.Status.Succeeded += 2
-	require.NoError(t, w.scheduled.Update(&scheduledJob{ScheduledJob: other}))
+	w.another(other(5, time.Second))
 	require.Equal(t, []string{"create jobs", "create jobs", "update scheduledjobs"}, w.reconciles())
 }
 
 // A ScheduledJob that is being deleted is left alone.
 func TestDeletedScheduledJob(t *testing.T) {
 	w := newFixture(t, once)
-	s := w.sees()
-	deleted := &scheduledJob{ScheduledJob: s.DeepCopyObject().(*scheduledjob.ScheduledJob)}
-	deleted.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	require.NoError(t, w.scheduled.Update(deleted))
-	wait, err := w.reconcile(context.Background(), s.key())
+	deleted := w.another(func(s *scheduledjob.ScheduledJob) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })
+	wait, err := w.reconcile(t.Context(), deleted.key())
 	require.NoError(t, err)
 	require.Negative(t, wait)
 	require.Empty(t, w.did())
@@ -127,32 +118,29 @@ func TestDeletedScheduledJob(t *testing.T) {
 // A dependency cycle is an error of each of its jobs.
 func TestCycle(t *testing.T) {
 	w := newFixture(t, "  after: [{job: b}]\n")
-	b := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	b.Name, b.UID, b.Spec.After = "b", "b", []scheduledjob.Dependency{{Job: "job"}}
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: b}))
+	w.another(func(s *scheduledjob.ScheduledJob) { s.Name, s.UID, s.Spec.After[0].Job = "b", "b", "job" })
 	w.reconciles()
-	require.Contains(t, w.readyIs(), "False Invalid: spec.after: ")
-	outside := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	outside.Name = "outside"
-	outside.Spec.After = []scheduledjob.Dependency{{Job: "b"}}
-	require.NoError(t, w.cycle(&scheduledJob{ScheduledJob: outside}))
+	require.Contains(t, w.condition("Ready"), "False Invalid: spec.after: ")
+	require.NoError(t, w.cycle(w.another(func(s *scheduledjob.ScheduledJob) { s.Name = "outside" })))
 	require.Error(t, w.cycle(w.sees()))
 }
 
 // A PodTemplate that does not exist is a problem, and its pods are used once it exists.
 func TestPodTemplate(t *testing.T) {
 	w := newFixture(t, once)
-	s := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	s.Spec.Template, s.Spec.TemplateRef = nil, &corev1.ObjectReference{Name: "shared"}
-	_, err := w.config(&scheduledJob{ScheduledJob: s})
+	s := w.another(func(s *scheduledjob.ScheduledJob) {
+		s.Spec.Template, s.Spec.TemplateRef = nil, &corev1.ObjectReference{Name: "shared"}
+	})
+	_, err := w.config(s)
 	require.EqualError(t, err, `spec.templateRef.name: found "shared"; use the name of a PodTemplate that exists`)
 	template := &corev1.PodTemplate{}
 	template.Namespace, template.Name = "n", "shared"
 	template.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	require.NoError(t, w.watched.templates.GetIndexer().Add(template))
-	config, err := w.config(&scheduledJob{ScheduledJob: s})
+	config, err := w.config(s)
 	require.NoError(t, err)
 	require.Equal(t, "i", config.Template.Spec.Containers[0].Image)
-	_, err = w.config(&scheduledJob{ScheduledJob: s, problem: errors.New("unreadable")})
+	s.problem = errors.New("unreadable")
+	_, err = w.config(s)
 	require.EqualError(t, err, "unreadable")
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -19,29 +19,22 @@ import (
 // at most twenty in an hour, and names the way to run again.
 func TestForeignJobs(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R/2026-01-01T00:00:00Z/P1D}\n")
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return at }
+	w.at(0)
 	w.restart()
-	w.sees()
-	w.reconciles()
+	w.step()
 	w.finishes(batchv1.JobFailed)
-	at = at.Add(time.Minute)
-	w.sees()
-	w.lists("")
-	w.reconciles()
-	l, err := w.client.BatchV1().Jobs("n").List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, l.Items, 1)
+	w.at(60)
+	w.step()
+	jobs := w.existing()
+	require.Len(t, jobs, 1)
 	for i := range 25 {
-		again := l.Items[0].DeepCopy()
+		again := jobs[0].DeepCopy()
 		again.Name, again.UID, again.Status = fmt.Sprintf("again-%02d", i), types.UID(fmt.Sprint(i)), batchv1.JobStatus{}
 		require.NoError(t, w.client.Tracker().Add(again))
 	}
 	told := map[string]bool{}
 	foreign := func() (events []string) {
-		w.sees()
-		w.lists("")
-		require.NotContains(t, strings.Join(w.reconciles(), " "), "delete jobs")
+		require.NotContains(t, w.step(), "delete jobs")
 		l, err := w.client.EventsV1().Events("n").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 		for _, e := range l.Items {
@@ -55,13 +48,13 @@ func TestForeignJobs(t *testing.T) {
 	}
 	first := foreign()
 	require.Len(t, first, 20)
-	tag := l.Items[0].Labels[scheduledjob.LabelTag]
+	tag := jobs[0].Labels[scheduledjob.LabelTag]
 	require.Contains(t, strings.Join(first, "\n"), "Warning ForeignJob Job again-00 has the labels and the owner of run "+tag+
 		", whose Job has another name: it is not counted and not deleted. To run again, create a RunRequest with spec.job job and spec.tag "+tag)
 	require.Empty(t, foreign(), "each is told once")
 	w.restart()
 	require.Empty(t, foreign(), "also by the next process")
-	at = at.Add(time.Hour)
+	w.at(3660)
 	require.Len(t, foreign(), 5)
 	require.Empty(t, foreign())
 	require.EqualValues(t, 1, w.sees().Status.Failed)
@@ -73,34 +66,22 @@ func TestRunAgain(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R1/2026-01-01T00:00:00Z/P1D, timeZone: Europe/Berlin}\n")
 	w.reconciles()
 	w.finishes(batchv1.JobFailed)
-	w.sees()
-	w.lists("")
-	w.reconciles()
+	w.step()
 	for name, tag := range map[string]string{"again": w.sees().Status.Completed[0].Tag, "other": "other"} {
-		w.request(name, "job")
-		u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), name, metav1.GetOptions{})
-		require.NoError(t, err)
-		u.Object["spec"].(map[string]any)["tag"] = tag
-		require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+		w.request(name, "job", func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["tag"] = tag })
 	}
-	w.seesRequests()
-	w.lists("")
-	w.reconciles()
+	w.step()
 	require.Equal(t, "2026-01-01T01:00:00+01:00", w.answerTo("again")["occurrence"])
 	require.Contains(t, w.answerTo("other")["message"], `spec.tag: "other" is not the tag of an occurrence`)
-	before := len(w.did())
-	w.sees()
-	w.seesRequests()
-	w.reconciles()
-	require.Zero(t, before)
+	w.step() // they run
+	require.Empty(t, w.step())
 }
 
 // A backfill around now runs its part up to now, and its status names the rest.
 func TestBackfillAroundNow(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R/2025-12-30T00:00:00Z/P1D}\n  suspend: true\n")
-	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return at }
-	w.request("back", "job", map[string]any{"from": "2026-01-02T00:00:00Z", "to": "2026-01-06T00:00:00Z", "together": true})
+	w.at(12 * 3600)
+	w.request("back", "job", backfill(map[string]any{"from": "2026-01-02T00:00:00Z", "to": "2026-01-06T00:00:00Z", "together": true}))
 	w.reconciles()
 	require.Empty(t, w.sees().Status.Running)
 	is := w.answerTo("back")
@@ -111,13 +92,11 @@ func TestBackfillAroundNow(t *testing.T) {
 // The annotations act when they are set, once for each value.
 func TestAnnotations(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R/2026-01-01T00:00:00Z/P1D, blockOnFailure: true}\n")
-	at := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return at }
+	const day = 24 * 3600
+	w.at(365 * day)
 	w.restart()
 	reconciles := func() scheduledjob.Status {
-		w.sees()
-		w.lists("")
-		w.reconciles()
+		w.step()
 		return w.sees().Status
 	}
 	reconciles()
@@ -126,14 +105,14 @@ func TestAnnotations(t *testing.T) {
 	w.edit("metadata.annotations", map[string]any{schedule.AnnotationUnblock: "1"})
 	require.Empty(t, reconciles().Reason)
 
-	at = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	w.at(day)
 	status := reconciles()
 	require.Equal(t, "ClockAhead", status.Reason)
 	require.Equal(t, metav1.ConditionFalse, status.Conditions[1].Status)
 	require.Contains(t, status.Conditions[1].Message, "the clock reads 2026-01-02T00:00:00Z, and occurrences up to 2027-01-01T00:00:00Z were handled")
 	w.edit("metadata.annotations", map[string]any{schedule.AnnotationUnblock: "1", schedule.AnnotationRewind: "1"})
 	require.Empty(t, reconciles().Reason)
-	at = at.Add(24 * time.Hour)
+	w.at(2 * day)
 	require.EqualValues(t, 1, reconciles().ActiveRuns)
 	old, edited := &scheduledJob{ScheduledJob: &scheduledjob.ScheduledJob{}}, w.sees()
 	old.UID, old.Generation = edited.UID, edited.Generation

@@ -100,9 +100,7 @@ func (w *fixture) updateStatus(a clienttesting.Action) (bool, runtime.Object, er
 
 // sees brings the cache of ScheduledJobs up to date.
 func (w *fixture) sees() *scheduledJob {
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
-	require.NoError(w.t, err)
-	s := read(u.DeepCopy())
+	s := read(w.get(scheduledJobs, "job").DeepCopy())
 	require.NoError(w.t, w.scheduled.Add(s))
 	return s
 }
@@ -138,15 +136,12 @@ func (w *fixture) did() (all []string) {
 // When the state cannot be stored, nothing is done.
 func TestStoredFirst(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R1//PT1S}\n")
-	refuse := true
-	w.custom.PrependReactor("update", "scheduledjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return refuse, nil, errors.New("no quorum")
-	})
+	end := w.refuses("update scheduledjobs", errors.New("no quorum"))
 	wait, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "store the status: no quorum")
 	require.Equal(t, 5*time.Second, wait)
 	require.Equal(t, []string{"update scheduledjobs"}, w.did())
-	refuse = false
+	end()
 	wait, err = w.reconcile(t.Context(), w.sees().key())
 	require.NoError(t, err)
 	require.InDelta(t, time.Second, wait, float64(time.Second), "then the Job is looked for")
@@ -177,12 +172,11 @@ func TestCacheBehind(t *testing.T) {
 	require.NoError(t, w.client.Tracker().Add(second))
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "the Job of run zz is not in the cache yet")
-	away := errors.New("timeout")
-	w.client.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return away != nil, nil, away })
+	end := w.refuses("get jobs", errors.New("timeout"))
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "find the Job of run zz: timeout")
 	require.Len(t, w.sees().Status.Running, 2)
-	away = nil
+	end()
 
 	second.OwnerReferences[0].UID = "another"
 	require.NoError(t, w.client.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), second, "n"))
@@ -212,9 +206,7 @@ func TestPodsUnknown(t *testing.T) {
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True"}}
 	require.NoError(t, w.jobs.Add(job))
 	w.give(schedule.Checkpoint{Running: []schedule.Run{{Tag: "tag", OnDemand: true, Status: schedule.Running}}})
-	w.client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("forbidden")
-	})
+	w.refuses("list pods", errors.New("forbidden"))
 	_, err := w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "list the pods of Job job-tag: forbidden")
 	require.Len(t, w.sees().Status.Running, 1)

@@ -10,8 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/scaledjob/scaledjob/adapter/scheduledjob"
@@ -23,9 +21,7 @@ import (
 // the request gets its run.
 func TestUnknownJob(t *testing.T) {
 	w := newFixture(t, "  maxRestart: 0\n")
-	elsewhere := w.sees().DeepCopyObject().(*scheduledjob.ScheduledJob)
-	elsewhere.Namespace, elsewhere.Name, elsewhere.UID = "elsewhere", "typo", "e"
-	require.NoError(t, w.scheduled.Add(&scheduledJob{ScheduledJob: elsewhere}))
+	w.another(func(s *scheduledjob.ScheduledJob) { s.Namespace, s.Name, s.UID = "elsewhere", "typo", "e" })
 	w.request("now", "typo")
 	_, err := w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
 	require.NoError(t, err)
@@ -40,25 +36,19 @@ func TestUnknownJob(t *testing.T) {
 	for _, name := range []string{"b", "c"} {
 		w.request(name, "typo")
 	}
-	fails := errors.New("forbidden")
-	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return fails != nil, nil, fails
-	})
+	end := w.refuses("patch runrequests", errors.New("forbidden"))
 	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
 	require.ErrorContains(t, err, "answer the RunRequest b: forbidden")
 	require.ErrorContains(t, err, "answer the RunRequest c: forbidden")
 	require.Empty(t, w.told(), "the event follows the answer")
-	fails = nil
+	end()
 	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
 	require.NoError(t, err)
 	require.Len(t, w.told(), 2)
 
-	w.request("later", "job")
-	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "later", metav1.GetOptions{})
-	require.NoError(t, err)
-	u.Object["status"] = map[string]any{"status": "pending", "message": message}
-	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
-	w.seesRequests()
+	w.request("later", "job", func(u *unstructured.Unstructured) {
+		u.Object["status"] = map[string]any{"status": "pending", "message": message}
+	})
 	w.reconciles()
 	require.NotContains(t, w.answerTo("later"), "message")
 	require.Equal(t, "uid-later", w.answerTo("later")["request"])
@@ -67,31 +57,24 @@ func TestUnknownJob(t *testing.T) {
 // Without history, a RunRequest shows its completed run for the TTL.
 func TestRequestWithoutHistory(t *testing.T) {
 	w := newFixture(t, "  historyLimit: 0\n")
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	w.now = func() time.Time { return now }
+	w.at(0)
 	w.request("now", "job")
 	w.reconciles()
 	require.Equal(t, "pending", w.answerTo("now")["status"])
-	w.lists("1")
-	w.seesRequests()
-	w.reconciles()
+	w.step()
 	require.Equal(t, "running", w.answerTo("now")["status"])
 	require.NotContains(t, w.answerTo("now"), "triedAt")
 	w.finishes(batchv1.JobComplete)
-	w.lists("2")
-	w.seesRequests()
-	require.NotContains(t, w.reconciles(), "delete jobs", "before the answer")
+	require.NotContains(t, w.step(), "delete jobs", "before the answer")
 	require.Equal(t, "completed", w.answerTo("now")["status"])
 	require.Equal(t, true, w.answerTo("now")["success"])
-	w.seesRequests()
-	require.Contains(t, w.reconciles(), "delete jobs")
+	require.Contains(t, w.step(), "delete jobs")
 	require.Empty(t, w.sees().Status.Completed)
-	now = now.Add(time.Minute - 1)
-	w.lists("3")
-	w.reconciles()
+	w.at(59.999)
+	w.step()
 	require.NotNil(t, w.answerTo("now"))
 	require.Empty(t, w.reconciles(), "nothing is left to do")
-	now = now.Add(1)
+	w.at(60)
 	require.Equal(t, []string{"delete runrequests"}, w.reconciles())
 	require.Nil(t, w.answerTo("now"))
 }
@@ -99,54 +82,34 @@ func TestRequestWithoutHistory(t *testing.T) {
 // claim takes a request without an owner, keeps its own, and leaves out others.
 func TestClaim(t *testing.T) {
 	w := newFixture(t, "  maxRestart: 0\n")
-	for _, name := range []string{"free", "own", "foreign", "deleted", "of a workflow", "of another job"} {
-		w.request(name, "job")
-	}
 	workflow := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "Workflow", Name: "etl", UID: "w", Controller: new(true)}
-	for name, change := range map[string]func(*unstructured.Unstructured){
-		"of a workflow": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{workflow}) },
-		"of another job": func(u *unstructured.Unstructured) {
-			r := w.sees().Owner()
-			r.Name, r.UID, r.Controller = "extract", "e", nil
-			u.SetOwnerReferences([]metav1.OwnerReference{r})
-		},
-		"own": func(u *unstructured.Unstructured) { u.SetOwnerReferences([]metav1.OwnerReference{w.sees().Owner()}) },
-		"foreign": func(u *unstructured.Unstructured) {
-			r := w.sees().Owner()
-			r.UID = "before"
-			u.SetOwnerReferences([]metav1.OwnerReference{r})
-		},
-		"deleted": func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) },
+	own := w.sees().Owner()
+	extract, earlier := own, own
+	extract.Name, extract.UID, extract.Controller = "extract", "e", nil
+	earlier.UID = "before"
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"free": nil, "own": {own}, "foreign": {earlier}, "of a workflow": {workflow}, "of another job": {extract},
 	} {
-		u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), name, metav1.GetOptions{})
-		require.NoError(t, err)
-		change(u)
-		require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
+		w.request(name, "job", func(u *unstructured.Unstructured) { u.SetOwnerReferences(owners) })
 	}
-	w.seesRequests()
-	own, err := w.claim(t.Context(), w.sees())
+	w.request("deleted", "job", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)}) })
+	claimed, err := w.claim(t.Context(), w.sees())
 	require.NoError(t, err)
 	names := map[string]bool{}
-	for _, r := range own {
+	for _, r := range claimed {
 		names[r.Name] = true
 	}
 	require.Equal(t, map[string]bool{"free": true, "own": true, "of a workflow": true, "of another job": true}, names)
-	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "free", metav1.GetOptions{})
-	require.NoError(t, err)
-	require.Equal(t, w.sees().UID, metav1.GetControllerOf(u).UID)
-	u, err = w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "of a workflow", metav1.GetOptions{})
-	require.NoError(t, err)
-	second := w.sees().Owner()
+	require.Equal(t, own.UID, metav1.GetControllerOf(w.get(runRequests, "free")).UID)
+	second := own
 	second.Controller = nil
-	require.Equal(t, []metav1.OwnerReference{workflow, second}, u.GetOwnerReferences(), "an object has one controller")
+	require.Equal(t, []metav1.OwnerReference{workflow, second}, w.get(runRequests, "of a workflow").GetOwnerReferences(), "an object has one controller")
 
-	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("forbidden")
-	})
-	own, err = w.claim(t.Context(), w.sees())
+	w.refuses("patch runrequests", errors.New("forbidden"))
+	claimed, err = w.claim(t.Context(), w.sees())
 	require.ErrorContains(t, err, "take on the RunRequest free: forbidden")
-	require.Len(t, own, 1)
-	require.Equal(t, "own", own[0].Name)
+	require.Len(t, claimed, 1)
+	require.Equal(t, "own", claimed[0].Name)
 	_, err = w.reconcile(t.Context(), w.sees().key())
 	require.ErrorContains(t, err, "answer the RunRequest own: forbidden")
 }
@@ -159,18 +122,14 @@ func TestManyUnowned(t *testing.T) {
 		w.request(fmt.Sprintf("r%03d", i), "job")
 		w.request(fmt.Sprintf("typo%03d", i), "typo")
 	}
-	w.seesRequests()
-	w.did()
-	w.custom.PrependReactor("patch", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("forbidden")
-	})
+	end := w.refuses("patch runrequests", errors.New("forbidden"))
 	_, err := w.claim(t.Context(), w.sees())
 	require.Error(t, err)
 	require.Len(t, w.did(), mostClaimed)
 	_, err = w.reconcile(t.Context(), cache.NewObjectName("n", "typo"))
 	require.Error(t, err)
 	require.Len(t, w.did(), mostTold)
-	w.custom.ReactionChain = w.custom.ReactionChain[1:]
+	end()
 	own, err := w.claim(t.Context(), w.sees())
 	require.NoError(t, err)
 	require.Len(t, own, mostClaimed)
@@ -198,15 +157,13 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, false))
 	require.Equal(t, []string{"patch runrequests"}, w.did())
 	require.Equal(t, invalidJob, w.answerTo("now")["message"])
-	w.custom.PrependReactor("delete", "runrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("no")
-	})
+	end := w.refuses("delete runrequests", errors.New("no"))
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
 	require.Equal(t, []string{"patch runrequests"}, w.did())
 	require.Equal(t, othersFirst, w.answerTo("now")["message"])
 	w.give(schedule.Checkpoint{Requested: []string{schedule.RequestTag("u", "uid-now")}})
 	require.ErrorContains(t, w.answer(t.Context(), w.sees(), own, true), "delete the RunRequest now: no")
-	w.custom.ReactionChain = w.custom.ReactionChain[1:]
+	end()
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true))
 	require.NoError(t, w.answer(t.Context(), w.sees(), own, true), "it is deleted already")
 }
@@ -215,25 +172,21 @@ func TestDroppedBeforeAnswer(t *testing.T) {
 func TestInvalidEdit(t *testing.T) {
 	w := newFixture(t, "  schedule: {timeSpec: R//PT1S}\n")
 	w.reconciles()
-	w.lists("1")
-	w.reconciles()
-	running := len(w.sees().Status.Running)
-	require.Equal(t, 1, running)
+	w.step()
+	require.Len(t, w.sees().Status.Running, 1)
 	w.edit("spec.schedule.timeSpec", "R//PT01")
 	w.request("now", "job")
 	w.finishes(batchv1.JobComplete)
-	w.lists("2")
-	did := w.reconciles()
+	did := w.step()
 	require.Contains(t, did, "update scheduledjobs")
 	require.NotContains(t, did, "create jobs")
 	require.NotContains(t, did, "delete runrequests")
 	s := w.sees().Status
 	require.Empty(t, s.Running)
 	require.True(t, s.Completed[0].Success)
-	require.Contains(t, w.readyIs(), "False Invalid: spec.schedule.timeSpec: ")
+	require.Contains(t, w.condition("Ready"), "False Invalid: spec.schedule.timeSpec: ")
 	require.Equal(t, invalidJob, w.answerTo("now")["message"])
-	w.seesRequests()
-	require.Empty(t, w.reconciles())
+	require.Empty(t, w.step())
 	w.edit("spec.schedule.timeSpec", "R//PT1S")
 	w.reconciles()
 	require.Equal(t, "uid-now", w.answerTo("now")["request"])
@@ -245,12 +198,9 @@ func TestInvalidEdit(t *testing.T) {
 // The status of a RunRequest that cannot be read is written anew.
 func TestUnreadableAnswer(t *testing.T) {
 	w := newFixture(t, "  maxRestart: 0\n")
-	w.request("now", "job")
-	u, err := w.custom.Resource(runRequests).Namespace("n").Get(t.Context(), "now", metav1.GetOptions{})
-	require.NoError(t, err)
-	u.Object["status"] = map[string]any{"status": "completed", "exitCode": "none"}
-	require.NoError(t, w.custom.Tracker().Update(runRequests, u, "n"))
-	w.seesRequests()
+	w.request("now", "job", func(u *unstructured.Unstructured) {
+		u.Object["status"] = map[string]any{"status": "completed", "exitCode": "none"}
+	})
 	w.reconciles()
 	require.Equal(t, "pending", w.answerTo("now")["status"])
 	require.NotContains(t, w.answerTo("now"), "exitCode")
@@ -261,17 +211,12 @@ func TestUnreadableAnswer(t *testing.T) {
 func TestBackfill(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		w := newFixture(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 1\n")
-		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together})
+		w.request("back", "job", backfill(map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-31T00:00:00Z", "limit": int64(12), "together": together}))
 		due, most := map[string]int{}, 0
 		for range 60 {
-			w.sees()
-			w.seesRequests()
-			w.lists("")
-			w.reconciles()
+			w.step()
 			active := 0
-			l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
-			require.NoError(t, err)
-			for _, j := range l.Items {
+			for _, j := range w.existing() {
 				if len(j.Status.Conditions) == 0 {
 					active++
 					for _, e := range j.Spec.Template.Spec.Containers[0].Env {
@@ -300,7 +245,7 @@ func TestManyBackfills(t *testing.T) {
 	name := func(i int) string { return fmt.Sprintf("back-%02d", i) }
 	const n = 22
 	for i := range n {
-		w.request(name(i), "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-02T01:00:00Z"})
+		w.request(name(i), "job", backfill(map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-02T01:00:00Z"}))
 	}
 	waited := map[int]bool{}
 	looked := func() (all int) {
@@ -316,10 +261,7 @@ func TestManyBackfills(t *testing.T) {
 		return all
 	}
 	for range 8 {
-		w.sees()
-		w.seesRequests()
-		w.lists("")
-		w.reconciles()
+		w.step()
 		require.LessOrEqual(t, looked(), maxBackfills)
 		w.finishes(batchv1.JobComplete)
 	}
@@ -339,11 +281,9 @@ func TestEditedBackfill(t *testing.T) {
 		"":                            {"completed", int64(2), nil, "the schedule has no occurrence in the span"},
 	} {
 		w := newFixture(t, "  schedule: {timeSpec: R/2025-12-01T00:00:00Z/PT1H}\n  suspend: true\n  historyLimit: 0\n")
-		w.request("back", "job", map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-03T00:00:00Z", "limit": int64(4)})
+		w.request("back", "job", backfill(map[string]any{"from": "2025-12-02T00:00:00Z", "to": "2025-12-03T00:00:00Z", "limit": int64(4)}))
 		steps := func() {
-			w.seesRequests()
-			w.lists("")
-			w.reconciles()
+			w.step()
 			w.finishes(batchv1.JobComplete)
 		}
 		for w.answerTo("back")["done"] != int64(2) {

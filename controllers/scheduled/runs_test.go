@@ -42,7 +42,7 @@ func (w *fixture) expires() (deleted int) {
 }
 
 func (w *fixture) existing() []batchv1.Job {
-	l, err := w.client.BatchV1().Jobs("n").List(context.Background(), metav1.ListOptions{})
+	l, err := w.client.BatchV1().Jobs("n").List(w.ctx, metav1.ListOptions{})
 	require.NoError(w.t, err)
 	w.did()
 	return l.Items
@@ -180,8 +180,7 @@ func TestRejectedForHours(t *testing.T) {
 
 func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
 	w := newFixture(t, "  schedule: {timeSpec: R//PT1M}\n")
-	rejects := true
-	w.client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) { return rejects, nil, err })
+	end := w.refuses("create jobs", err)
 	events := map[string]int{}
 	go1 := func(second int) {
 		w.at(float64(second))
@@ -204,7 +203,7 @@ func rejectedForHours(t *testing.T, err error, reason, words, cause string) {
 	require.EqualValues(t, status["missedCount"], missed[cause])
 	require.Equal(t, 1, events["Warning "+reason])
 	require.LessOrEqual(t, events["Warning RunsMissed"], 1, "%v", events)
-	rejects = false
+	end()
 	for second := 5 * 3600; second < 5*3600+600; second += 20 {
 		go1(second)
 	}
@@ -287,10 +286,7 @@ func TestRestored(t *testing.T) {
 
 // object is the status as JSON.
 func (w *fixture) object() map[string]any {
-	u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(context.Background(), "job", metav1.GetOptions{})
-	require.NoError(w.t, err)
-	w.did()
-	status, _ := u.Object["status"].(map[string]any)
+	status, _ := w.get(scheduledJobs, "job").Object["status"].(map[string]any)
 	return status
 }
 

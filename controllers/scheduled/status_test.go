@@ -30,29 +30,22 @@ func TestStatusOfAnotherRelease(t *testing.T) {
 	} {
 		w := newFixture(t, once)
 		w.request("now", "job")
-		at := func() *unstructured.Unstructured {
-			u, err := w.custom.Resource(scheduledJobs).Namespace("n").Get(w.ctx, "job", metav1.GetOptions{})
-			require.NoError(t, err)
-			return u
-		}
 		var status map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte("{version: 2, since: '2026-01-01T00:00:00Z', scheduleCount: 7"+more+"}"), &status))
-		u := at()
+		u := w.get(scheduledJobs, "job")
 		u.Object["status"] = status
 		require.NoError(t, w.custom.Tracker().Update(scheduledJobs, u, "n"))
 		w.sees()
 		w.did()
 		require.Equal(t, []string{"patch runrequests", "update scheduledjobs"}, w.reconciles(), "nothing starts, and no request is answered")
-		require.Contains(t, w.readyIs(), "False Invalid")
-		require.Contains(t, w.readyIs(), problem)
-		is := at().Object["status"].(map[string]any)
+		require.Contains(t, w.condition("Ready"), "False Invalid")
+		require.Contains(t, w.condition("Ready"), problem)
+		is := w.object()
 		require.Len(t, is["conditions"], 2)
 		delete(is, "conditions")
 		delete(is, "observedGeneration")
 		require.Equal(t, fields(status), fields(is))
-		w.sees()
-		w.seesRequests()
-		require.Empty(t, w.reconciles())
+		require.Empty(t, w.step())
 	}
 }
 

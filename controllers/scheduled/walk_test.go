@@ -175,8 +175,7 @@ func (k *walk) reconcileOnce(stale bool) {
 }
 
 func (k *walk) stored() *scheduledJob {
-	u, err := k.custom.Resource(scheduledJobs).Namespace("n").Get(k.ctx, "job", metav1.GetOptions{})
-	require.NoError(k.t, err)
+	u := k.get(scheduledJobs, "job")
 	if last := k.states[len(k.states)-1]; last.ResourceVersion == u.GetResourceVersion() {
 		return last
 	}
