@@ -248,34 +248,6 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// Fields of a custom strategy have no effect on others.
-func TestCustomFieldsOfOtherStrategies(t *testing.T) {
-	d, err := parse[DistributedScaledJob](t, everyJobField)
-	require.NoError(t, err)
-	d.Spec.ClusterScheduling.FailoverPolicy = FailoverPolicy{}
-	d.Spec.MemberClusters[0].Scheduling.Priority = nil
-	d.Spec.ScaledJobSpec.FailoverOverMax = false
-	d.Spec.ScaledJobSpec.RolloutStrategy = ""
-	d.Spec.ScaledJobSpec.Rollout.PropagationPolicy = ""
-	d.Spec.ScaledJobSpec.ScalingStrategy.Strategy = "accurate"
-	c, err := d.Config()
-	require.NoError(t, err)
-	require.Equal(t, strategy.Accurate{}, c.Policy.Scaling.Strategy)
-	var texts []string
-	for _, w := range c.Warnings {
-		texts = append(texts, w.Error())
-	}
-	require.Equal(t, []string{
-		"spec.scaledJobSpec.scalingStrategy.customScalingQueueLengthDeduction: found 5; use nothing, because it has no effect here",
-		`spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use nothing, because it has no effect here`,
-	}, texts)
-	d.Spec.ScaledJobSpec.ScalingStrategy.CustomScalingQueueLengthDeduction = size(0)
-	d.Spec.ScaledJobSpec.ScalingStrategy.CustomScalingRunningJobPercentage = ""
-	c, err = d.Config()
-	require.NoError(t, err)
-	require.Empty(t, c.Warnings)
-}
-
 // A grace period below the polling interval is a warning, and at most 64 members may be.
 func TestLimitsOfJobs(t *testing.T) {
 	d, err := parse[DistributedScaledJob](t, everyJobField)
@@ -323,47 +295,57 @@ spec:
 	require.NoError(t, err)
 }
 
-func TestNoEffectOfJob(t *testing.T) {
-	d, err := parse[DistributedScaledJob](t, `
+// What has no effect, and what names nothing, is a warning.
+func TestWarningsOfJob(t *testing.T) {
+	const accurate = `
+metadata: {name: a}
+spec:
+  memberClusters: [{name: x}]
+  scaledJobSpec:
+    jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
+    scalingStrategy: {strategy: accurate, customScalingQueueLengthDeduction: %d, customScalingRunningJobPercentage: "%s"}
+    triggers: [{type: redis}]
+`
+	for _, test := range []struct {
+		manifest string
+		strategy strategy.Strategy
+		warnings []string
+	}{
+		{`
 metadata: {name: a, annotations: {autoscaling.keda.sh/paused-replicas: "3"}}
 spec:
-  memberClusters: [{name: x, scheduling: {priority: 1}}]
+  memberClusters: [{name: x, scheduling: {priority: 1}}, {name: w, podOverrides: {containerOverrides: {nope: {image: b}}}}]
   clusterScheduling: {failoverPolicy: {hardTaintDuration: 0s}}
   scaledJobSpec:
     jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
     rolloutStrategy: gradual
     scalingStrategy: {strategy: custom, customScalingRunningJobPercentage: half}
     triggers: [{type: redis, useCachedMetrics: true, metricType: Value}]
-`)
-	require.NoError(t, err)
-	c, err := d.Config()
-	require.NoError(t, err)
-	var fields []string
-	for _, w := range c.Warnings {
-		fields = append(fields, w.Path)
+`, strategy.Default{}, []string{
+			`metadata.annotations[autoscaling.keda.sh/paused-replicas]: found "3"; use nothing, because it has no effect here`,
+			"spec.memberClusters[0].scheduling.priority: found 1; use nothing: weightedRoundRobin ignores it",
+			"spec.memberClusters[1].podOverrides.containerOverrides[nope]: found no such container; use one of c",
+			"spec.clusterScheduling.failoverPolicy.hardTaintDuration: found 0s; use more than 0: otherwise no cluster is ever excluded",
+			`spec.scaledJobSpec.rolloutStrategy: found "gradual"; use spec.rollout.strategy; rolloutStrategy is deprecated`,
+			`spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage: found "half"; use a decimal such as 0.5: otherwise custom is the strategy basic`,
+			"spec.scaledJobSpec.triggers[0].useCachedMetrics: found true; use nothing, because it has no effect here",
+			`spec.scaledJobSpec.triggers[0].metricType: found "Value"; use nothing, because it has no effect here`,
+		}},
+		{fmt.Sprintf(accurate, 5, "0.5"), strategy.Accurate{}, []string{
+			"spec.scaledJobSpec.scalingStrategy.customScalingQueueLengthDeduction: found 5; use nothing, because it has no effect here",
+			`spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage: found "0.5"; use nothing, because it has no effect here`,
+		}},
+		{fmt.Sprintf(accurate, 0, ""), strategy.Accurate{}, nil},
+	} {
+		d, err := parse[DistributedScaledJob](t, test.manifest)
+		require.NoError(t, err)
+		c, err := d.Config()
+		require.NoError(t, err)
+		require.Equal(t, test.strategy, c.Policy.Scaling.Strategy)
+		var warnings []string
+		for _, w := range c.Warnings {
+			warnings = append(warnings, w.Error())
+		}
+		require.ElementsMatch(t, test.warnings, warnings)
 	}
-	require.ElementsMatch(t, []string{
-		"metadata.annotations[autoscaling.keda.sh/paused-replicas]", "spec.memberClusters[0].scheduling.priority",
-		"spec.clusterScheduling.failoverPolicy.hardTaintDuration", "spec.scaledJobSpec.rolloutStrategy",
-		"spec.scaledJobSpec.scalingStrategy.customScalingRunningJobPercentage",
-		"spec.scaledJobSpec.triggers[0].useCachedMetrics", "spec.scaledJobSpec.triggers[0].metricType",
-	}, fields)
-	require.Equal(t, strategy.Default{}, c.Policy.Scaling.Strategy)
-}
-
-func TestUnknownContainer(t *testing.T) {
-	d, err := parse[DistributedScaledJob](t, `
-metadata: {name: a}
-spec:
-  memberClusters: [{name: x}, {name: w, podOverrides: {containerOverrides: {nope: {image: b}}}}]
-  scaledJobSpec:
-    jobTargetRef: {template: {spec: {containers: [{name: c}]}}}
-    triggers: [{type: redis}]
-`)
-	require.NoError(t, err)
-	c, err := d.Config()
-	require.NoError(t, err)
-	require.Len(t, c.Warnings, 1)
-	require.Equal(t, "spec.memberClusters[1].podOverrides.containerOverrides[nope]", c.Warnings[0].Path)
-	require.Equal(t, "no such container", c.Warnings[0].Found)
 }

@@ -7,7 +7,7 @@
 //	NewObjectStatus(plan)                -> the status of a DistributedScaledObject
 //
 // All problems are returned at once, each a [*field.Error] with the path of the
-// field. A field without effect is a warning (TestNoEffectOfJob).
+// field. A field without effect is a warning (TestWarningsOfJob).
 //
 // # Extensions
 //
