@@ -380,7 +380,7 @@ func TestOwnPlan(t *testing.T) {
 	require.True(t, known)
 	require.Len(t, created, 2)
 	require.Equal(t, Job{
-		Namespace: "shop", Name: target.newJob(hub.Place{Home: "home"}, 2).Name, Number: 2, Phase: InFlight, Created: noon,
+		Namespace: "shop", Name: target.tracked(hub.Place{Home: "home"}).build(2, nil).Name, Number: 2, Phase: InFlight, Created: noon,
 		Revision: rollout.Revision{Generation: 1}, labels: map[string]string{"replaces": "b"},
 	}, created[1])
 	require.Equal(t, s.all(t)[0].UID, created[0].UID)

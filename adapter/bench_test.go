@@ -187,7 +187,7 @@ func failed(ktesting.Action) (bool, runtime.Object, error) { return true, nil, f
 // numberOf returns the number of a Job of newTarget.
 func numberOf(name string) int64 {
 	target := newTarget()
-	return target.tracked(target.jobs.Place).jobs.Number(name)
+	return target.number(name)
 }
 
 // requireNoDoubt checks that every request of newTarget's owner has shown its effect.

@@ -17,7 +17,6 @@ import (
 	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter/adaptertest"
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/scaling"
 )
@@ -62,7 +61,7 @@ func TestLabelsOfNoJob(t *testing.T) {
 	target, o := elsewhere()
 	client := cluster(t)
 	for _, number := range []int64{2, 5} {
-		job := target.newJob(o.hub.Place, number)
+		job := target.tracked(o.hub.Place).build(number, nil)
 		job.Labels[LabelOwner] = "another"
 		_, err := client.BatchV1().Jobs("shop").Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -122,7 +121,7 @@ func TestWhose(t *testing.T) {
 		var j batchv1.Job
 		test.labels(&j)
 		test.reference(&j)
-		uid := build.ClaimOf(&j, test.home).UID
+		uid := claimOf(&j, test.home).uid
 		require.Equal(t, test.want, uid, "%+v", test)
 	}
 }

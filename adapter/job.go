@@ -5,10 +5,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
@@ -86,9 +86,9 @@ func (j *Job) finished() bool { return j.Phase == Succeeded || j.Phase == Failed
 type job struct {
 	Job
 	owner   *owned
-	claim   *build.Claim // nil if the owner has the name in it, as nearly always
-	started int64        // nanoseconds since 1970; 0 if it has not
-	index   int32        // index in owner.jobs
+	claim   *claim // nil if the owner has the name in it, as nearly always
+	started int64  // nanoseconds since 1970; 0 if it has not
+	index   int32  // index in owner.jobs
 
 	pods   int32 // that its status counts and that have not finished
 	end    Phase // Succeeded, Failed, Terminating, Suspended or, for none of them, Running
@@ -112,10 +112,10 @@ func newJob(object *batchv1.Job, o *Options) *job {
 		Job: Job{
 			Namespace: object.Namespace, Name: object.Name, UID: request.UID(object), ResourceVersion: object.ResourceVersion,
 			Deleting: object.DeletionTimestamp != nil, Created: object.CreationTimestamp.Time,
-			Revision: build.RevisionOf(object),
+			Revision: revisionOf(object),
 		},
-		end: end, pods: s.Active + build.Value(s.Terminating),
-		took: build.Value(s.Ready) > 0 || s.Succeeded > 0, fresh: build.Value(object.Spec.Suspend) && s.StartTime == nil,
+		end: end, pods: s.Active + valueOf(s.Terminating),
+		took: valueOf(s.Ready) > 0 || s.Succeeded > 0, fresh: valueOf(object.Spec.Suspend) && s.StartTime == nil,
 		marked: object.DeletionTimestamp != nil, ttl: object.Spec.TTLSecondsAfterFinished != nil,
 	}
 	if s.StartTime != nil {
@@ -123,14 +123,32 @@ func newJob(object *batchv1.Job, o *Options) *job {
 	}
 	j.ran = j.took || s.Failed > 0
 	if end == Succeeded || end == Failed {
-		failure := build.Value(build.Condition(object, batchv1.JobFailed)).LastTransitionTime.Time
-		j.Finished = cmp.Or(build.Value(s.CompletionTime).Time, failure, j.Created)
+		failure := valueOf(condition(object, batchv1.JobFailed)).LastTransitionTime.Time
+		j.Finished = cmp.Or(valueOf(s.CompletionTime).Time, failure, j.Created)
 	}
-	j.claim = &build.Claim{}
+	j.claim = &claim{}
 	if o.hub.Counts(object) {
-		*j.claim, j.labels = build.ClaimOf(object, o.hub.Home), o.hub.Pick(object.Labels)
+		*j.claim, j.labels = claimOf(object, o.hub.Home), o.hub.Pick(object.Labels)
 	}
 	return j
+}
+
+// condition returns the condition of a Job if it is True, else nil.
+func condition(j *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if c.Type == kind && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// valueOf returns *p, or the zero value if p is nil.
+func valueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // GetObjectMeta returns the part of the metadata that a reflector reads.
@@ -141,13 +159,13 @@ func (j *job) GetObjectMeta() metav1.Object {
 // end returns the phase of a Job that does not depend on its pods, or else Running.
 func end(j *batchv1.Job) Phase {
 	switch {
-	case build.Condition(j, batchv1.JobComplete) != nil:
+	case condition(j, batchv1.JobComplete) != nil:
 		return Succeeded
-	case build.Condition(j, batchv1.JobFailed) != nil:
+	case condition(j, batchv1.JobFailed) != nil:
 		return Failed
-	case j.DeletionTimestamp != nil, build.Condition(j, batchv1.JobFailureTarget) != nil, build.Condition(j, batchv1.JobSuccessCriteriaMet) != nil:
+	case j.DeletionTimestamp != nil, condition(j, batchv1.JobFailureTarget) != nil, condition(j, batchv1.JobSuccessCriteriaMet) != nil:
 		return Terminating
-	case build.Value(j.Spec.Suspend):
+	case valueOf(j.Spec.Suspend):
 		return Suspended
 	}
 	return Running

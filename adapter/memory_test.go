@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
 )
@@ -38,7 +37,7 @@ func busy(t require.TestingT, n int64) *writer {
 	kinds := []*batchv1.Job{jobOf(target, 1, ready), jobOf(target, 1), jobOf(target, 1, complete)}
 	for i := range n {
 		j := *kinds[i%3]
-		j.Name, j.UID = target.tracked(hub.Place{}).jobs.Name(i+1), types.UID(fmt.Sprint("uid-", i+1))
+		j.Name, j.UID = target.jobName(i+1), types.UID(fmt.Sprint("uid-", i+1))
 		j.CreationTimestamp = metav1.NewTime(noon.Add(-time.Duration(i/50) * time.Second))
 		w.show(&j)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/test/premise"
 )
@@ -31,13 +30,13 @@ func propName(t *rapid.T) {
 	name := target.NewJob(n).Name
 	require.Empty(t, validation.IsDNS1123Label(name), name)
 	require.LessOrEqual(t, len(name), 52)
-	require.Equal(t, n, target.tracked(target.jobs.Place).jobs.Number(name))
+	require.Equal(t, n, target.number(name))
 	target.Owner.UID = b.UID
 	if a.UID != b.UID {
-		require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(name))
+		require.Zero(t, target.number(name))
 	}
-	target.Owner.UID, target.jobs.Place.Home = a.UID, "home"
-	require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(name))
+	target.Owner.UID, target.place.Home = a.UID, "home"
+	require.Zero(t, target.number(name))
 }
 
 func TestName(t *testing.T) { rapid.Check(t, propName) }
@@ -56,11 +55,11 @@ func TestJobName(t *testing.T) {
 // Names that the tracker did not make have no number, whatever annotations they have.
 func TestNoNumber(t *testing.T) {
 	target := newTarget()
-	base := strings.TrimSuffix(target.tracked(hub.Place{}).jobs.Name(1), "1")
+	base := strings.TrimSuffix(target.jobName(1), "1")
 	for _, suffix := range []string{"", "0", "01", "-1", "+1", "1x", "1-2", "99999999999999999999"} {
-		require.Zero(t, target.tracked(target.jobs.Place).jobs.Number(base+suffix), suffix)
+		require.Zero(t, target.number(base+suffix), suffix)
 	}
-	require.Equal(t, int64(1<<53), target.tracked(target.jobs.Place).jobs.Number(base+"9007199254740992"))
+	require.Equal(t, int64(1<<53), target.number(base+"9007199254740992"))
 }
 
 // Two writers, of which one has read an edit and neither has seen a Job, choose the

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/rollout"
 	"github.com/scaledjob/scaledjob/scaling"
@@ -42,7 +41,7 @@ type owned struct {
 // An origin is a Job in flight, and its source.
 type origin struct {
 	Job
-	from *build.Jobs
+	from *Target
 }
 
 // owner returns the state of an owner, tracked or not.
@@ -68,16 +67,16 @@ func (t *Tracker) drop(o *owned) {
 // jobShown takes over a Job as the cache shows it now. Equal strings are kept once.
 func (t *Tracker) jobShown(j *job) {
 	claim, before := j.claim, t.jobs[j.UID]
-	if before != nil && before.owner.uid != claim.UID {
+	if before != nil && before.owner.uid != claim.uid {
 		t.jobGone(before)
 		before = nil
 	}
-	if claim.UID == "" {
+	if claim.uid == "" {
 		return
 	}
-	o := t.owner(claim.UID)
-	o.called = cmp.Or(o.called, claim.Called)
-	if j.owner = o; claim.Called == o.called {
+	o := t.owner(claim.uid)
+	o.called = cmp.Or(o.called, claim.called)
+	if j.owner = o; claim.called == o.called {
 		j.claim = nil
 	}
 	if before != nil {
@@ -122,7 +121,7 @@ func (t *Tracker) place(j, before *job) {
 	if before != nil {
 		t.tally(before, -1)
 	}
-	t.classify(j, build.Value(before))
+	t.classify(j, valueOf(before))
 	t.tally(j, 1)
 	o, group := j.owner, 0
 	if before != nil {
@@ -143,7 +142,7 @@ func (t *Tracker) place(j, before *job) {
 // called returns the name of the owner in the Job's controller reference.
 func (j *job) called() string {
 	if j.claim != nil {
-		return j.claim.Called
+		return j.claim.called
 	}
 	return j.owner.called
 }
@@ -203,7 +202,7 @@ func (t *Tracker) classify(j *job, before job) {
 		conditions = target.PendingPodConditions
 		j.stray = t.options.hub.Home == "" && j.Namespace != target.Owner.Namespace
 		if !j.stray {
-			j.Number = target.jobs.Number(j.Name)
+			j.Number = target.number(j.Name)
 		}
 	}
 	j.classify(before, t.pods[pods.Job{Namespace: j.Namespace, UID: j.UID}], t.options.Pods, conditions, t.now())

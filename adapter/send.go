@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 
@@ -42,8 +41,8 @@ func (a *application) prepare(q slots.Request) call {
 		c.from = o.sent[q.Number]
 	case q.Verb == slots.Create:
 		target := o.target
-		c.from = &origin{from: &target.jobs, Job: Job{
-			Namespace: target.Owner.Namespace, Name: target.jobs.Name(q.Number), Number: q.Number, Phase: InFlight, Created: a.tracker.now(),
+		c.from = &origin{from: target, Job: Job{
+			Namespace: target.Owner.Namespace, Name: target.jobName(q.Number), Number: q.Number, Phase: InFlight, Created: a.tracker.now(),
 			Revision: target.Revision, labels: a.labels.Next(),
 		}}
 		if o.sent == nil {
@@ -80,7 +79,7 @@ func (a *application) attempt(ctx context.Context, c call) request.Reply {
 	case err != nil:
 		return request.Failure(fmt.Errorf("%w: %w", ErrNotSent, err))
 	case c.Verb == slots.Create:
-		return request.Create(ctx, jobs, c.from.from.Job(c.Number, c.from.labels), a.occupied)
+		return request.Create(ctx, jobs, c.from.from.build(c.Number, c.from.labels), a.occupied)
 	case c.Verb == slots.Delete:
 		d := c.deletion
 		return request.Delete(ctx, jobs, d.Name, d.UID, d.ResourceVersion, d.Propagation)
@@ -104,6 +103,6 @@ func (c *call) namespace() string {
 // occupied reports whether a Job has finished, or is not the plan's.
 func (a *application) occupied(job *batchv1.Job) bool {
 	phase := end(job)
-	foreign := build.ClaimOf(job, a.tracker.options.hub.Home).UID != a.plan.Owner
+	foreign := claimOf(job, a.tracker.options.hub.Home).uid != a.plan.Owner
 	return foreign || phase == Succeeded || phase == Failed
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
+	"github.com/scaledjob/scaledjob/adapter/internal/pods"
 	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -34,6 +34,12 @@ type Owner struct {
 // OwnerOf returns the Owner that stands for an object of the kind.
 func OwnerOf(object metav1.Object, kind schema.GroupVersionKind) Owner {
 	return Owner{kind.GroupVersion().String(), kind.Kind, object.GetNamespace(), object.GetName(), object.GetUID()}
+}
+
+// called returns a name that no other owner has at the same time, in any version of the API.
+func (o *Owner) called() string {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
 // A Target holds everything about an owner. It is given once, to [Tracker.Track],
@@ -66,18 +72,8 @@ type Target struct {
 	// FailureBackoff slows down creates while every Job fails; the zero value does not.
 	FailureBackoff FailureBackoff
 
-	jobs build.Jobs // of a tracked target
+	place hub.Place // of the Jobs of a tracked target
 }
-
-// Labels and annotations of the Jobs that a [Tracker] creates.
-const (
-	// LabelOwner is the label of Jobs with the UID of their owner.
-	LabelOwner = build.LabelOwner
-	// AnnotationGeneration has the generation of the owner that the Job was made from.
-	AnnotationGeneration = build.AnnotationGeneration
-	// AnnotationTemplateHash has the TemplateHash of the template that the Job was made from.
-	AnnotationTemplateHash = build.AnnotationTemplateHash
-)
 
 // Validate returns every problem of the target, joined, each a [*field.Error].
 func (t *Target) Validate() error {
@@ -125,39 +121,17 @@ func (t *Target) warnings(metrics []scaling.Metric) []*field.Error {
 	return field.All(problems.Err())
 }
 
-// NewJob returns the Job with that number, from 1. The Job shares no memory with t.
-//
-// The name depends on the owner's name and UID and on the number, and on nothing
-// else. It is valid for any owner and leaves room for the suffixes of pods.
-func (t *Target) NewJob(number int64) *batchv1.Job { return t.newJob(hub.Place{}, number) }
-
-func (t *Target) newJob(in hub.Place, number int64) *batchv1.Job {
-	return t.tracked(in).jobs.Job(number, nil)
-}
-
-// TemplateHash returns a hash of a Job's template, for [rollout.Revision]: of the JSON as the API server
-// serves it in the owner, such as spec.jobTargetRef of an unstructured ScaledJob. The order of keys, empty fields of objects
-// and ttlSecondsAfterFinished at the top do not change it, nor does a version of k8s.io/api, whose types may
-// have other fields and defaults.
-func TemplateHash(template map[string]any) string { return build.TemplateHash(template) }
-
-// JobName returns the owner's name, cut to the room that the suffix leaves, a
-// hyphen and the suffix. Dots become hyphens. The result has at most 52 bytes if the
-// suffix has at most 51. If the owner's name is valid, so is the result, for a Job and for
-// its pods' hosts.
-func JobName(owner, suffix string) string { return build.JobName(owner, suffix) }
-
 // tracked returns a copy of the target as it is tracked: with the hash of the prototype, and with its
 // time to live as a limit of the history. Of the prototype's metadata it has only what its Jobs get.
 func (t Target) tracked(in hub.Place) *Target {
+	t.place = in
 	t.Job = (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Labels: t.Job.Labels, Annotations: t.Job.Annotations}, Spec: t.Job.Spec}).DeepCopy()
 	t.PendingPodConditions = slices.Clone(t.PendingPodConditions)
 	t.History = history.Policy{Succeeded: clone(t.History.Succeeded), Failed: clone(t.History.Failed), Age: clone(t.History.Age)}
-	t.Revision.TemplateHash = build.Brief(t.Revision.TemplateHash)
+	t.Revision.TemplateHash = pods.Brief(t.Revision.TemplateHash)
 	if t.Job.Spec.TTLSecondsAfterFinished != nil && t.History.Age == nil {
 		t.History.Age = history.After(time.Duration(*t.Job.Spec.TTLSecondsAfterFinished) * time.Second)
 	}
-	t.jobs = build.Jobs{Owner: build.Owner(t.Owner), Place: in, Prototype: t.Job, Revision: t.Revision}
 	return &t
 }
 

@@ -138,7 +138,7 @@ func TestStandbyLists(t *testing.T) {
 func TestSkippedNumber(t *testing.T) {
 	lease, s := newLease(true), newServer()
 	w := newWriter(t, s, newTarget(), Options{Terms: lease.Terms})
-	refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(1)
+	refused := w.Plan(ownerUID, items(1), w.clock).target.jobName(1)
 	s.before = func(verb, name string) error {
 		if verb == "create" && name == refused {
 			return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))
@@ -189,7 +189,7 @@ func TestWithoutLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			w := newWriter(t, s, newTarget(), Options{Terms: test.terms})
-			refused := w.Plan(ownerUID, items(1), w.clock).target.jobs.Name(3)
+			refused := w.Plan(ownerUID, items(1), w.clock).target.jobName(3)
 			s.before = func(verb, name string) error {
 				if verb == "create" && name == refused {
 					return apierrors.NewForbidden(batchv1.Resource("jobs"), name, errors.New("a policy"))

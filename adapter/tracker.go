@@ -285,7 +285,7 @@ func (t *Tracker) check(target *Target) error {
 	problems.Check(len(target.PendingPodConditions) == 0 || t.options.Pods, "PendingPodConditions", target.PendingPodConditions,
 		"none, or a tracker with Options.Pods")
 	if target.Job != nil {
-		job := target.newJob(t.options.hub.Place, 1)
+		job := target.tracked(t.options.hub.Place).build(1, nil)
 		problems.Check(t.selector.Matches(labels.Set(job.Labels)), "Job.Labels", job.Labels,
 			"labels that the tracker selects ("+t.selector.String()+")")
 	}
@@ -381,7 +381,7 @@ func (t *Tracker) mistaken(o *owned) bool {
 	if o.phases != [InFlight]int32{} || o.flying() > 0 {
 		return false
 	}
-	return t.unfinished[o.target.jobs.Owner.Called()] > 0
+	return t.unfinished[o.target.Owner.called()] > 0
 }
 
 // late is L, the time after which a request can no longer arrive.

@@ -237,7 +237,7 @@ func TestTwoNamespaces(t *testing.T) {
 	target := newTarget()
 	w := newWriter(t, newServer(), target, Options{hub: inHub("home")})
 	for i, namespace := range []string{"shop", "mail"} {
-		j := target.newJob(hub.Place{Home: "home"}, 1)
+		j := target.tracked(hub.Place{Home: "home"}).build(1, nil)
 		j.Namespace, j.UID = namespace, types.UID(fmt.Sprint(i))
 		w.show(j)
 	}

@@ -3,6 +3,8 @@ package pods
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"time"
 	"unique"
@@ -11,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/scaledjob/scaledjob/adapter/internal/build"
 )
 
 // A Pod is a compact form of a pod.
@@ -50,7 +50,7 @@ func New(object *corev1.Pod) *Pod {
 		Ran:     phase != corev1.PodPending && phase != "",
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && p.Job.UID == "" {
-		p.Job.UID = types.UID(build.Brief(string(owner.UID)))
+		p.Job.UID = types.UID(Brief(string(owner.UID)))
 	}
 	for _, c := range object.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && len(p.conditions) < maxConditions && len(c.Type) <= maxType {
@@ -59,6 +59,16 @@ func New(object *corev1.Pod) *Pod {
 	}
 	p.conditions = slices.Clip(p.conditions)
 	return p
+}
+
+// Brief returns a text that the API server does not bound, such as an annotation, or its hash if it
+// is long: whoever creates Jobs has no control of the tracker's memory.
+func Brief(text string) string {
+	const limit = 1 << 10
+	if len(text) <= limit {
+		return text
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text)))
 }
 
 // GetObjectMeta returns the part of the metadata that a reflector reads.
