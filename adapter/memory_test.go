@@ -197,14 +197,8 @@ func decoded[T any](b *testing.B, object *T) *T {
 // does not bound: annotations, the references to owners, and the conditions of pods.
 func TestMemoryOfForgedJobs(t *testing.T) {
 	const many, size = 50, 250 << 10
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	w := newWriter(t, newServer(), newTarget(), Options{Pods: true})
-	before := heap()
+	before := heapBytes()
 	for i := range many {
 		long := func(what string) string { return fmt.Sprintf("%d%s%0*d", i, what, size, 0) }
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
@@ -224,6 +218,6 @@ func TestMemoryOfForgedJobs(t *testing.T) {
 		p.Status.Conditions[0].Type = corev1.PodConditionType(long("type"))
 		w.showPod(p)
 	}
-	require.Less(t, heap()-before, int64(many*16<<10))
+	require.Less(t, int64(heapBytes()-before), int64(many*16<<10))
 	runtime.KeepAlive(w)
 }

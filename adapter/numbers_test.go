@@ -94,6 +94,7 @@ func TestEditOfOneWriter(t *testing.T) {
 func propTwoWriters(t *rapid.T, c *premise.Counts) {
 	s, target := newServer(), newTarget()
 	target.Policy.Bounds.Max = 6
+	target.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
 	writers := []*writer{newWriter(t, s, target, Options{}), newWriter(t, s, target, Options{})}
 	var created, unanswered [2]bool // by a writer
 	full, edited := false, false
@@ -129,6 +130,8 @@ func propTwoWriters(t *rapid.T, c *premise.Counts) {
 		},
 		"edit": func(t *rapid.T) {
 			target.Revision.Generation++
+			target.Job = target.Job.DeepCopy()
+			target.Job.Spec.Parallelism = new(rapid.Int32Range(1, 2).Draw(t, "parallelism"))
 			require.NoError(t, any().Track(target))
 			edited = edited || s.unfinished(t) > 0
 		},
