@@ -45,46 +45,30 @@ type tenancy struct {
 // Faults of an owner's pods, and of his requests by what becomes of them.
 var (
 	podFaults  = []string{"never starts", "starts late", "deadline", "lies", "many pods", "made-up owners"}
-	callFaults = map[string]func(verb string, ctx context.Context, send func() error) error{
-		"quota": func(verb string, _ context.Context, send func() error) error {
-			return ifVerb(verb == "create", errForbidden, send)
+	callFaults = map[string]fault{
+		"quota":       on("create", instead(errForbidden)),
+		"refused":     away,
+		"create 500":  on("create", instead(status(500))),
+		"create 429":  on("create", instead(status(429))),
+		"DELETE 500":  on("delete", instead(status(500))),
+		"create lost": on("create", instead(errReset)),
+		"get 403": func(_ context.Context, verb, _ string, send func() error) error { // of a create that was not answered
+			switch verb {
+			case "create":
+				return after(errReset)(send)
+			case "get":
+				return status(403)
+			}
+			return send()
 		},
-		"refused": func(_ string, _ context.Context, send func() error) error { return errReset },
-		"create 500": func(verb string, _ context.Context, send func() error) error {
-			return ifVerb(verb == "create", status(500), send)
-		},
-		"create 429": func(verb string, _ context.Context, send func() error) error {
-			return ifVerb(verb == "create", status(429), send)
-		},
-		"DELETE 500": func(verb string, _ context.Context, send func() error) error {
-			return ifVerb(verb == "delete", status(500), send)
-		},
-		"get 403": func(verb string, _ context.Context, send func() error) error { // of a create that was not answered
+		"hangs": func(ctx context.Context, verb, name string, send func() error) error {
 			if verb == "create" {
-				_ = send()
-				return errReset
+				return hangs(ctx, verb, name, send)
 			}
-			return ifVerb(verb == "get", status(403), send)
-		},
-		"create lost": func(verb string, _ context.Context, send func() error) error {
-			return ifVerb(verb == "create", errReset, send)
-		},
-		"hangs": func(verb string, ctx context.Context, send func() error) error {
-			if verb != "create" {
-				return send()
-			}
-			<-ctx.Done()
-			return ctx.Err()
+			return send()
 		},
 	}
 )
-
-func ifVerb(is bool, err error, send func() error) error {
-	if is {
-		return err
-	}
-	return send()
-}
 
 // A tenant is an owner of a tenancy.
 type tenant struct {
@@ -142,7 +126,7 @@ func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool)
 			case name == s.down && time.Since(begin) > 2*tick:
 				return errReset
 			case fails && fault != nil && mine(job) && (s.on == "" || s.on == name):
-				err := fault(verb, ctx, send)
+				err := fault(ctx, verb, job, send)
 				met.Store(met.Load() || err != nil)
 				return err
 			}

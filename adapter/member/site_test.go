@@ -54,11 +54,12 @@ type site struct {
 	// propagation is that of the last delete.
 	propagation atomic.Value
 
-	mu sync.Mutex
-	// fault answers a request about Jobs in the server's place, if it wants to, after
-	// it has been sent or not.
-	fault func(ctx context.Context, verb, name string, send func() error) error
+	mu    sync.Mutex
+	fault fault
 }
+
+// A fault answers a request about Jobs in the server's place, if it wants to, after it has been sent or not.
+type fault func(ctx context.Context, verb, name string, send func() error) error
 
 func newSite(name string, uids *atomic.Int64) *site { return siteOf(fake.NewClientset(), name, uids) }
 
@@ -87,10 +88,10 @@ func siteOf(clients *fake.Clientset, name string, uids *atomic.Int64) *site {
 // probe is the name in a list that is a health check.
 const probe = "probe"
 
-func (s *site) breaks(how func(ctx context.Context, verb, name string, send func() error) error) {
+func (s *site) breaks(f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fault = how
+	s.fault = f
 }
 
 func (s *site) call(ctx context.Context, verb, name string, send func() error) error {
@@ -163,12 +164,12 @@ func (s siteJobs) Watch(ctx context.Context, o metav1.ListOptions) (w watch.Inte
 }
 
 // on is a fault of one verb.
-func on(verb string, fault func(send func() error) error) func(context.Context, string, string, func() error) error {
+func on(verb string, how func(send func() error) error) fault {
 	return func(_ context.Context, v, _ string, send func() error) error {
 		if v != verb {
 			return send()
 		}
-		return fault(send)
+		return how(send)
 	}
 }
 

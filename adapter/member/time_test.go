@@ -215,7 +215,7 @@ func testLimit(t *testing.T) {
 // member, also not for the owner, and he has his Jobs as soon as the network is back. A request
 // that was not answered by a member that answers others counts.
 func TestNetworkIsLost(t *testing.T) {
-	for i, fault := range []func(context.Context, string, string, func() error) error{hangs, away} {
+	for i, fault := range []fault{hangs, away} {
 		for _, every := range []int{5, 30} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newFixture(t, member.Options{})
