@@ -39,8 +39,8 @@ numbers of Jobs and the rule behind each; for two manifests also the settings, a
 edit deletes. NAME, -n and -A are ScaledJobs in the cluster. Of several ScaledJobs that change for the
 same reasons, one is printed.
 
-The exit status is 1 if there is a difference, or if --to rejects the manifest or no longer reads one of
-its parameters.`,
+The exit status is 1 if there is a difference, or if --to rejects the manifest, no longer reads one of
+its parameters, or deletes the Jobs of --from when it starts.`,
 		Example: `  $ scaledjob diff orders.yaml --from 2.18 --to 2.21
   orders: KEDA 2.18.3 and KEDA 2.21.0 create different numbers of Jobs in 56 of the 741 polls that were compared. …
 
@@ -113,8 +113,7 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 			continue
 		}
 		compared++
-		changes := len(c.Differences) > 0 || len(c.Refused) > 0 || len(c.Metrics) > 0
-		if changes {
+		if c.Differs() {
 			changed = append(changed, d.title(m))
 		}
 		if d.output.Text == "json" {
@@ -126,10 +125,10 @@ func (d *diffCommand) run(manifests []*input.ScaledJob, problems error, out io.W
 		switch kind := c.Change(d.verbose); {
 		case len(manifests) == 1:
 			c.Print(out, d.verbose)
-		case changes && like[kind] == nil:
+		case c.Differs() && like[kind] == nil:
 			kinds, examples[kind] = append(kinds, kind), func() { c.Print(out, d.verbose) }
 			fallthrough
-		case changes: // of many only these are of interest
+		case c.Differs(): // of many only these are of interest
 			like[kind] = append(like[kind], d.title(m))
 		}
 	}

@@ -62,6 +62,27 @@ func TestDiffRefused(t *testing.T) {
 	require.Contains(t, out, `"differences":[]`)
 }
 
+// Jobs without a generation are deleted by the first operator that looks for one, and all by those that do not.
+func TestDiffUpgrade(t *testing.T) {
+	for _, c := range []struct {
+		spec, from, to string
+		deleted        bool
+	}{
+		{"", "2.14.0", "2.14.1", true},
+		{"", "2.9", "2.10", true},
+		{"", "2.21", "2.13.1", true},
+		{"", "2.14.1", "2.15", false},
+		{"  rollout: {strategy: gradual}\n", "2.14.0", "2.14.1", false},
+	} {
+		status, out, said := call(t, "diff -f "+scaledJobFile(t, "", c.spec)+" --from "+c.from+" --to "+c.to, "")
+		require.Empty(t, said)
+		require.Equal(t, c.deleted, strings.Contains(out, "it deletes the Jobs of KEDA "+c.from), out)
+		if c.deleted {
+			require.Equal(t, found, status)
+		}
+	}
+}
+
 // KEDA 2.20 leaves the taken jobs of Azure Pipelines out, and no decision shows it.
 func TestDiffOfMetrics(t *testing.T) {
 	pipelines := strings.Replace(hostileManifest, `{type: rabbitmq, metadata: {queueName: q, mode: QueueLength, value: "5", host: "amqp://h/"}}`,

@@ -120,7 +120,7 @@ func TestEdits(t *testing.T) {
 	status, out, said := call(t, "diff "+old+" "+edited, "")
 	require.Equal(t, found, status, said)
 	require.Regexp(t, `spec.maxReplicaCount +20 +5`, out)
-	require.Contains(t, out, "The edit deletes the unfinished Jobs")
+	require.Contains(t, out, "The edit deletes all Jobs, also running and finished ones; rollout.strategy: gradual keeps them.")
 	_, out, _ = call(t, "diff --to spec "+old+" "+edited, "")
 	require.Contains(t, out, "The edit deletes no Job: jobTargetRef is the same")
 	image := written(t, "image.yaml", strings.NewReplacer("MAX", "20", "image: i", "image: j").Replace(text))

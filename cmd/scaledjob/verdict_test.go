@@ -136,7 +136,7 @@ func TestCompare(t *testing.T) {
 	status, out, said := call(t, "simulate testdata/manifest.yaml "+other+" --arrivals constant:1/m --duration 3m", "")
 	require.Equal(t, success, status, said)
 	require.Contains(t, out, "today")
-	for flag, want := range map[string]string{"max=x": `max "x": use a whole number of 0 or more`, "interval=1500ms": "use whole seconds", "size=3": `"size" is no setting; use min, max or interval`} {
+	for flag, want := range map[string]string{"max=x": `max "x": use a whole number of 0 or more`, "interval=1500ms": "use whole seconds", "size=3": `"size" is no setting; use min, max or interval`, "best": `"best" is no policy; use a strategy (default, accurate, eager, custom)`} {
 		_, _, said := call(t, workload+"--compare "+flag, "")
 		require.Contains(t, said, want)
 	}

@@ -251,6 +251,7 @@ func TestAgreesWithSimulation(t *testing.T) {
 	}
 	s := newFixture(t)
 	s.install(t)
+	s.start(t, "-lease-namespace=scaledjob").Said("acting") // with a lease the first creates do not wait
 	var mu sync.Mutex
 	real, predictions := map[string]figures{}, map[string][]figures{}
 	changed := map[string]map[string][]figures{}
@@ -299,10 +300,11 @@ func (s *fixture) works(t *testing.T, name string) *load {
 	s.workers.mu.Lock()
 	s.workers.loads[l.list] = l
 	s.workers.mu.Unlock()
-	q, p := s.scaled(t, "load-"+name, job(map[string]string{takesLoad: l.list})+
-		fmt.Sprintf("  maxReplicaCount: %d\n  scalingStrategy: {strategy: %s}\n", loadMax, name)+s.redisTrigger(l.list, 1), "-leader-elect", "-lease-namespace=scaledjob")
+	q := &queue{s, t, "load-" + name}
+	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+q.namespace+"}")
+	q.apply(job(map[string]string{takesLoad: l.list}) +
+		fmt.Sprintf("  maxReplicaCount: %d\n  scalingStrategy: {strategy: %s}\n", loadMax, name) + s.redisTrigger(l.list, 1))
 	q.patch(fmt.Sprintf("spec: {pollingInterval: %d}", loadInterval))
-	p.Said("acting")
 	l.watch(t, q)
 	l.send(t)
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -311,6 +313,5 @@ func (s *fixture) works(t *testing.T, name string) *load {
 		assert.Len(t, l.waits, loadItems)
 		assert.Empty(t, l.unfinished)
 	}, 5*time.Minute, 200*time.Millisecond)
-	p.Stop()
 	return l
 }

@@ -52,6 +52,7 @@ type comparison struct {
 	Metrics     []change      `json:"metrics,omitempty"` // triggers that count other items
 	Besides     []change      `json:"besides,omitempty"` // changes without a difference in the cases
 	Unused      []string      `json:"unused,omitempty"`  // strategies that changed and that the manifest does not use
+	Upgrade     string        `json:"upgrade,omitempty"` // Jobs of the first that the second deletes when its operator starts
 	Refused     []string      `json:"refused,omitempty"` // fields that the API server rejects with the second alone
 	Notes       []string      `json:"notes,omitempty"`   // fields that only one release ignores or rejects
 
@@ -81,6 +82,11 @@ func kedaPlayer(p keda.Profile, m *input.ScaledJob, triggers []manifest.Trigger)
 		d := p.Decide(m.KEDA, keda.State{Scalers: input.Scalers(triggers, c.Queue), Running: c.Running, Pending: c.Pending})
 		return answer{d.Create, d.Fault.Panics()}, d
 	}
+}
+
+// Differs reports whether the second release does not the same for the ScaledJob.
+func (c *comparison) Differs() bool {
+	return len(c.Differences)+len(c.Refused)+len(c.Metrics) > 0 || c.Upgrade != ""
 }
 
 // Compare compares two releases for a ScaledJob.
@@ -120,6 +126,10 @@ func Compare(flags *input.QueueFlags, m *input.ScaledJob, rejected []lint.Findin
 	c.brought(m)
 	if before.Profile != nil && after.Profile != nil {
 		c.rules(*before.Profile, *after.Profile, m)
+		job := keda.Job{Annotations: before.Profile.Generate(m.KEDA, "").Annotations}
+		if len(after.Profile.Rollout(m.KEDA, []keda.Job{job}).Deleted) > 0 {
+			c.Upgrade = fmt.Sprintf("when %s starts, it deletes the Jobs of %s, also running and finished ones%s", after, before, after.Gradual(m))
+		}
 	}
 	return c, nil
 }
@@ -163,6 +173,9 @@ func (c *comparison) reasons(out io.Writer, verbose bool) {
 	c.paragraph(out, "The same queue has another length", c.Metrics)
 	if len(c.Brought) > 0 {
 		fmt.Fprintf(out, "\nThe change came with KEDA %s.\n", strings.Join(c.Brought, ", "))
+	}
+	if c.Upgrade != "" {
+		fmt.Fprintf(out, "\nUpgrade: %s.\n", c.Upgrade)
 	}
 	for _, r := range c.Refused {
 		fmt.Fprintf(out, "\nRejected: %s\n", r)

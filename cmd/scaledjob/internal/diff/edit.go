@@ -11,7 +11,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/input"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/report"
-	"github.com/scaledjob/scaledjob/field"
 )
 
 // A setting is a field of the spec before and after an edit.
@@ -84,9 +83,9 @@ func (e *Edit) rollout(before, after *input.ScaledJob, running int) string {
 		}
 		return "the edit deletes no Job"
 	case running >= 0:
-		return fmt.Sprintf("the edit deletes %s, running ones too", field.Plural(running, "unfinished Job")) + e.Release.Gradual(after)
+		return fmt.Sprintf("the edit deletes %s; %d have not finished", e.Release.Outdated(), running) + e.Release.Gradual(after)
 	}
-	return "the edit deletes the unfinished Jobs, running ones too" + e.Release.Gradual(after)
+	return "the edit deletes " + e.Release.Outdated() + e.Release.Gradual(after)
 }
 
 func settings(before, after *input.ScaledJob) []setting {

@@ -241,7 +241,7 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cmp.Or(fix, invalid.Unwrap().Error()))
 }
 
-// EditDeletes reports whether an edit of the spec deletes unfinished Jobs of the ScaledJob, with one of
+// EditDeletes reports whether an edit of the spec deletes Jobs of the ScaledJob, with one of
 // spec.jobTargetRef or without. KEDA deletes the Jobs of older generations, and an edit of anything makes one.
 func (r Release) EditDeletes(m *ScaledJob, ofTemplate bool) bool {
 	if r.Profile == nil {
@@ -251,7 +251,7 @@ func (r Release) EditDeletes(m *ScaledJob, ofTemplate bool) bool {
 	return r.Deletes(*m.KEDA, "1")
 }
 
-// Deletes reports whether KEDA deletes an unfinished Job of that generation, if the present one is 2.
+// Deletes reports whether KEDA deletes a Job of that generation, if the present one is 2.
 func (r Release) Deletes(m keda.ScaledJob, generation string) bool {
 	m.Generation = 2
 	job := keda.Job{Annotations: map[string]string{manifest.AnnotationGeneration: generation}}
@@ -274,14 +274,22 @@ func (r Release) Gradual(m *ScaledJob) string {
 	return ""
 }
 
+// Outdated are the Jobs that an edit deletes if it deletes any. KEDA does not ask whether a Job has finished.
+func (r Release) Outdated() string {
+	if r.Profile != nil {
+		return "all Jobs, also running and finished ones"
+	}
+	return "the unfinished Jobs, running ones too"
+}
+
 // Edits says which edits of the spec delete which Jobs.
 func (r Release) Edits(m *ScaledJob) string {
-	jobs, fix := "the unfinished Jobs, running ones too", r.Gradual(m)
+	jobs, fix := r.Outdated(), r.Gradual(m)
 	switch {
 	case !r.EditDeletes(m, true):
 		return "no edit deletes a Job"
 	case r.Profile != nil && r.Deletes(*m.KEDA, "2"):
-		return "any edit of the spec, and any restart of KEDA's operator, deletes all Jobs, also running and finished ones" + fix
+		return "any edit of the spec, and any restart of KEDA's operator, deletes " + jobs + fix
 	case r.Profile != nil:
 		return "any edit of the spec, such as of maxReplicaCount, deletes " + jobs + fix
 	case cmp.Or(m.Spec.Spec.Rollout.Strategy, m.Spec.Spec.RolloutStrategy) == rollout.Drain.String():

@@ -157,7 +157,7 @@ func (r *Findings) found() []string {
 func patch(name string, p, today *scenario.Policy) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# save as patch.yaml, then: kubectl patch scaledjob %s --type merge --patch-file patch.yaml\n"+
-		"# KEDA deletes the unfinished Jobs at this edit, unless rollout.strategy is gradual\nspec:\n", name)
+		"# KEDA deletes all Jobs at this edit, unless rollout.strategy is gradual\nspec:\n", name)
 	line := func(name string, n, before *int32) {
 		text := fmt.Sprintf("  %s: %d", name, *n)
 		if before != nil && *before != *n {

@@ -236,18 +236,26 @@ func (s *Flags) change(p *Policy, part string) (err error) {
 	if part == Today {
 		return nil
 	}
-	strategy, release, both := strings.Cut(part, "@")
+	name, release, both := strings.Cut(part, "@")
 	if !both && (part == input.Spec || strings.ContainsRune(part, '.')) {
-		strategy, release = "", part
+		name, release = "", part
 	}
 	if release != "" || both {
 		if p.Release, err = input.ParseRelease(release); err != nil {
 			return err
 		}
 	}
-	if strategy != "" {
-		p.Spec.ScalingStrategy.Strategy = strategy
+	if name == "" {
+		return nil
 	}
+	names := keda.Strategies()
+	if p.Release.Profile == nil {
+		names = strategy.Names()
+	}
+	if !slices.Contains(names, name) {
+		return fmt.Errorf("%q is no policy; use a strategy (%s), a release, a setting such as max=50, or a file", name, strings.Join(names, ", "))
+	}
+	p.Spec.ScalingStrategy.Strategy = name
 	return nil
 }
 
