@@ -75,7 +75,8 @@ type Target struct {
 	place hub.Place // of the Jobs of a tracked target
 }
 
-// Validate returns every problem of the target, joined, each a [*field.Error].
+// Validate returns every problem of the target, joined, each a [*field.Error]. What only the API server
+// knows, such as the rules for the fields of a pod, shows at the first create.
 func (t *Target) Validate() error {
 	var problems field.Errors
 	o := &t.Owner
@@ -87,6 +88,9 @@ func (t *Target) Validate() error {
 		problems.Check(j.Namespace == "" || j.Namespace == o.Namespace, "Job.Namespace", j.Namespace, strconv.Quote(o.Namespace)+", the namespace of the owner")
 		if len(j.Finalizers) > 0 {
 			problems.Add(field.Error{Path: "Job.Finalizers", Found: strings.Join(j.Finalizers, ", "), Fix: "none; Jobs are created without finalizers"})
+		}
+		if ttl := j.Spec.TTLSecondsAfterFinished; ttl != nil {
+			problems.AtLeast("Job.Spec.TTLSecondsAfterFinished", int64(*ttl), 0)
 		}
 		if len(j.Spec.Template.Spec.Containers) == 0 {
 			problems.Add(field.Error{Path: "Job.Spec.Template.Spec.Containers", Found: "none", Fix: "at least one container"})

@@ -30,7 +30,7 @@ import (
 const DefaultTimeout = 15 * time.Second
 
 // A Client is the part of a client-go Clientset that this package calls. A program that
-// passes batch and core clients of its own does not link the clients of all other groups.
+// passes batch and core clients of its own does not link the clients of all other groups. It must not be nil.
 type Client interface {
 	BatchV1() batchclient.BatchV1Interface
 	CoreV1() coreclient.CoreV1Interface // called only with Options.Pods

@@ -75,10 +75,12 @@ func TestValidate(t *testing.T) {
 
 	target := newTarget()
 	target.Job.Finalizers = []string{"example.com/a"}
+	target.Job.Spec.TTLSecondsAfterFinished = new(int32(-1))
 	target.Job.Namespace, target.Job.Labels, target.Job.Spec.Template.Spec.Containers = "mail", map[string]string{"a": "b c"}, nil
 	err = w.Track(target)
 	require.EqualError(t, err, `target shop/orders: Job.Namespace: found "mail"; use "shop", the namespace of the owner
 Job.Finalizers: found example.com/a; use none; Jobs are created without finalizers
+Job.Spec.TTLSecondsAfterFinished: found -1; use 0 or more
 Job.Spec.Template.Spec.Containers: found none; use at least one container
 Job.Labels[a]: found "b c"; use a valid label value`)
 

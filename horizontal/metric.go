@@ -100,6 +100,7 @@ func (m Metric) Validate() error {
 	e.AtLeast("Target", m.Target, 1)
 	if ofResource := m.Source == "Resource" || m.Source == "ContainerResource"; m.known() {
 		e.Check(!m.CPU || ofResource, "CPU", m.CPU, "false: CPU is for Resource and ContainerResource metrics")
+		e.Check(m.Source != "Object" || len(m.Values) <= 1, "Values", len(m.Values), "one value: an object has one")
 		e.Check(m.total() || len(m.Values) == 0, "Values", len(m.Values), "Samples: a metric of pods has one for each pod")
 		e.Check(!m.total() || len(m.Samples) == 0, "Samples", len(m.Samples), "Values: External and Object have no samples of pods")
 	}

@@ -276,6 +276,7 @@ Target: found 0; use 1 or more`)
 	assert.EqualError(t, h.Metric{TargetType: h.Value, Target: 1, CPU: true, Samples: []h.Sample{{Known: true}}}.Validate(), `CPU: found true; use false: CPU is for Resource and ContainerResource metrics
 Samples: found 1; use Values: External and Object have no samples of pods`)
 	assert.EqualError(t, h.Metric{Source: "Resource", TargetType: h.AverageValue, Target: 1, Values: []int64{1}}.Validate(), `Values: found 1; use Samples: a metric of pods has one for each pod`)
+	assert.EqualError(t, h.Metric{Source: "Object", TargetType: h.Value, Target: 1, Values: []int64{1, 2}}.Validate(), `Values: found 2; use one value: an object has one`)
 	assert.EqualError(t, h.Policy{}.Validate(), "Max: found 0; use 1 or more")
 }
 

@@ -94,7 +94,8 @@ type Aggregation uint8
 
 const (
 	// Max takes the active metric with the longest queue, which need not ask for the most Jobs: 40
-	// items at 10 per Job come before 30 items at 1 per Job. Sum asks for the Jobs of both.
+	// items at 10 per Job come before 30 items at 1 per Job. Sum asks for the Jobs of both. Of equal
+	// queues the one that asks for more Jobs counts, also under Min.
 	Max Aggregation = iota
 	// Min takes the active metric with the shortest queue, which may be 0.
 	Min

@@ -10,8 +10,8 @@ import (
 // creation of a job or of an outage.
 type Backfill struct {
 	From time.Time `json:"from"` // the first occurrence is not before it
-	To   time.Time `json:"to"`   // the last occurrence is before it
-	// Limit is the number of occurrences; the earliest count. 0 means 100.
+	To   time.Time `json:"to"`   // the last occurrence is before it; with a To that is not after From there is none
+	// Limit is the number of occurrences; the earliest count. 0 or less means 100.
 	Limit int32 `json:"limit,omitempty"`
 	// Together lets up to ten runs be unfinished at a time, as far as Concurrency allows. If it is
 	// false, each run waits for the one before.

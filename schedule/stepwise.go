@@ -12,7 +12,8 @@ const maxCounted = 1_000_000
 // FromNext returns a schedule of a function that computes one occurrence after another,
 // such as a cron expression, in a zone; nil is UTC. text is the expression. Schedules with one
 // identity, which includes the zone, have the same occurrences. next returns the first occurrence later
-// than a time, or the zero time if there is none. Equal arguments must give equal results.
+// than a time, or the zero time if there is none, as which any other time counts that is not later. It must not
+// be nil, and equal arguments must give equal results.
 //
 // Counting takes one call of next for each occurrence. At most 1,000,000 occurrences
 // are counted in one span. More count as 1,000,000: after an outage of years, the

@@ -103,6 +103,9 @@ func (c *Cluster) BatchV1() batchclient.BatchV1Interface {
 // CoreV1 returns the client of the group core.
 func (c *Cluster) CoreV1() coreclient.CoreV1Interface { return &corefake.FakeCoreV1{Fake: &c.fake} }
 
+// IsWatchListSemanticsUnSupported tells informers of client-go that a watch begins with no objects.
+func (c *Cluster) IsWatchListSemanticsUnSupported() bool { return true }
+
 // SetClock sets the clock of creation times.
 func (s *Server) SetClock(now func() time.Time) {
 	s.mu.Lock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter"
 	"github.com/scaledjob/scaledjob/adapter/adaptertest"
+	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/scaling"
 )
 
@@ -148,6 +149,13 @@ func TestWatch(t *testing.T) {
 	_, err = cluster.BatchV1().Jobs("shop").Create(t.Context(), job("a"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "a", (<-events.ResultChan()).Object.(*batchv1.Job).Name)
+}
+
+func TestTracker(t *testing.T) {
+	tracker, err := adapter.NewTracker(adaptertest.NewCluster(), adapter.Options{Terms: requests.OneShot()})
+	require.NoError(t, err)
+	go tracker.Run(t.Context())
+	require.Eventually(t, tracker.HasSynced, 10*time.Second, time.Millisecond)
 }
 
 // The same behavior on a whole clientset.

@@ -118,7 +118,11 @@ func (r *reader) schedule(p *schedule.Policy) {
 	}
 	p.End, p.Jitter = value(spec.EndTime).Time, r.seconds(path+"jitterSeconds", spec.JitterSeconds, 0)
 	if p.Schedule != nil {
-		_, ok := p.Next(p.Created, p.Created.Add(-1))
+		after := p.Created.Add(-1)
+		if p.Created.IsZero() { // of a file; a cron's occurrence at that time would count as none
+			after = time.Unix(0, 0)
+		}
+		_, ok := p.Next(p.Created, after)
 		r.warnings.Check(ok, name, text, "a schedule with a time after the creation, of a day that exists; no run will be due")
 	}
 	p.MaxCatchUp = int64(optional(r, path+"maxCatchUp", spec.MaxCatchUp, 1, maxHistory))

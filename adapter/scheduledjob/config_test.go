@@ -266,6 +266,16 @@ func TestNeverDue(t *testing.T) {
 	never := func(string, *time.Location) (schedule.Schedule, error) {
 		return schedule.FromNext("0 0 31 2 *", "0 0 31 2 *", nil, func(time.Time) time.Time { return time.Time{} }), nil
 	}
+	monthly := func(text string, zone *time.Location) (schedule.Schedule, error) {
+		return schedule.FromNext(text, text, zone, func(after time.Time) time.Time {
+			return time.Date(after.Year(), after.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+		}), nil
+	}
+	unapplied := read(t, minimal+"  schedule: {cron: 0 0 1 * *}\n")
+	unapplied.CreationTimestamp = metav1.Time{}
+	c, err := unapplied.Config(scheduledjob.Inputs{Cron: monthly})
+	require.NoError(t, err)
+	require.Empty(t, c.Warnings, "a file has no time of creation")
 	for text, want := range map[string]string{
 		"timeSpec: R//PT1H": "", "timeSpec: R1/2026-01-01T00:00Z/PT1H": "", "timeSpec: R0//PT1H": "spec.schedule.timeSpec",
 		"timeSpec: R2/2025-12-31T22:59:59Z/PT1H": "spec.schedule.timeSpec", "cron: 0 0 31 2 *": "spec.schedule.cron", "jitterSeconds: 0": "",

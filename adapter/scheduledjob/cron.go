@@ -14,7 +14,7 @@ import (
 )
 
 // Cron returns the Cron of [Inputs], which reads expressions as a CronJob does: a time that the clocks of
-// the zone skip has no run. parse is ParseStandard of github.com/robfig/cron/v3, which Kubernetes
+// the zone skip has no run, and one that they repeat has two. parse is ParseStandard of github.com/robfig/cron/v3, which Kubernetes
 // uses, or another parser. An expression cannot name a zone, and @every is not accepted, because
 // its times depend on when the program asks for them. A nil zone is UTC.
 func Cron[S interface {

@@ -129,7 +129,7 @@ func (p *Policy) Annotate(annotations map[string]string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || strings.Trim(text, "0123456789") != "" {
 		p.Paused = true
-		return &field.Error{Path: "metadata.annotations[" + prefix + "paused-replicas]", Found: strconv.Quote(text), Fix: "a number of replicas"}
+		return &field.Error{Path: "metadata.annotations[" + prefix + "paused-replicas]", Found: strconv.Quote(text), Fix: "a number of replicas, 0 or more"}
 	}
 	count := int32(n)
 	p.PausedReplicas = &count
@@ -148,9 +148,12 @@ func (p Policy) Validate() error {
 	var e field.Errors
 	e.AtLeast("Min", int64(p.Min), 0)
 	e.AtLeast("Max", int64(p.Max), 1)
-	e.Check(p.Min <= p.Max, "Min", p.Min, fmt.Sprintf("at most Max, %d", p.Max))
+	e.Check(p.Min <= p.Max || p.Max < 1, "Min", p.Min, fmt.Sprintf("at most Max, %d", p.Max))
 	if p.Idle != nil {
 		e.Check(*p.Idle >= 0 && *p.Idle < p.Min, "Idle", *p.Idle, fmt.Sprintf("0 or more, and less than Min, %d", p.Min))
+	}
+	if n := p.PausedReplicas; n != nil {
+		e.AtLeast("PausedReplicas", int64(*n), 0)
 	}
 	e.Check(p.Cooldown >= 0, "Cooldown", p.Cooldown, "0 or more")
 	e.Check(p.InitialCooldown >= 0, "InitialCooldown", p.InitialCooldown, "0 or more")

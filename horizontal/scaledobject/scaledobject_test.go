@@ -87,7 +87,7 @@ func TestTraps(t *testing.T) {
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-replicas": "3"}))
 		assert.EqualValues(t, 3, w.after(tick, queue(9)).Replicas)
 		err := w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-replicas": "three"})
-		assert.EqualError(t, err, `metadata.annotations[autoscaling.keda.sh/paused-replicas]: found "three"; use a number of replicas`)
+		assert.EqualError(t, err, `metadata.annotations[autoscaling.keda.sh/paused-replicas]: found "three"; use a number of replicas, 0 or more`)
 		assert.True(t, w.policy.Paused)
 		require.NoError(t, w.policy.Annotate(map[string]string{"autoscaling.keda.sh/paused-scale-in": "true"}))
 		w.count = 9
@@ -329,10 +329,11 @@ func TestAlternating(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	assert.NoError(t, so.DefaultPolicy().Validate())
-	err := so.Policy{Min: 3, Max: 2, Idle: count(4), Cooldown: -1, InitialCooldown: -1, Modifiers: &so.Modifiers{Type: "Utilization"},
+	err := so.Policy{Min: 3, Max: 2, Idle: count(4), PausedReplicas: count(-1), Cooldown: -1, InitialCooldown: -1, Modifiers: &so.Modifiers{Type: "Utilization"},
 		Fallback: &so.Fallback{FailureThreshold: -1, Replicas: -1, Behavior: "highest"}, Autoscaler: h.Policy{DownWindow: -1}}.Validate()
 	assert.EqualError(t, err, `Min: found 3; use at most Max, 2
 Idle: found 4; use 0 or more, and less than Min, 3
+PausedReplicas: found -1; use 0 or more
 Cooldown: found -1ns; use 0 or more
 InitialCooldown: found -1ns; use 0 or more
 Fallback.FailureThreshold: found -1; use 0 or more
