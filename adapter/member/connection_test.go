@@ -43,9 +43,7 @@ func TestForgedPods(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	w := newFixture(t, member.Options{}, "a", "b", "c", "d").ready()
 	for name, uid := range map[string]types.UID{"a": "one", "b": "one", "c": "three", "d": "one"} {
-		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}
-		_, err := w.sites[name].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
-		require.NoError(t, err)
+		w.sites[name].identify(t, uid)
 	}
 	now := time.Now()
 	w.add("a", member.Options{UID: "one", Registered: now})
@@ -66,22 +64,16 @@ func TestIdentity(t *testing.T) {
 // A member that was registered without a UID has the UID of the first contact, and keeps it.
 func TestFirstContact(t *testing.T) {
 	w := newFixture(t, member.Options{Interval: 10 * time.Millisecond}, "a", "b")
-	system := func(name string, uid types.UID) {
-		namespaces := w.sites[name].CoreV1().Namespaces()
-		_ = namespaces.Delete(t.Context(), "kube-system", metav1.DeleteOptions{}) // which may not exist
-		_, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
-	system("a", "one")
+	w.sites["a"].identify(t, "one")
 	w.add("a", member.Options{Interval: 10 * time.Millisecond})
 	w.ready()
-	system("a", "two")
+	w.sites["a"].identify(t, "two")
 	w.eventually("it is another cluster", func() bool { return w.all.Problems()["a"] != nil })
 	require.ErrorContains(t, w.all.Problems()["a"], `its namespace kube-system has UID "two", and the first contact has "one"`)
 	require.NotContains(t, w.all.Problems(), "b", "it shows no UID")
-	system("a", "one")
+	w.sites["a"].identify(t, "one")
 	w.eventually("it is back", func() bool { return w.observe()["a"].Reach == jobs.Reachable })
-	system("b", "one")
+	w.sites["b"].identify(t, "one")
 	w.eventually("one of two is used", func() bool { return len(w.all.Problems()) == 1 })
 	require.ErrorContains(t, w.all.Problems()["b"], "it is the same cluster as member a")
 }

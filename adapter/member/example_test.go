@@ -3,7 +3,6 @@ package member_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,10 +20,9 @@ import (
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	var uids atomic.Int64
 	var all member.Clusters
 	for _, name := range []string{"member-cluster-1", "member-cluster-2"} {
-		api := newSite(name, &uids) // use member.Dial with the config of a kubeconfig
+		api := newSite(name) // use member.Dial with the config of a kubeconfig
 		c, err := member.New(name, member.Clients{Requests: api, Watches: api}, member.Options{Terms: requests.OneShot(), Home: "hub"})
 		if err != nil {
 			fmt.Println(err)

@@ -82,14 +82,13 @@ const tick = 20 * time.Second
 
 // play returns the Jobs of the owners after each poll, by owner.
 func (s *tenancy) play(t *testing.T, fails bool) (after [][]string, failed bool) {
-	var uids atomic.Int64
 	all := &member.Clusters{Taints: &taint.Durations{Soft: s.soft, Hard: 5 * time.Minute}}
 	w := &fixture{t: t, all: all, sites: map[string]*site{}}
 	names := []string{}
 	for i := range s.clusters {
 		name := fmt.Sprintf("c%02d", i)
 		names = append(names, name)
-		w.sites[name] = siteOf(fake.NewSimpleClientset(), name, &uids) // at most 60 Jobs
+		w.sites[name] = siteOf(fake.NewSimpleClientset(), name) // at most 60 Jobs
 	}
 	var tenants []*tenant
 	for i := range s.owners {

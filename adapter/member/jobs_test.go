@@ -79,7 +79,7 @@ func TestReplacements(t *testing.T) {
 	w := newFixture(t, member.Options{}, "a", "b").ready()
 	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 	w.demand = 2
-	w.sites["a"].clock.Store(int64(-time.Hour))
+	w.sites["a"].SetClock(func() time.Time { return time.Now().Add(-time.Hour) })
 	noErrors(t, w.poll())
 	w.policy.Failover.GracePeriod, w.policy.Members = time.Minute, nil
 	w.sites["b"].blind.Store(true)
@@ -142,14 +142,14 @@ func TestReplacementThatFails(t *testing.T) {
 
 func testReplacementThatFails(t *testing.T, fault func(func() error) error) {
 	w := newFixture(t, member.Options{}, "a")
-	w.sites["b"] = newSite("b", w.sites["a"].uids)
+	w.sites["b"] = newSite("b")
 	w.sites["b"].blind.Store(true)
 	b := w.add("b", unchecked)
 	w.ready()
 	synctest.Wait() // its watch would fail below, so that it gets no Job before the next health check
 	w.policy.Members = []jobs.Member{{Name: "a", Weight: 1}, {Name: "b", Weight: 0}}
 	w.demand = 1
-	w.sites["a"].clock.Store(int64(-time.Hour))
+	w.sites["a"].SetClock(func() time.Time { return time.Now().Add(-time.Hour) })
 	noErrors(t, w.poll())
 	w.shown(1)
 	w.policy.Failover = jobs.Failover{GracePeriod: time.Minute, Duplication: jobs.ImmediateSourceCleanup}
@@ -180,7 +180,7 @@ func testReplacementThatFails(t *testing.T, fault func(func() error) error) {
 // grace period; when it turns out to exist, the two are a pair.
 func TestReplacedBeforeItWasKnown(t *testing.T) {
 	w := newFixture(t, member.Options{}, "b")
-	w.sites["a"] = newSite("a", w.sites["b"].uids)
+	w.sites["a"] = newSite("a")
 	w.sites["a"].blind.Store(true)
 	w.add("a", quick)
 	w.ready()
@@ -197,7 +197,7 @@ func TestReplacedBeforeItWasKnown(t *testing.T) {
 	require.Len(t, source, 1)
 	require.Len(t, replacement, 1)
 	require.Equal(t, jobID(&source[0]), replacement[0].Labels[member.LabelSource])
-	w.sites["c"] = newSite("c", w.sites["b"].uids)
+	w.sites["c"] = newSite("c")
 	w.add("c", member.Options{})
 
 	w.policy.Failover.GracePeriod = time.Hour
@@ -499,7 +499,7 @@ func testDeletions(t *testing.T) {
 // are deleted under the gates of pruning only.
 func TestNotDeletedInFlight(t *testing.T) {
 	w := newFixture(t, member.Options{})
-	w.sites["a"] = newSite("a", new(atomic.Int64))
+	w.sites["a"] = newSite("a")
 	w.sites["a"].blind.Store(true)
 	w.add("a", member.Options{})
 	w.ready()
@@ -559,7 +559,7 @@ func TestRegistration(t *testing.T) {
 	require.ErrorContains(t, w.all.Track(adapter.Target{}, nil), "Owner.UID: found nothing")
 	w.target.PendingPodConditions = []string{"example.com/Consumed"}
 	require.ErrorContains(t, w.all.Track(w.target, nil), "member a: ")
-	w.sites["c"] = newSite("c", w.sites["a"].uids)
+	w.sites["c"] = newSite("c")
 	other := w.target
 	other.Owner.UID, other.PendingPodConditions = "other", nil
 	require.NoError(t, w.all.Track(other, nil))

@@ -3,7 +3,6 @@ package member_test
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +46,7 @@ func (w *fixture) lie(name string, j *batchv1.Job, which int) {
 		_ = jobsOf.Delete(context.Background(), was, metav1.DeleteOptions{}) // if it is there
 	}
 	if lie != nil {
-		_, _ = jobsOf.Create(context.Background(), j, metav1.CreateOptions{}) // or it exists
+		_ = w.sites[name].Tracker().Create(batchv1.SchemeGroupVersion.WithResource("jobs"), j, j.Namespace) // or it exists
 	}
 }
 
@@ -58,12 +57,11 @@ func TestLyingMember(t *testing.T) {
 	lied := 0
 	for seed := range 12 {
 		synctest.Test(t, func(t *testing.T) {
-			var uids atomic.Int64
 			o := slow
 			o.Key = []byte("the hub's")
 			w := newFixture(t, o)
 			for _, name := range []string{"honest", "liar", "other"} {
-				w.sites[name] = siteOf(fake.NewSimpleClientset(), name, &uids) // at most 60 Jobs
+				w.sites[name] = siteOf(fake.NewSimpleClientset(), name) // at most 60 Jobs
 				w.add(name, o)
 			}
 			deleted := map[string]int{}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +28,7 @@ func TestNamespaces(t *testing.T) {
 	for _, serves := range [][]string{{}, {"shop"}, {"other", "shop"}, {"shop", "other", "third"}} {
 		t.Run(fmt.Sprint(len(serves)), func(t *testing.T) {
 			w := newFixture(t, quick)
-			w.sites["a"] = newSite("a", new(atomic.Int64))
+			w.sites["a"] = newSite("a")
 			everywhere := func(a ktesting.Action) (bool, runtime.Object, error) {
 				of := a.(ktesting.ListAction).GetListRestrictions().Labels // the test's own lists have none
 				return a.GetNamespace() == "" && len(serves) > 0 && !of.Empty(), nil, errors.New("forbidden in the cluster")
@@ -72,7 +71,7 @@ func TestNamespaceIsNotServed(t *testing.T) {
 func TestForbiddenNamespace(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		w := newFixture(t, member.Options{}, "b")
-		w.sites["a"] = newSite("a", new(atomic.Int64))
+		w.sites["a"] = newSite("a")
 		var forbidden, failing atomic.Bool
 		forbidden.Store(before)
 		var breaks atomic.Pointer[func()] // ends the present watch
@@ -164,11 +163,9 @@ func TestFirstContactIsStored(t *testing.T) {
 		{"one", "", nil},
 	} {
 		w := newFixture(t, quick) // a process that has just started
-		w.sites["a"] = newSite("a", new(atomic.Int64))
-		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: types.UID(run.uid)}}
+		w.sites["a"] = newSite("a")
 		if run.uid != "" {
-			_, err := w.sites["a"].CoreV1().Namespaces().Create(t.Context(), system, metav1.CreateOptions{})
-			require.NoError(t, err)
+			w.sites["a"].identify(t, types.UID(run.uid))
 		}
 		o := quick
 		o.FirstContact = func(_ context.Context, uid string) (string, error) {

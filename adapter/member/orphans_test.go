@@ -65,7 +65,7 @@ func TestOrphans(t *testing.T) {
 func TestManyOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, slow)
-		w.sites["a"] = newSite("a", new(atomic.Int64))
+		w.sites["a"] = newSite("a")
 		c := w.member("a", slow)
 		var pages atomic.Int64
 		w.sites["a"].PrependReactor("list", "jobs", func(ktesting.Action) (bool, runtime.Object, error) {
@@ -93,7 +93,7 @@ func TestManyOrphans(t *testing.T) {
 func TestOrphansOfOthers(t *testing.T) {
 	o := member.Options{Namespaces: []string{"mail", "shop"}}
 	w := newFixture(t, o)
-	w.sites["a"] = newSite("a", new(atomic.Int64))
+	w.sites["a"] = newSite("a")
 	w.sites["a"].PrependReactor("list", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
 		if a.GetNamespace() == "mail" {
 			return true, nil, errors.New("too large")
@@ -108,11 +108,10 @@ func TestOrphansOfOthers(t *testing.T) {
 // The causes of pending Jobs are those of their pods, and of their own events if they have none.
 func TestCauses(t *testing.T) {
 	w := newFixture(t, member.Options{})
-	var uids atomic.Int64
 	var forbidden atomic.Bool
 	attempts := map[string][]corev1.Event{} // by Job
 	for _, name := range []string{"a", "b"} {
-		s := newSite(name, &uids)
+		s := newSite(name)
 		s.PrependReactor("list", "events", func(a ktesting.Action) (bool, runtime.Object, error) {
 			of, exact := a.(ktesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("involvedObject.name")
 			if forbidden.Load() || !exact {
@@ -176,7 +175,7 @@ func (silentPods) List(ctx context.Context, _ metav1.ListOptions) (*corev1.PodLi
 func TestSlowCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, slow)
-		w.sites["a"] = newSite("a", new(atomic.Int64))
+		w.sites["a"] = newSite("a")
 		c, err := member.New("a", both(silent{w.sites["a"]}), member.Options{Terms: requests.OneShot(), Home: home, Timeout: time.Minute})
 		require.NoError(t, err)
 		require.NoError(t, w.all.Add(t.Context(), c))
@@ -199,9 +198,8 @@ func TestSlowMember(t *testing.T) {
 		w := newFixture(t, slow)
 		w.all.Patience = time.Second
 		w.policy.Scaling.Bounds.Max = 40
-		var uids atomic.Int64
 		for _, name := range []string{"a", "b"} {
-			w.sites[name] = newSite(name, &uids)
+			w.sites[name] = newSite(name)
 			w.add(name, slow)
 		}
 		w.ready()

@@ -31,7 +31,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +63,6 @@ var faults = map[string]func(func() error) error{
 // doubt, and whether there were more Jobs than the maximum.
 func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 	w := newFixture(outer, slow)
-	var uids atomic.Int64
 	names := []string{"a", "b", "c"}
 	if rapid.Bool().Draw(t, "patience") {
 		w.all.Patience = 500 * time.Millisecond
@@ -94,7 +92,7 @@ func propNothingTwice(t *rapid.T, outer *testing.T) (doubt, above bool) {
 	since, lost, losses := map[string]time.Time{}, map[string]bool{}, 0
 	name, fault := rapid.SampledFrom(names), rapid.SampledFrom(append(slices.Sorted(maps.Keys(faults)), "none", "none", "none"))
 	for _, name := range names {
-		w.sites[name] = siteOf(fake.NewSimpleClientset(), name, &uids) // at most 60 Jobs
+		w.sites[name] = siteOf(fake.NewSimpleClientset(), name) // at most 60 Jobs
 		w.sites[name].blind.Store(rapid.Bool().Draw(t, "blind"))
 		w.sites[name].breaks(on("create", faults[fault.Draw(t, "fault of "+name)]))
 		w.add(name, slow)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,7 +106,7 @@ func scalable(t *testing.T, o member.Options, names ...string) (*member.Clusters
 		o.Interval = 5 * time.Millisecond
 	}
 	for _, name := range names {
-		d := &deployment{site: newSite(name, new(atomic.Int64))}
+		d := &deployment{site: newSite(name)}
 		deployments[name] = d
 		d.site.breaks(func(ctx context.Context, _, _ string, send func() error) error {
 			d.mu.Lock()

@@ -18,16 +18,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
-	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/adapter"
+	"github.com/scaledjob/scaledjob/adapter/adaptertest"
 	"github.com/scaledjob/scaledjob/adapter/member"
 	"github.com/scaledjob/scaledjob/adapter/requests"
 	"github.com/scaledjob/scaledjob/placement/jobs"
@@ -46,11 +45,10 @@ var jobResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 // A site is an API server, with what can go wrong on the way to it.
 type site struct {
 	*fake.Clientset
+	*adaptertest.Server
 	name  string
-	uids  *atomic.Int64
 	blind atomic.Bool // watches that begin show nothing
 	calls atomic.Int64
-	clock atomic.Int64 // by how many nanoseconds it is ahead
 	// propagation is that of the last delete.
 	propagation atomic.Value
 
@@ -61,28 +59,19 @@ type site struct {
 // A fault answers a request about Jobs in the server's place, if it wants to, after it has been sent or not.
 type fault func(ctx context.Context, verb, name string, send func() error) error
 
-func newSite(name string, uids *atomic.Int64) *site { return siteOf(fake.NewClientset(), name, uids) }
+func newSite(name string) *site { return siteOf(fake.NewClientset(), name) }
 
 // siteOf returns a site with that fake. One without field management is faster by far, so
 // that a watch may be left behind: its buffer has room for 100 events.
-func siteOf(clients *fake.Clientset, name string, uids *atomic.Int64) *site {
-	s := &site{Clientset: clients, name: name, uids: uids}
-	s.PrependReactor("create", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-		j := a.(ktesting.CreateAction).GetObject().(*batchv1.Job)
-		if j.UID == "" {
-			j.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", uids.Add(1)))
-		}
-		if j.CreationTimestamp.IsZero() {
-			j.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(s.clock.Load())))
-		}
-		j.ResourceVersion = fmt.Sprint(uids.Add(1))
-		return false, nil, nil
-	})
-	s.PrependReactor("update", "jobs", func(a ktesting.Action) (bool, runtime.Object, error) {
-		a.(ktesting.UpdateAction).GetObject().(*batchv1.Job).ResourceVersion = fmt.Sprint(uids.Add(1))
-		return false, nil, nil
-	})
-	return s
+func siteOf(clients *fake.Clientset, name string) *site {
+	return &site{Clientset: clients, Server: adaptertest.Serve(&clients.Fake, clients.Tracker()), name: name}
+}
+
+// identify gives the cluster a UID.
+func (s *site) identify(t testing.TB, uid types.UID) {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}}
+	_ = s.CoreV1().Namespaces().Delete(t.Context(), system.Name, metav1.DeleteOptions{}) // which may not exist
+	require.NoError(t, s.Tracker().Add(system))
 }
 
 // probe is the name in a list that is a health check.
@@ -143,10 +132,6 @@ func (s siteJobs) List(ctx context.Context, o metav1.ListOptions) (there *batchv
 func (s siteJobs) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
 	return s.site.call(ctx, "delete", name, func() error {
 		s.site.propagation.Store(*o.PropagationPolicy)
-		there, err := s.JobInterface.Get(ctx, name, metav1.GetOptions{})
-		if p := o.Preconditions; err == nil && (*p.UID != there.UID || p.ResourceVersion != nil && *p.ResourceVersion != there.ResourceVersion) {
-			return apierrors.NewConflict(jobResource, name, errors.New("the precondition does not match"))
-		}
 		return s.JobInterface.Delete(ctx, name, o)
 	})
 }
@@ -239,9 +224,8 @@ func newFixture(t testing.TB, options member.Options, names ...string) *fixture 
 	w.policy.Revision = w.target.Revision
 	w.policy.Failover.GracePeriod = time.Hour
 	w.track()
-	var uids atomic.Int64
 	for _, name := range names {
-		w.sites[name] = newSite(name, &uids)
+		w.sites[name] = newSite(name)
 		w.add(name, options)
 	}
 	return w

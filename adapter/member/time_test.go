@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, slow)
 		w.policy.Scaling.Bounds.Max = 1000
-		w.sites["a"] = newSite("a", new(atomic.Int64))
+		w.sites["a"] = newSite("a")
 		var checks atomic.Int64
 		w.sites["a"].breaks(func(_ context.Context, _, name string, send func() error) error {
 			if name == probe {
@@ -220,7 +220,7 @@ func TestNetworkIsLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newFixture(t, member.Options{})
 				for _, name := range []string{"a", "b", "c"}[:1+(i+every)%3] {
-					w.sites[name] = siteOf(fake.NewSimpleClientset(), name, new(atomic.Int64)) // few Jobs
+					w.sites[name] = siteOf(fake.NewSimpleClientset(), name) // few Jobs
 					w.add(name, member.Options{Interval: 10 * time.Second})
 				}
 				w.ready()
