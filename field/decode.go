@@ -43,7 +43,7 @@ const InQuotes = "a string in quotes: "
 // an object or a string. A type may name its values by a method Wanted() string.
 //
 // It is not strict inside an interface, a map whose keys are no strings, and a type that
-// implements [json.Unmarshaler].
+// implements [json.Unmarshaler]. The errors of such a type are told with their paths if they are of type *Error.
 func (d Decoder) Decode(data []byte, v any) (unknown, wrong error) {
 	into := reflect.ValueOf(v)
 	if into.Kind() != reflect.Pointer || into.IsNil() {
@@ -82,6 +82,7 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 	_, reads := into.(json.Unmarshaler)
 	_, isText := into.(encoding.TextUnmarshaler)
 	form, ok := r.form(v, data)
+	location := strings.TrimPrefix(path, ".")
 	isPlain := v.Kind() == reflect.String && !reads && !isText
 	isScalar := !strings.ContainsAny(string(data[:1]), `"{[`)
 	switch kind := v.Kind(); {
@@ -90,7 +91,11 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 		v.SetString(string(data))
 		r.quoted(data, path)
 	case reads, isText && data[0] == '"':
-		ok = json.Unmarshal(data, into) == nil
+		err := json.Unmarshal(data, into)
+		if ok = err == nil; All(err) != nil {
+			r.wrong.Join(location, err)
+			return false
+		}
 	case kind == reflect.Struct:
 		ok = r.object(data, v, path)
 	case kind == reflect.Map && v.Type().Key().Kind() == reflect.String:
@@ -102,7 +107,6 @@ func (r *reading) value(data []byte, v reflect.Value, path string) bool {
 	default:
 		ok = json.Unmarshal(data, into) == nil
 	}
-	location := strings.TrimPrefix(path, ".")
 	if !ok {
 		r.wrong.Add(Error{cmp.Or(location, r.Root, "document"), quote(data), cmp.Or(form, describe(v))})
 	} else if r.Visit != nil {

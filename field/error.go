@@ -10,14 +10,18 @@ import "errors"
 
 // An Error describes an invalid value. The zero value describes none.
 type Error struct {
-	Path  string `json:"path"`  // the field, such as spec.triggers[0].type
+	Path  string `json:"path"`  // the field, such as spec.triggers[0].type; "" is the value that was read
 	Found string `json:"found"` // its value, or the problem in words
 	Fix   string `json:"fix"`   // the value to use instead; it follows the word "use"
 }
 
-// Error returns "path: found value; use fix". No field may be empty.
+// Error returns "path: found value; use fix". Found and Fix may not be empty.
 func (e *Error) Error() string {
-	return e.Path + ": found " + e.Found + "; use " + e.Fix
+	text := "found " + e.Found + "; use " + e.Fix
+	if e.Path == "" {
+		return text
+	}
+	return e.Path + ": " + text
 }
 
 // All returns each *Error of a tree of errors in the order of the text, or nil

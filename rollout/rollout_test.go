@@ -130,7 +130,7 @@ func TestParsePropagation(t *testing.T) {
 		require.Equal(t, name, got.String())
 	}
 	_, err := parsePropagation("Foreground")
-	require.EqualError(t, err, `unknown Propagation "Foreground"; use background, foreground or orphan`)
+	require.EqualError(t, err, `found "Foreground"; use background, foreground or orphan`)
 	got, err := parsePropagation("")
 	require.Error(t, err)
 	require.Zero(t, got)
@@ -146,7 +146,7 @@ func TestPolicyJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, p, back)
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"strategy":"recreate"}`), &back), "unknown rollout strategy")
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"propagation":"none"}`), &back), "unknown Propagation")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"propagation":"none"}`), &back), "; use background, foreground or orphan")
 	require.Equal(t, p, back, "kept")
 	require.NoError(t, json.Unmarshal([]byte(`{"strategy":"default"}`), &back))
 	require.Equal(t, rollout.Immediate, back.Strategy)

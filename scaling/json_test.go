@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/strategy"
 	"github.com/scaledjob/scaledjob/test/premise"
@@ -66,6 +67,20 @@ func propJSON(t *rapid.T, c *premise.Counts) {
 	c.Note("no maximum", d.Trace.Load.Max == scaling.NoMax)
 	c.Note("a strategy is asked", d.Trace.Strategy != "")
 	c.Note("a value without a name", odd.Aggregation != p.Aggregation || odd.Bounds.Mode != p.Bounds.Mode)
+}
+
+// The error of a policy names the field, its value and the fix.
+func TestJSONErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"bounds":{"mode":"flor"}}`: `bounds.mode: found "flor"; use additive or floor`,
+		`{"bounds":{"max":"ten"}}`:   `bounds.max: found "ten"; use a whole number or "unlimited"`,
+		`{"aggregation":"median"}`:   `aggregation: found "median"; use max, min, avg or sum`,
+	} {
+		var p scaling.Policy
+		require.EqualError(t, json.Unmarshal([]byte(text), &p), want)
+		_, wrong := field.Decoder{}.Decode([]byte(text), &p)
+		require.EqualError(t, wrong, want)
+	}
 }
 
 // Without a maximum, nothing that depends on it has a number.

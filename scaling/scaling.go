@@ -123,10 +123,12 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 func (p *Policy) UnmarshalJSON(data []byte) error {
 	type plain Policy
 	form := struct {
-		*plain
+		plain
 		Strategy string `json:"strategy"`
-	}{plain: (*plain)(p)}
-	if err := json.Unmarshal(data, &form); err != nil || form.Strategy == "" {
+	}{plain: plain(*p)}
+	err := jsonform.Read(data, &form)
+	*p = Policy(form.plain)
+	if err != nil || form.Strategy == "" {
 		return err
 	}
 	chosen, err := strategy.Parse(form.Strategy)

@@ -46,7 +46,7 @@ func Poisson(perSecond float64) Arrivals { return arrivals("poisson:%g/s", perSe
 func Bursts(items int64, every time.Duration) Arrivals { return arrivals("bursts:%d/%s", items, every) }
 
 // Daily returns random arrivals with a rate that changes in the course of a day, as the
-// text daily does.
+// text daily does. Without rates nothing arrives.
 func Daily(perSecond ...float64) Arrivals {
 	format := strings.TrimSuffix("daily:"+strings.Repeat("%g/s,", len(perSecond)), ",")
 	rates := make([]any, len(perSecond))

@@ -18,7 +18,7 @@ func TestImports(t *testing.T) {
 	const module = "github.com/scaledjob/scaledjob/"
 	for folder, allowed := range map[string][]string{
 		"field":                   nil,
-		"internal/jsonform":       nil,
+		"internal/jsonform":       {module + "field"},
 		"strategy":                {module + "field"},
 		"strategy/strategytest":   {module + "strategy", "pgregory.net/rapid"},
 		"scaling":                 {module + "field", module + "strategy"},

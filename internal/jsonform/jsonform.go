@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scaledjob/scaledjob/field"
 )
 
 // Name returns the name of an enumerated value. For a value without a name it
@@ -21,7 +24,7 @@ func Name[E ~uint8](names []string, v E) string {
 }
 
 // Parse sets v to the value with the name in text. If there is none, v keeps its
-// value, and the error lists the names.
+// value, and the error, a [*field.Error], lists the names.
 func Parse[E ~uint8](names []string, text []byte, v *E) error {
 	for i, name := range names {
 		if name == string(text) {
@@ -30,8 +33,7 @@ func Parse[E ~uint8](names []string, text []byte, v *E) error {
 		}
 	}
 	last := len(names) - 1
-	return fmt.Errorf("unknown %s %q; use %s or %s",
-		reflect.TypeFor[E]().Name(), text, strings.Join(names[:last], ", "), names[last])
+	return &field.Error{Found: strconv.Quote(string(text)), Fix: strings.Join(names[:last], ", ") + " or " + names[last]}
 }
 
 // A Float is a number in JSON, or the text "+Inf", "-Inf" or "NaN".
@@ -63,6 +65,9 @@ func (f *Float) UnmarshalJSON(data []byte) error {
 // A Limit is a whole number in JSON, or the text "unlimited" for MaxInt64.
 type Limit int64
 
+// Wanted describes a limit.
+func (Limit) Wanted() string { return "a whole number or \"unlimited\"" }
+
 const unlimited = `"unlimited"`
 
 // MarshalJSON returns the number or the text.
@@ -84,6 +89,9 @@ func (l *Limit) UnmarshalJSON(data []byte) error {
 
 // A Duration is a text in JSON, such as "5m0s".
 type Duration time.Duration
+
+// Wanted describes a duration.
+func (Duration) Wanted() string { return "a duration such as 5m0s" }
 
 // MarshalJSON returns the text.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
@@ -111,13 +119,25 @@ func Marshal(v any) ([]byte, error) {
 	return json.Marshal(form.Addr().Interface())
 }
 
+// Read is [json.Unmarshal], except that the errors of values that do not fit are of type [*field.Error].
+func Read(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	if _, wrong := (field.Decoder{}).Decode(data, v); wrong != nil {
+		return wrong
+	}
+	return err
+}
+
 // Unmarshal reads the result of [Marshal] into the struct that v points to. Fields
-// that the JSON lacks keep their value.
+// that the JSON lacks keep their value. Its errors are those of [Read].
 func Unmarshal(data []byte, v any) error {
 	target := reflect.ValueOf(v).Elem()
 	form := reflect.New(formOf(target.Type())).Elem()
 	assign(form, target)
-	err := json.Unmarshal(data, form.Addr().Interface())
+	err := Read(data, form.Addr().Interface())
 	assign(target, form)
 	return err
 }

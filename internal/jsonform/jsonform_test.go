@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		require.ErrorContains(t, jsonform.Parse(colors, []byte(name), &c), "; use red, green or blue")
 		require.Equal(t, Color(2), c, "kept")
 	}
-	require.EqualError(t, jsonform.Parse(colors, []byte("pink"), &c), `unknown Color "pink"; use red, green or blue`)
+	require.EqualError(t, jsonform.Parse(colors, []byte("pink"), &c), `found "pink"; use red, green or blue`)
 }
 
 func TestFloat(t *testing.T) {

@@ -73,8 +73,8 @@ type Band struct {
 func Undone(s *simulation.Summary) float64 { return float64(s.Arrived - s.Done - s.Lost) }
 
 // Replicate runs the scenario under each autoscaler in place of its own. An error joins the
-// problems of the scenario and of each autoscaler, after its name or policies[i]; otherwise it
-// is the error of a run.
+// problems of the scenario and of each autoscaler, after its name or policies[i], of which there
+// must be one; otherwise it is the error of a run.
 func Replicate(s simulation.Scenario, policies []simulation.Autoscaler, o Options) (*Study, error) {
 	if err := problems(s, policies); err != nil {
 		return nil, err
@@ -99,6 +99,9 @@ func Replicate(s simulation.Scenario, policies []simulation.Autoscaler, o Option
 func problems(s simulation.Scenario, policies []simulation.Autoscaler) error {
 	var errs field.Errors
 	reported := map[string]bool{}
+	if len(policies) == 0 {
+		errs.Add(field.Error{Path: "policies", Found: "none", Fix: "at least one autoscaler"})
+	}
 	for i, p := range policies {
 		s.Autoscaler = p
 		for _, err := range field.All(s.Validate()) {

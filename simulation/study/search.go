@@ -2,15 +2,17 @@ package study
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/scaledjob/scaledjob/field"
 	"github.com/scaledjob/scaledjob/simulation"
 )
 
 // A Condition is an upper bound of a number of a policy.
 type Condition struct {
-	Value func(*simulation.Summary) float64
+	Value func(*simulation.Summary) float64 // must not be nil
 	Limit float64
 	Below bool // the limit itself does not meet the condition
 }
@@ -35,9 +37,15 @@ var rounds = []int{1, 3, minSeeds, 40, maxSeeds}
 // the longest polling interval, then with the fewest idle seconds. A condition is met if
 // the upper end of the 95 % interval meets it. Policies are tried in that order; later ones are
 // not run. A policy is out of the race as soon as the lower end of an interval misses a
-// condition, or a single run misses it by a factor of three.
+// condition, or a single run misses it by a factor of three. An error joins the problems that
+// [Replicate] reports, and the conditions without a Value.
 func Search(s simulation.Scenario, policies []simulation.Autoscaler, conditions []Condition, o Options) (*Found, error) {
-	if err := problems(s, policies); err != nil {
+	var errs field.Errors
+	errs.Join("", problems(s, policies))
+	for i, c := range conditions {
+		errs.Check(c.Value != nil, fmt.Sprintf("conditions[%d].Value", i), nil, "a number of a Summary")
+	}
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(policies))

@@ -295,7 +295,11 @@ mine: policy.interval: found -1ns; use 0s or more, where 0s means 30s
 policies[2]: policy: found nothing; use Scaling, KEDA, Placement or a type of your own`)
 	require.Len(t, field.All(err), 3)
 
+	_, err = study.Replicate(s, nil, study.Options{})
+	require.EqualError(t, err, "policies: found none; use at least one autoscaler")
 	s.Jobs.Wait = 0
+	_, err = study.Search(s, under(t, 10, "default"), []study.Condition{{Limit: 3}}, study.Options{})
+	require.EqualError(t, err, "conditions[0].Value: found nothing; use a number of a Summary")
 	var runs atomic.Int64
 	of, err := study.Replicate(s, under(t, 10, "default", "accurate"), study.Options{Ran: func() { runs.Add(1) }})
 	require.NoError(t, err)
