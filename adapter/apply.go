@@ -13,7 +13,6 @@ import (
 	"github.com/scaledjob/scaledjob/adapter/internal/hub"
 	"github.com/scaledjob/scaledjob/adapter/internal/request"
 	"github.com/scaledjob/scaledjob/adapter/requests"
-
 	"github.com/scaledjob/scaledjob/scaling"
 	"github.com/scaledjob/scaledjob/slots"
 )
@@ -47,7 +46,7 @@ func (t *Tracker) Apply(ctx context.Context, client Client, p Plan) (result Resu
 // lease, the Target and the age of the plan are checked again when the slot comes. Start calls done once, at the end,
 // in a goroutine that still has a slot: done should not wait. A nil queue does not limit.
 func (t *Tracker) Start(ctx context.Context, client Client, p Plan, queue *requests.Queue, done func(Result, error)) {
-	a := t.newApplication(&p, client)
+	a := &application{account: account{plan: &p}, tracker: t, client: client, labels: hub.LabelsOf(client)}
 	a.step(ctx, queue, done)
 }
 
@@ -61,21 +60,6 @@ type application struct {
 	labels  hub.Queue // of the next Jobs
 }
 
-// newApplication returns the application of a plan, of which nothing has been sent. The rest of a plan
-// of the same owner that was begun before is dropped with its first request.
-func (t *Tracker) newApplication(p *Plan, client Client) *application {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p.created.IsZero() {
-		_ = t.leads() // next has the error
-		p.created, p.term = t.now(), t.term
-	}
-	if o := t.owners[p.Owner]; o != nil {
-		p.target = cmp.Or(p.target, o.target)
-	}
-	return &application{account: account{plan: p}, tracker: t, client: client, labels: hub.LabelsOf(client)}
-}
-
 // step sends the next batch, and the following ones when all its replies are there.
 func (a *application) step(ctx context.Context, queue *requests.Queue, done func(Result, error)) {
 	batch := a.next(ctx)
@@ -83,11 +67,17 @@ func (a *application) step(ctx context.Context, queue *requests.Queue, done func
 		done(a.finish())
 		return
 	}
+	owner := &a.plan.target.Owner
+	turn := requests.Owner{Namespace: owner.Namespace, Name: owner.Name}
 	var pending atomic.Int64
 	pending.Store(int64(len(batch)))
 	for _, c := range batch {
-		queue.Do(ctx, a.plan.owner(), func(slot context.Context) {
-			a.answered(c, a.send(slot, c))
+		queue.Do(ctx, turn, func(slot context.Context) {
+			reply := a.send(slot, c)
+			for reply.Err != nil && requests.Retry(slot) {
+				reply = a.send(slot, c)
+			}
+			a.answered(c, reply)
 			if pending.Add(-1) == 0 {
 				a.step(ctx, queue, done)
 			}
@@ -95,28 +85,27 @@ func (a *application) step(ctx context.Context, queue *requests.Queue, done func
 	}
 }
 
-// owner returns whose turn a request of the plan takes.
-func (p *Plan) owner() (owner requests.Owner) {
-	if p.target != nil {
-		owner = requests.Owner{Namespace: p.target.Owner.Namespace, Name: p.target.Owner.Name}
-	}
-	return owner
-}
-
-// next returns the requests to send now: none if the plan has been carried out or is
+// next returns the calls of the next batch: none if the plan has been carried out or is
 // outdated. Numbers are chosen and the gates of pruning are checked here.
-func (a *application) next(ctx context.Context) (batch []call) {
-	t := a.tracker
+func (a *application) next(ctx context.Context) (batch []*call) {
+	t, p := a.tracker, a.plan
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if p.created.IsZero() { // a program made it: it is of now
+		_ = t.leads() // outdatedBy has the error
+		p.created, p.term = t.now(), t.term
+		if o := t.owners[p.Owner]; o != nil {
+			p.target = o.target
+		}
+	}
 	if err := cmp.Or(ctx.Err(), a.outdatedBy()); err != nil {
-		o := t.owners[a.plan.Owner]
+		o := t.owners[p.Owner]
 		dropped := o != nil && o.plan == a && o.set.Stop()
-		a.stop(ctx.Err(), err, dropped || (a.owner == nil && len(a.plan.Delete) > 0))
+		a.stop(ctx.Err(), err, dropped || (a.owner == nil && len(p.Delete) > 0))
 		return nil
 	}
 	if a.owner == nil {
-		a.begin(t.owners[a.plan.Owner])
+		a.begin(t.owners[p.Owner])
 	}
 	for len(batch) == 0 {
 		requests := a.owner.set.Next(t.now())
@@ -125,7 +114,7 @@ func (a *application) next(ctx context.Context) (batch []call) {
 		}
 		for _, q := range requests {
 			if q.Verb != slots.List {
-				batch = append(batch, a.prepare(q))
+				batch = append(batch, a.choose(q))
 				continue
 			}
 			result := slots.NoEffect
@@ -136,26 +125,6 @@ func (a *application) next(ctx context.Context) (batch []call) {
 		}
 	}
 	return batch
-}
-
-// begin gives the plan to the owner's set.
-func (a *application) begin(o *owned) {
-	d := slots.Demand{Create: a.plan.Create, Max: o.target.Policy.Bounds.Max}
-	if d.Max == scaling.NoMax { // Without a maximum, the plan is the bound: an unanswered create keeps its place.
-		unfinished := o.set.Unfinished()
-		d.Max = unfinished + min(d.Create, d.Max-unfinished)
-	}
-	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))
-	for i := range a.plan.Delete {
-		deletion := &a.plan.Delete[i]
-		if a.deletes[deletion.UID] == nil {
-			a.deletes[deletion.UID] = deletion
-			d.Delete = append(d.Delete, string(deletion.UID))
-		}
-	}
-	o.land()
-	o.set.Begin(d, a.tracker.now())
-	o.plan, a.owner = a, o
 }
 
 // outdatedBy returns why the plan stops, or nil. A request may have waited for long since next.
@@ -181,13 +150,60 @@ func (a *application) outdatedBy() error {
 	return nil
 }
 
-// answered takes over the reply to a request.
-func (a *application) answered(c call, r request.Reply) {
+// begin gives the plan to the owner's set. The rest of the owner's plan before is dropped.
+func (a *application) begin(o *owned) {
+	d := slots.Demand{Create: a.plan.Create, Max: o.target.Policy.Bounds.Max}
+	if d.Max == scaling.NoMax { // Without a maximum, the plan is the bound: an unanswered create keeps its place.
+		unfinished := o.set.Unfinished()
+		d.Max = unfinished + min(d.Create, d.Max-unfinished)
+	}
+	a.deletes = make(map[types.UID]*Deletion, len(a.plan.Delete))
+	for i := range a.plan.Delete {
+		deletion := &a.plan.Delete[i]
+		if a.deletes[deletion.UID] == nil {
+			a.deletes[deletion.UID] = deletion
+			d.Delete = append(d.Delete, string(deletion.UID))
+		}
+	}
+	o.land()
+	o.set.Begin(d, a.tracker.now())
+	o.plan, a.owner = a, o
+}
+
+// choose returns the call of a request, with what the Target and the cache say now.
+func (a *application) choose(q slots.Request) *call {
+	o, c, j := a.owner, &call{Request: q}, a.tracker.jobs[types.UID(q.UID)]
+	switch {
+	case q.Verb == slots.Create:
+		c.job = Job{
+			Namespace: o.target.Owner.Namespace, Name: o.target.jobName(q.Number), Number: q.Number, Phase: InFlight, Created: a.tracker.now(),
+			Revision: o.target.Revision, labels: a.labels.Next(),
+		}
+		if o.sent == nil {
+			o.sent = map[int64]Job{}
+		}
+		o.sent[q.Number] = c.job
+	case q.Verb == slots.Delete:
+		planned := a.deletes[j.UID]
+		c.job, c.propagation, c.reason = j.Job, planned.Propagation, planned.Reason
+		if j.pruned = j.pruned || q.Finished; q.Finished || planned.ResourceVersion != "" {
+			c.job.ResourceVersion = planned.ResourceVersion
+		}
+	case q.UID != "": // the read of a Job that was deleted
+		c.job = j.Job
+	default: // the read of a Job that was created, or a mark
+		c.job = o.sent[q.Number]
+	}
+	return c
+}
+
+// answered takes over the reply to a call.
+func (a *application) answered(c *call, r request.Reply) {
 	t := a.tracker
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a.count(c, r); c.Verb == slots.Create && r.Result != slots.Done && r.Result != slots.Unanswered {
-		a.labels = append(a.labels, c.from.labels) // for the next number
+		a.labels = append(a.labels, c.job.labels) // for the next number
 	}
 	o := t.owners[a.plan.Owner]
 	if o == nil || o.set == nil {
@@ -197,27 +213,23 @@ func (a *application) answered(c call, r request.Reply) {
 		o.set.Stop()
 	}
 	o.set.Answer(c.Request, r.Result, string(r.UID), t.now())
-	if c.UID != "" {
-		a.deleted(c, r.Result, o)
+	switch {
+	case c.UID == "":
+	case c.Verb == slots.Read && r.Result == slots.Done: // the Job is there; the plan was made when this prune was in doubt
+		if o.target != nil && t.options.Changed != nil {
+			go t.options.Changed(o.target.Owner)
+		}
+	case r.Result == slots.Done, r.Result == slots.Absent:
+		t.deleted(types.UID(c.UID))
 	}
 	t.drop(o)
 }
 
-// deleted takes over whether a Job is deleted.
-func (a *application) deleted(c call, r slots.Result, o *owned) {
-	t, read := a.tracker, c.Verb == slots.Read
-	gone := r == slots.Absent || (!read && r == slots.Done)
-	if j := t.jobs[types.UID(c.UID)]; j != nil && gone {
-		t.acceptDelete(j)
+// deleted notes that the API server has accepted the deletion of a Job.
+func (t *Tracker) deleted(uid types.UID) {
+	if j := t.jobs[uid]; j != nil {
+		before := *j
+		before.deleted = true
+		t.recount(j, before)
 	}
-	if read && !gone && r == slots.Done && o.target != nil && t.options.Changed != nil {
-		go t.options.Changed(o.target.Owner) // the plan was made when this prune was in doubt
-	}
-}
-
-// acceptDelete notes that the API server has accepted a delete.
-func (t *Tracker) acceptDelete(j *job) {
-	before := *j
-	before.deleted = true
-	t.recount(j, before)
 }

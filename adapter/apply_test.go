@@ -414,6 +414,7 @@ func TestNoRequest(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, s.Actions(), before)
+	require.Empty(t, w.owners[ownerUID].sent)
 }
 
 // A create that waits while its owner is untracked and tracked again still keeps

@@ -201,8 +201,8 @@ func requireNoDoubt(t require.TestingT, w *writer) {
 }
 
 // choose begins a plan that creates, and returns its first batch of each size and the numbers.
-func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []call, numbers []int64) {
-	a = w.newApplication(&Plan{Owner: ownerUID, Create: n}, w.server)
+func (w *writer) choose(t require.TestingT, n int64) (a *application, sent []*call, numbers []int64) {
+	a = &application{account: account{plan: &Plan{Owner: ownerUID, Create: n}}, tracker: w.Tracker, client: w.server}
 	sent = a.next(context.Background())
 	for _, q := range sent {
 		numbers = append(numbers, q.Number)

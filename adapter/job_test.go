@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ktesting "k8s.io/client-go/testing"
 
 	"github.com/scaledjob/scaledjob/history"
 	"github.com/scaledjob/scaledjob/rollout"
@@ -385,6 +386,11 @@ func TestRollout(t *testing.T) {
 			result, err := w.Apply(context.Background(), s, plan)
 			require.NoError(t, err)
 			require.Equal(t, Result{Created: test.create, Outdated: int(test.deleted)}, result)
+			for _, action := range s.Actions() {
+				if d, isDelete := action.(ktesting.DeleteAction); isDelete {
+					require.Equal(t, metav1.DeletePropagationForeground, *d.GetDeleteOptions().PropagationPolicy)
+				}
+			}
 			again := w.Plan(ownerUID, items(9), noon)
 			require.Zero(t, again.Create, "the cache shows the deleted Jobs still")
 			require.Empty(t, again.Delete)
@@ -484,11 +490,8 @@ func TestDeleted(t *testing.T) {
 	w.show(running)
 	w.show(done)
 	w.clock = noon.Add(late)
-	a := w.newApplication(&Plan{Owner: ownerUID, Delete: []Deletion{{UID: done.UID, Reason: HistoryLimit}}}, w.server)
-	require.Len(t, a.next(t.Context()), 1)
-	for _, uid := range []types.UID{running.UID, done.UID} {
-		w.acceptDelete(w.jobs[uid])
-	}
+	_, err := w.Apply(t.Context(), w.server, Plan{Owner: ownerUID, Delete: []Deletion{{UID: running.UID}, {UID: done.UID, Reason: HistoryLimit}}})
+	require.NoError(t, err)
 	for range 2 {
 		counts, _ := w.Counts(ownerUID, noon)
 		require.Equal(t, scaling.JobCounts{Terminating: 1}, counts)

@@ -23,9 +23,9 @@ type owned struct {
 	set             *slots.Set // nil until the owner is tracked
 	plan            *application
 	jobs            []*job
-	sent            map[int64]*origin // of the creates in flight, and of some before
-	called          string            // by the controller reference of the first Job that has one
-	finishedChanged bool              // finished Jobs have changed since it was decided which are deleted
+	sent            map[int64]Job // the Jobs in flight, and some of before
+	called          string        // by the controller reference of the first Job that has one
+	finishedChanged bool          // finished Jobs have changed since it was decided which are deleted
 	failures        FailureCheckpoint
 	expiry          time.Time // when the next finished Job reaches its age; zero if none does
 
@@ -36,12 +36,6 @@ type owned struct {
 	templatesUnknown int32
 	foreign          int32 // with a time to live, which somebody else carries out
 	pendingTimes     pods.Times
-}
-
-// An origin is a Job in flight, and its source.
-type origin struct {
-	Job
-	from *Target
 }
 
 // owner returns the state of an owner, tracked or not.
@@ -261,7 +255,7 @@ func (o *owned) describe() (jobs []Job) {
 	jobs = o.cached()
 	flights := len(jobs)
 	for number, uid := range o.set.InFlight {
-		j := o.sent[number].Job
+		j := o.sent[number]
 		j.UID = types.UID(uid)
 		jobs = append(jobs, j)
 	}
@@ -271,7 +265,7 @@ func (o *owned) describe() (jobs []Job) {
 
 // land forgets from what Jobs were created whose creates are no longer in flight.
 func (o *owned) land() {
-	maps.DeleteFunc(o.sent, func(number int64, _ *origin) bool { return !o.set.Reserved(number) })
+	maps.DeleteFunc(o.sent, func(number int64, _ Job) bool { return !o.set.Reserved(number) })
 	if len(o.sent) == 0 {
 		o.sent = nil
 	}

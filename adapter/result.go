@@ -126,7 +126,7 @@ func (a *account) stop(cause, err error, dropped bool) {
 }
 
 // count counts the reply to a request.
-func (a *account) count(c call, r request.Reply) {
+func (a *account) count(c *call, r request.Reply) {
 	switch {
 	case c.Verb == slots.Read:
 		if r.Result == slots.Unanswered {
@@ -141,7 +141,7 @@ func (a *account) count(c call, r request.Reply) {
 	case c.Verb == slots.Create:
 		a.countCreate(r)
 	default:
-		a.countDelete(c.deletion, r)
+		a.countDelete(c, r)
 	}
 }
 
@@ -158,17 +158,17 @@ func (a *account) countCreate(r request.Reply) {
 	}
 }
 
-func (a *account) countDelete(d *Deletion, r request.Reply) {
+func (a *account) countDelete(c *call, r request.Reply) {
 	switch {
 	case r.Result != slots.Done:
 		if !errors.Is(r.Err, request.ErrChanged) {
-			a.problems.Add("delete Job "+d.Name, r.Err)
+			a.problems.Add("delete Job "+c.job.Name, r.Err)
 		}
-	case d.Reason == Outdated:
+	case c.reason == Outdated:
 		a.result.Outdated++
-	case d.Reason == HistoryLimit:
+	case c.reason == HistoryLimit:
 		a.result.Pruned++
-	case d.Reason == Stuck:
+	case c.reason == Stuck:
 		a.result.Stuck++
 	default:
 		a.result.Other++

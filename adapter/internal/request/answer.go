@@ -4,7 +4,6 @@ package request
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/scaledjob/scaledjob/adapter/redact"
 	"github.com/scaledjob/scaledjob/field"
-	"github.com/scaledjob/scaledjob/slots"
 )
 
 // Code returns the HTTP status of an answer, or 0 if there was none.
@@ -24,21 +22,6 @@ func Code(err error) int32 {
 		return status.Status().Code
 	}
 	return 0
-}
-
-// Result returns the result of a request that failed: NoEffect or Refused if it is certain that the
-// request had no effect, Refused if the reason is its object.
-func Result(err error) slots.Result {
-	var network *net.OpError
-	switch code := Code(err); {
-	case errors.As(err, &network) && network.Op == "dial":
-		return slots.NoEffect
-	case code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
-		return slots.NoEffect
-	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
-		return slots.Refused
-	}
-	return slots.Unanswered
 }
 
 // Longest bounds what a server said, in characters.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,12 +32,19 @@ type Reply struct {
 	Err error     // nil if everything went as planned
 }
 
-// Failure returns the reply to a request that failed.
+// Failure returns the reply to a request that failed. Its result is NoEffect or Refused if it is certain that
+// the request had no effect, and Refused if the reason is its object.
 func Failure(err error) Reply {
-	if errors.Is(err, ErrNotSent) {
-		return Reply{slots.NoEffect, "", err}
+	var network *net.OpError
+	isDial := errors.As(err, &network) && network.Op == "dial"
+	r, code := Reply{slots.Unanswered, "", err}, Code(err)
+	switch {
+	case errors.Is(err, ErrNotSent), isDial, code == http.StatusTooManyRequests, code == http.StatusUnauthorized:
+		r.Result = slots.NoEffect
+	case code >= 400 && code < 500 && code != http.StatusRequestTimeout:
+		r.Result = slots.Refused
 	}
-	return Reply{Result(err), "", err}
+	return r
 }
 
 // Create creates the Job, or finds out which Job has its name. Occupied reports whether the name belongs
