@@ -3,7 +3,7 @@ package adapter
 // What the tests hold:
 //
 //	claim                                                         test
-//	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters, TestEditOfOneWriter
+//	two writers with partial views, edits, restarts, wrong clocks TestTwoWriters
 //	caches that are late, gates of pruning, the answers to reads  TestModel, TestBrokenRules of package slots
 //	each answer of a create and a delete                          TestFailure, TestCreateFaults, TestDeleteFaults, TestUnclear
 //	a request ends although its client has no timeout             TestDeadline

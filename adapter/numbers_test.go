@@ -62,32 +62,6 @@ func TestNoNumber(t *testing.T) {
 	require.Equal(t, int64(1<<53), target.number(base+"9007199254740992"))
 }
 
-// Two writers, of which one has read an edit and neither has seen a Job, choose the
-// same names.
-func TestEditOfOneWriter(t *testing.T) {
-	for name, change := range map[string]func(*Target){
-		"generation": func(t *Target) { t.Revision.Generation = 2 },
-		"template":   func(t *Target) { t.Job = t.NewJob(1); t.Job.Labels = nil; t.Job.Spec.Parallelism = new(int32(2)) },
-		"rollout": func(t *Target) {
-			t.Rollout = rollout.Policy{Strategy: rollout.Immediate, EveryEdit: true}
-			t.Revision.Generation = 2
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, edited := newServer(), newTarget()
-			a := newWriter(t, s, newTarget(), Options{})
-			change(&edited)
-			b := newWriter(t, s, edited, Options{})
-			_, err := a.poll(40)
-			require.NoError(t, err)
-			result, err := b.poll(40)
-			require.NoError(t, err)
-			require.Equal(t, Result{Existing: 20}, result)
-			require.Equal(t, int64(20), s.unfinished(t))
-		})
-	}
-}
-
 // Whatever part of each other's Jobs two writers see, whatever the API server's clock
 // says and however they are edited, they never exceed the maximum. No finished Job is
 // deleted here.
