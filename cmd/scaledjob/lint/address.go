@@ -35,10 +35,14 @@ var addresses = map[string][]string{
 // hosts are the parameters with a host, and a port if the scaler has no other parameter for it.
 var hosts = map[string][]string{
 	"activemq": {"managementEndpoint"}, "artemis-queue": {"managementEndpoint"}, "cassandra": {"clusterIPAddress"}, "clickhouse": {"host"}, "couchdb": {"host"},
+	"external": {"scalerAddress"}, "external-push": {"scalerAddress"},
 	"mongodb": {"host"}, "mssql": {"host"}, "mysql": {"host"}, "nats-jetstream": {"natsServerMonitoringEndpoint"}, "postgresql": {"host"},
 	"redis": {"host", "hosts"}, "redis-cluster": {"host", "hosts"}, "redis-sentinel": {"host", "hosts"}, "redis-streams": {"host", "hosts"},
 	"redis-cluster-streams": {"host", "hosts"}, "redis-sentinel-streams": {"host", "hosts"}, "stan": {"natsServerMonitoringEndpoint"},
 }
+
+// resolvers are the schemes of gRPC's targets.
+var resolvers = []string{"dns", "passthrough", "unix", "xds"}
 
 // texts calls f with the known texts of parameters in a trigger's metadata.
 func (j *job) texts(parameters map[string][]string, f func(position place, name, text string)) {
@@ -89,7 +93,7 @@ func addressInvalid(j *job) {
 		}
 	})
 	j.texts(hosts, func(position place, name, text string) {
-		if _, host, ok := strings.Cut(text, "://"); ok {
+		if scheme, host, ok := strings.Cut(text, "://"); ok && !slices.Contains(resolvers, scheme) {
 			j.find(position, "Write "+strings.TrimSuffix(host, "/"), effect{text: "a host must not have a scheme, so KEDA cannot connect"})
 		}
 	})

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	gopath "path"
@@ -113,6 +114,7 @@ var fieldRules = map[string][]fieldRule{
 	"NodeSelector.nodeSelectorTerms":              {nonEmpty},
 	"ObjectFieldSelector.fieldPath":               {word("there is no such field", "Write a field such as metadata.name or status.podIP", fieldPaths.MatchString)},
 	"PersistentVolumeClaimVolumeSource.claimName": {nonEmpty},
+	"PodReadinessGate.conditionType":              {named("a condition", "Write letters, digits, dots, - and _, after an optional domain and /", validation.IsQualifiedName)},
 	"PodAffinityTerm.topologyKey":                 {nonEmpty}, "TopologySpreadConstraint.topologyKey": {nonEmpty}, "TopologySpreadConstraint.maxSkew": {positive},
 	"PodFailurePolicyOnExitCodesRequirement.values": {nonEmpty}, "SuccessPolicy.rules": {nonEmpty},
 	"PodFailurePolicyOnPodConditionsPattern.status": {word("it is not a status", "Write True, False or Unknown", func(s string) bool { return slices.Contains([]string{"True", "False", "Unknown"}, s) })},
@@ -143,6 +145,33 @@ var requiredInJob = map[string]string{
 func (r *reader) absent(t reflect.Type, present map[string]bool, path tree.Path) {
 	if name := requiredInJob[t.Name()]; name != "" && !present[name] {
 		r.c.add(inTemplate, r.place(path.Step(name)...), "Add "+name, effect{text: rejected})
+	}
+}
+
+// listKeys are the fields that must differ between the items of a list, by the list's type and name in JSON, unless another rule
+// compares them. Since 2.16, the CRD also has those of one field.
+var listKeys = map[string][]string{
+	"Container.ports": {"containerPort", "protocol"}, "PodSpec.topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
+	"PodSpec.imagePullSecrets": {"name"}, "PodSpec.hostAliases": {"ip"}, "Container.volumeDevices": {"devicePath"},
+}
+
+// repeated reports the items of a list that have the same key as an earlier one.
+func (r *reader) repeated(fields []string, path tree.Path) {
+	var since condition
+	if len(fields) == 1 {
+		since = from("2.16.0")
+	}
+	visited := map[string]bool{}
+	for i := 0; fields != nil && i < r.length(path...); i++ {
+		id := ""
+		for _, name := range fields {
+			id += " " + cmp.Or(r.text(path.Step(i).Step(name)...), map[string]string{"protocol": "TCP"}[name])
+		}
+		if position := r.place(path.Step(i).Step(fields[0])...); visited[id] && !position.empty() {
+			r.c.add(inTemplate, position, "Delete one of the two, or write another value",
+				effect{affected: since, text: "an earlier item has the same " + strings.Join(fields, " and ") + ", so " + refusal})
+		}
+		visited[id] = true
 	}
 }
 

@@ -151,17 +151,25 @@ func sorted(findings []Finding, files []File) []Finding {
 	return findings
 }
 
-// withoutMoot leaves out the advice about a value that every release rejects: one mistake has one finding.
+// withoutMoot leaves out the advice about a value that every release rejects, and that a missing value is null: one mistake
+// has one finding.
 func withoutMoot(findings []Finding) []Finding {
 	type value struct{ file, object, path, found string }
-	rejected := map[value]bool{}
+	rejected, others := map[value]bool{}, map[value]bool{}
 	of := func(f *Finding) value { return value{f.File, f.Object, f.Path, f.Found} }
 	for i := range findings {
-		if f := &findings[i]; f.Severity == Error && f.Effects[0].Releases == "" {
+		f := &findings[i]
+		others[of(f)] = true
+		if f.Severity == Error && f.Effects[0].Releases == "" {
 			rejected[of(f)] = true
 		}
 	}
-	return slices.DeleteFunc(findings, func(f Finding) bool { return f.Severity != Error && f.Path != "" && rejected[of(&f)] })
+	return slices.DeleteFunc(findings, func(f Finding) bool {
+		if f.Rule == nullValue.ID {
+			return others[value{f.File, f.Object, f.Path, noValue}]
+		}
+		return f.Severity != Error && f.Path != "" && rejected[of(&f)]
+	})
 }
 
 // A position is a line of a file, from 1.

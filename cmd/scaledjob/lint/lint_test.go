@@ -278,6 +278,19 @@ func TestOtherNamespace(t *testing.T) {
 	}
 }
 
+// A ClusterTriggerAuthentication refers to Secrets in the namespace of KEDA's operator, which is none of the workload's.
+func TestOutOfReach(t *testing.T) {
+	for namespaces, want := range map[string]bool{"shop shop": true, "shop other": false, "shop keda": false, "keda keda": false, "shop": false, " shop": false} {
+		workload, secret, _ := strings.Cut(namespaces, " ")
+		job := strings.Replace(minimal, "name: orders\n", "name: orders\n  namespace: "+workload+"\n", 1)
+		job = strings.Replace(job, "type: prometheus\n", "type: prometheus\n      authenticationRef: {name: a, kind: ClusterTriggerAuthentication}\n", 1)
+		r := checkText(job + "---\napiVersion: keda.sh/v1alpha1\nkind: ClusterTriggerAuthentication\nmetadata: {name: a}\nspec: {secretTargetRef: [{parameter: password, name: s, key: k}, {parameter: username, name: s, key: k}]}\n" +
+			"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: " + secret + "}\nstringData: {k: a}\n")
+		require.Equal(t, want, len(r.Findings) == 1 && strings.Contains(r.Findings[0].Message(), "the files have it in shop"), "%s %v", namespaces, brief(r.Findings))
+		require.Equal(t, want, len(r.Findings) > 0)
+	}
+}
+
 const minimal = `apiVersion: keda.sh/v1alpha1
 kind: ScaledJob
 metadata:

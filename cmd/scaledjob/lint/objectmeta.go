@@ -70,24 +70,13 @@ func excludedLabelsSpaces(j *job) {
 	}
 }
 
-// trackingKeys mark the objects that a deployment tool created.
-var trackingKeys = []string{instanceLabel, "argocd.argoproj.io/instance", "argocd.argoproj.io/tracking-id",
-	"kubectl.kubernetes.io/last-applied-configuration"}
-
-// instanceLabel is a mark of Argo CD, and of Helm, which looks for no object by it.
-const instanceLabel = "app.kubernetes.io/instance"
-
-func (j *job) ofHelm() bool {
-	labels, annotations := j.manifest.Labels, j.manifest.Annotations
-	return labels["app.kubernetes.io/managed-by"] == "Helm" || labels["helm.sh/chart"] != "" || labels["heritage"] == "Helm" || annotations["meta.helm.sh/release-name"] != ""
-}
+// trackingKeys mark the objects that a deployment tool created and looks for, whether or not they have an owner. Argo CD looks only
+// for objects without one.
+var trackingKeys = []string{"tanka.dev/environment", "kubectl.kubernetes.io/last-applied-configuration"}
 
 func trackingCopied(j *job) {
 	const text = "KEDA copies it to each Job, so the deployment tool takes the Jobs for its own and may delete them"
 	for _, key := range trackingKeys {
-		if key == instanceLabel && j.ofHelm() {
-			continue
-		}
 		if value, ok := j.manifest.Labels[key]; ok {
 			j.find(j.key("metadata", "labels", key), "Add the label to the annotation "+manifest.AnnotationExcludedLabels+" (since 2.18), or delete the label",
 				effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Labels[key] == value }, text: text})
@@ -97,6 +86,30 @@ func trackingCopied(j *job) {
 				effect{affected: func(p keda.Profile) bool { return p.Generate(j.model, p.Release()).Annotations[key] == value }, text: text})
 		}
 	}
+}
+
+// podMarks are labels and annotations that their readers look for on pods.
+var podMarks = []string{"aadpodidbinding", "azure.workload.identity/use", "cluster-autoscaler.kubernetes.io/safe-to-evict", "dapr.io/enabled",
+	"karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict", "linkerd.io/inject", "sidecar.istio.io/inject", "vault.hashicorp.com/agent-inject"}
+
+func podMarkMisplaced(j *job) {
+	pod := &j.template.Template.ObjectMeta
+	for field, marks := range map[string][2]map[string]string{"labels": {j.manifest.Labels, pod.Labels}, "annotations": {j.manifest.Annotations, pod.Annotations}} {
+		for _, key := range podMarks {
+			_, present := marks[0][key]
+			_, onPods := marks[1][key]
+			j.check(present && !onPods && !j.isPatch(), j.key("metadata", field, key), "Move it to spec.jobTargetRef.template.metadata."+field, "it is read on pods, to which KEDA does not copy it")
+		}
+	}
+}
+
+// helmHook finds a hook of upgrades that Helm deletes before it creates it anew, or as soon as it exists.
+func helmHook(j *job) {
+	const key = "helm.sh/hook"
+	hook, policy := j.manifest.Annotations[key], j.manifest.Annotations[key+"-delete-policy"]
+	again := strings.Contains(hook, "-upgrade") || strings.Contains(hook, "-rollback")
+	j.check(strings.Contains(policy, "hook-succeeded") || (again && (policy == "" || strings.Contains(policy, "before-hook-creation"))), j.key("metadata", "annotations", key),
+		"Delete the annotation, so that Helm updates the ScaledJob like other objects", "Helm deletes the ScaledJob each time the hook runs, and with it all Jobs, even running ones")
 }
 
 func (j *job) annotation(key string) place { return j.place("metadata", "annotations", key) }

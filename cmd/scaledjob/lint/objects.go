@@ -214,7 +214,7 @@ func (x *index) kustomization(d *document) {
 // patchName matches the name of a file that is merged into an object, which has the fields that it lacks.
 var patchName = regexp.MustCompile(`(?i)(^|[^a-z])patch(es)?([^a-z]|$)`)
 
-func (j *job) isPatch() bool { return patchName.MatchString(path.Base(filepath.ToSlash(j.file))) }
+func (d *document) isPatch() bool { return patchName.MatchString(path.Base(filepath.ToSlash(d.file))) }
 
 // isKustomization reports whether a document is one by its kind or by the name of its file.
 func (d *document) isKustomization() bool {

@@ -50,7 +50,9 @@ func (j *job) jobFields(ref *batchv1.JobSpec) {
 	j.refuse(!indexed && ref.SuccessPolicy != nil, j.target("successPolicy"), needsIndexed, fix)
 	j.refuse(indexed && ref.MaxFailedIndexes != nil && ref.BackoffLimitPerIndex == nil, j.target("maxFailedIndexes"), "it needs backoffLimitPerIndex", "Add backoffLimitPerIndex")
 	j.refuse(ref.MaxFailedIndexes != nil && ref.Completions != nil && *ref.MaxFailedIndexes > *ref.Completions, j.target("maxFailedIndexes"), "it exceeds completions", "Write at most completions")
-	if ref.ManualSelector != nil && *ref.ManualSelector && ref.Selector != nil {
+	manual := isTrue(ref.ManualSelector)
+	j.refuse(manual && ref.Selector == nil, j.target("manualSelector"), "manualSelector needs a selector", "Delete it; Kubernetes adds a selector to each Job")
+	if manual && ref.Selector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
 		merged := labels.Merge(ref.Template.Labels, labels.Set{manifest.LabelName: j.manifest.Name}) // KEDA adds it
 		j.refuse(err == nil && !selector.Matches(merged), j.target("selector"), "it does not match the labels of the template", "Write labels of the template, or delete selector and manualSelector")
@@ -88,6 +90,14 @@ func (j *job) podFields(s *corev1.PodSpec) {
 	placeOf := func(steps ...any) place { return j.place(j.pod(steps...)...) }
 	j.refuse(len(s.EphemeralContainers) > 0, placeOf("ephemeralContainers"), "a template has no ephemeral containers", "Delete the field")
 	j.refuse(s.DNSPolicy == corev1.DNSNone && (s.DNSConfig == nil || len(s.DNSConfig.Nameservers) == 0), placeOf("dnsPolicy"), "dnsPolicy None needs nameservers", "Add dnsConfig.nameservers, or write ClusterFirst")
+	if s.DNSConfig != nil {
+		for i, text := range s.DNSConfig.Nameservers {
+			j.refuse(!address.accepts(text), placeOf("dnsConfig", "nameservers", i), address.reason, address.fix)
+		}
+	}
+	j.refuse(s.HostPID && isTrue(s.ShareProcessNamespace), placeOf("shareProcessNamespace"), "hostPID excludes it", "Delete one of the two")
+	onWindows := s.OS != nil && s.OS.Name == corev1.Windows
+	j.refuse(onWindows && s.SecurityContext != nil && s.SecurityContext.FSGroup != nil, placeOf("securityContext", "fsGroup"), "a pod of Windows has no fsGroup", "Delete it, or write os.name: linux")
 	j.labelsOf(s.NodeSelector, rejected, j.pod("nodeSelector")...)
 	for i, t := range s.Tolerations {
 		j.refuse(t.Operator == corev1.TolerationOpExists && t.Value != "", placeOf("tolerations", i, "value"), "operator Exists has no value", "Delete value, or write operator: Equal")
@@ -114,6 +124,14 @@ func (j *job) volumes(volumes []corev1.Volume) {
 		placeOf := func(steps ...any) place { return j.place(j.pod(append([]any{"volumes", i}, steps...)...)...) }
 		j.refuse(visited[v.Name] && v.Name != "", placeOf("name"), "two volumes have this name", "Give each volume a name of its own")
 		visited[v.Name] = true
+		if v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
+			claim := v.Ephemeral.VolumeClaimTemplate.Spec
+			placeOf := func(steps ...any) place {
+				return placeOf(append([]any{"ephemeral", "volumeClaimTemplate", "spec"}, steps...)...)
+			}
+			j.refuse(claim.Resources.Requests.Storage().IsZero(), placeOf("resources", "requests", "storage"), "a claim needs a size", "Write a size such as 10Gi")
+			j.refuse(len(claim.AccessModes) == 0, placeOf("accessModes"), "a claim needs an access mode", "Add ReadWriteOnce")
+		}
 		j.refuse(v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && v.EmptyDir.SizeLimit.Sign() < 0, placeOf("emptyDir", "sizeLimit"), "it is negative", "Write 0 or more")
 	}
 }
@@ -122,8 +140,18 @@ func (j *job) containerFields(c container) {
 	for i, e := range c.Env {
 		j.refuse(e.Value != "" && e.ValueFrom != nil, j.in(c, "env", i, "valueFrom"), "value and valueFrom exclude each other", "Delete one of the two")
 	}
+	pod := &j.template.Template.Spec
+	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if pod.TerminationGracePeriodSeconds != nil {
+		grace = *pod.TerminationGracePeriodSeconds
+	}
+	if l := c.Lifecycle; l != nil && l.PreStop != nil && l.PreStop.Sleep != nil {
+		j.refuse(l.PreStop.Sleep.Seconds > grace, j.in(c, "lifecycle", "preStop", "sleep", "seconds"), fmt.Sprintf("it exceeds terminationGracePeriodSeconds (%d)", grace),
+			fmt.Sprintf("Write %d or less, or raise terminationGracePeriodSeconds", grace))
+	}
 	visited := map[string]bool{}
 	for i, p := range c.Ports {
+		j.refuse(pod.HostNetwork && p.HostPort != 0 && p.HostPort != p.ContainerPort, j.in(c, "ports", i, "hostPort"), "with hostNetwork it must equal containerPort", "Delete it")
 		if p.Name == "" {
 			continue
 		}
@@ -137,6 +165,8 @@ func (j *job) containerFields(c container) {
 	j.refuse(s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation,
 		j.in(c, "securityContext", "allowPrivilegeEscalation"), "privileged excludes allowPrivilegeEscalation: false", "Delete privileged: true; if the container needs the node, delete allowPrivilegeEscalation")
 }
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // inCapitals matches a part such as TENANCY-NAMESPACE, in whose place somebody writes another.
 var inCapitals = regexp.MustCompile(`(?:^|/)[A-Z]+(?:[_-][A-Z0-9]+)+(?:/|$)`)

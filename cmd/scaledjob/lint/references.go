@@ -143,7 +143,12 @@ func missing(kind string) func(*job) {
 			uses[r.lookup]++
 		}
 		for _, r := range j.references() {
-			if r.kind != kind || r.name == "" || uses[r.lookup] == 0 || j.objects.nearest(r.lookup, r.file) != nil {
+			if r.kind != kind || r.name == "" || uses[r.lookup] == 0 {
+				continue
+			}
+			if near := j.objects.nearest(r.lookup, r.file); near != nil {
+				j.outOfReach(r, near)
+				uses[r.lookup] = 0
 				continue
 			}
 			if len(validation.IsDNS1123Subdomain(r.name)) > 0 {
@@ -168,6 +173,16 @@ func missing(kind string) func(*job) {
 			add(r.position, fix, effect{text: text})
 			uses[r.lookup] = 0
 		}
+	}
+}
+
+// outOfReach finds an object of a ClusterTriggerAuthentication in the namespace of the workload, in which no operator runs.
+func (j *job) outOfReach(r reference, documents []*document) {
+	namespace := j.manifest.Namespace
+	elsewhere := func(d *document) bool { return d.text("metadata", "namespace") != namespace }
+	if r.namespace == "" && r.location != ownNamespace && namespace != "" && !strings.Contains(namespace, "keda") && !slices.ContainsFunc(documents, elsewhere) {
+		j.find(r.position, "Create it in the namespace of KEDA's operator, or use a TriggerAuthentication",
+			effect{text: fmt.Sprintf("KEDA looks for the %s in the namespace of its operator, and the files have it in %s. %s", r.kind, namespace, r.effect)})
 	}
 }
 

@@ -38,7 +38,8 @@ var (
 	wrongVersion      = Rule{"wrong-api-version", Error, "the apiVersion is not the one of the kind, such as keda.sh/v1alpha1"}
 	unknownField      = Rule{"unknown-field", Error, "the field does not exist in a ScaledJob: it is misspelled, misplaced or a ScaledObject's"}
 	wrongType         = Rule{"wrong-type", Error, "the value has another type than its field"}
-	notAString        = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string"}
+	notAString        = Rule{"not-a-string", Error, "a number or boolean needs quotes, because the field is a string, or a quantity with a fraction"}
+	nullValue         = Rule{"null-value", Note, "a field is null: kubectl apply leaves it out, and a server-side apply of Flux or Helm 4 is rejected"}
 	fieldMissing      = Rule{"missing-field", Error, "a required field has no value, such as a name, the template, the containers or the triggers"}
 	unsupported       = Rule{"unsupported-feature", Warning, "a release named with --release lacks a feature or a field that the manifest uses"}
 	restartUnknown    = Rule{"restart-policy-unknown", Error, "restartPolicy is neither Never nor OnFailure"}
@@ -61,6 +62,7 @@ var rules = []rule{
 	{unknownField, nil},
 	{wrongType, nil},
 	{notAString, nil},
+	{nullValue, nil},
 	{duplicateObject, nil},
 	{unknownIgnore, nil},
 	{placeholder, nil},
@@ -118,6 +120,8 @@ var rules = []rule{
 	{Rule{"reserved-annotation", Error, "KEDA finds outdated Jobs by this annotation: it deletes new Jobs"}, reservedAnnotation},
 	{Rule{"excluded-labels-spaces", Warning, "spaces in job-excluded-labels become part of the labels' names"}, excludedLabelsSpaces},
 	{Rule{"tracking-copied", Note, "KEDA copies the marks of a deployment tool to the Jobs"}, trackingCopied},
+	{Rule{"pod-mark-misplaced", Warning, "the ScaledJob has a label or annotation that is read on pods, to which KEDA does not copy it"}, podMarkMisplaced},
+	{Rule{"helm-hook", Warning, "the ScaledJob is a hook of Helm, which deletes it and its Jobs at each upgrade"}, helmHook},
 
 	{Rule{"job-field-negative", Error, "a number in jobTargetRef is negative: no Job can be created"}, jobFieldNegative},
 	{Rule{"job-never-runs", Error, "a number in jobTargetRef is 0: no Job does any work"}, jobNeverRuns},
@@ -173,6 +177,7 @@ var rules = []rule{
 	{Rule{"cron-window-long", Warning, "the window of a cron trigger lasts longer than a day, or never begins or ends"}, eachTrigger(cronWindowLong)},
 	{Rule{"stream-never-starts", Warning, "the trigger counts entries that a running Job has read, and without one nobody reads"}, eachTrigger(streamNeverStarts)},
 	{Rule{"pipelines-placeholder", Note, "Azure Pipelines queues no job in a pool without a registered agent"}, eachTrigger(pipelinesPlaceholder)},
+	{Rule{"pipelines-fetch-limit", Note, "KEDA reads fewer jobs of Azure Pipelines than maxReplicaCount"}, eachTrigger(pipelinesFetchLimit)},
 	{Rule{"partitions-limit", Warning, "the partitions of --partitions limit the Jobs below maxReplicaCount"}, eachTrigger(partitionsLimit)},
 	{Rule{"host-not-a-url", Error, "the host is the name of an environment variable and not a URL"}, eachTrigger(hostNotAURL)},
 	{Rule{"calculation-compares-queues", Warning, "several triggers have different targets, and KEDA compares their queue lengths"}, calculationComparesQueues},

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
 	"github.com/scaledjob/scaledjob/cmd/scaledjob/internal/crd"
@@ -62,8 +63,61 @@ func (r *reader) visit(path string, v reflect.Value, data []byte) {
 	case v.Kind() == reflect.String && data[0] != '"': // found as not a string
 	case enums[v.Type()] != nil:
 		r.enumerated(v.String(), v.Type(), r.path(path))
+	case v.Type() == reflect.TypeFor[resource.Quantity]():
+		r.quantity(r.path(path), string(data))
 	case v.Kind() == reflect.Struct:
 		r.object(v.Type(), r.path(path))
+	case v.Kind() == reflect.Map:
+		r.entries(r.path(path))
+	}
+}
+
+// quantity reports a fraction without quotes: the CRD allows a whole number or a string.
+func (r *reader) quantity(path tree.Path, number string) {
+	n := r.node(path...)
+	if n == nil || number[0] == '"' || !strings.ContainsAny(number, ".e") {
+		return
+	}
+	if _, err := resource.ParseQuantity(n.Value); err == nil {
+		number = n.Value
+	}
+	if path[len(path)-1] != "cpu" { // a fraction of a byte is not meant
+		r.c.add(wrongType, r.place(path...), "Write a unit, such as "+number+"Gi", effect{text: refusal})
+		return
+	}
+	r.unquoted(path, number)
+}
+
+// unquoted reports a number or boolean that needs quotes.
+func (r *reader) unquoted(path tree.Path, text string) {
+	position, n := r.place(path...), r.node(path...)
+	_, isBool := tree.Scalar(n).(bool)
+	position.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
+	want := fmt.Sprintf("Write %q, with the quotes", text)
+	if position.hidden {
+		want = "Write it in quotes"
+	}
+	r.c.edit(n, n.Value, strconv.Quote(text))
+	r.c.add(notAString, position, want, effect{text: refusal})
+}
+
+// entries notes null in a map of free keys.
+func (r *reader) entries(path tree.Path) {
+	for key, value := range tree.Entries(r.node(path...)) {
+		if f := r.crd(path); f != nil && value.ShortTag() == "!!null" {
+			r.null(f, path.Step(key.Value))
+		}
+	}
+}
+
+// defaulted are fields of pods to which the API server gives a default in place of null, and one whose required fields are missing.
+var defaulted = []string{"name", "protocol", "service", "spec"}
+
+// null notes a field without a value, which not every client leaves out. In a patch, null deletes the field.
+func (r *reader) null(f *crd.Field, path tree.Path) {
+	if position := r.place(path...); path[0] == "spec" && !slices.Contains(defaulted, fmt.Sprint(path[len(path)-1])) && !r.isPatch() && !r.c.moved[position.path] {
+		position.found = "null"
+		r.c.add(nullValue, position, "Delete the field, or give it a value", effect{affected: func(p keda.Profile) bool { return f.In(p.Release()) }, text: "the API server rejects null in a server-side apply, which Flux and Helm 4 use; kubectl apply leaves the field out"})
 	}
 }
 
@@ -77,15 +131,24 @@ func (r *reader) object(t reflect.Type, path tree.Path) {
 	}
 	present, names, object := map[string]bool{}, field.Names(t), r.crd(path)
 	for key, value := range tree.Entries(n) {
+		name := key.Value
+		f := object.Field(name)
 		if value.ShortTag() == "!!null" {
+			if f != nil && !f.Required(keda.Newest().Release()) {
+				r.null(f, path.Step(name))
+			}
 			continue
 		}
-		name := key.Value
 		present[name] = true
+		if f != nil && f.Closed() && ours(t) && value.Value == "" && isString(value) {
+			r.c.add(wrongType, r.place(path.Step(name)...), "Delete the field, or write one of "+strings.Join(f.Enum(keda.Newest().Release()), ", "),
+				effect{affected: func(p keda.Profile) bool { return !f.Allows("", p.Release()) }, text: refusal})
+		}
 		if _, declared := names[name]; declared && object != nil {
 			r.released(object, t, name, path.Step(name))
 		}
 		r.field(t, name, value, path.Step(name))
+		r.repeated(listKeys[t.Name()+"."+name], path.Step(name))
 	}
 	if object != nil && !ours(t) {
 		r.required(t, object, n, present, path)
@@ -187,14 +250,7 @@ func (r *reader) unfit(path tree.Path, fix string) {
 		r.c.add(wrongType, position, r.belongs(path[:4], fmt.Sprint(path[4])), effect{text: refusal})
 		return
 	case strings.HasPrefix(fix, field.InQuotes):
-		_, isBool := tree.Scalar(n).(bool)
-		position.found += ", which YAML reads as a " + map[bool]string{true: "boolean", false: "number"}[isBool]
-		want := fmt.Sprintf("Write %q, with the quotes", n.Value)
-		if position.hidden {
-			want = "Write it in quotes"
-		}
-		r.c.edit(n, n.Value, strconv.Quote(n.Value))
-		r.c.add(notAString, position, want, effect{text: refusal})
+		r.unquoted(path, n.Value)
 		return
 	case strings.HasSuffix(fix, " in base64") && n.Kind == yaml.ScalarNode:
 		if text := braces.Replace(n.Value); strings.ContainsAny(text, "$<{") || substituted.MatchString(text) {
@@ -229,9 +285,10 @@ func (r *reader) unknown(path tree.Path, fix string) {
 // ofScaledObject are the fields that only a ScaledObject has.
 var ofScaledObject = []string{"advanced", "cooldownPeriod", "fallback", "idleReplicaCount", "initialCooldownPeriod", "scaleTargetRef"}
 
-// boundsElsewhere are the names of the bounds in other autoscalers.
-var boundsElsewhere = map[string]string{
-	"maxScale": "maxReplicaCount", "maxJobs": "maxReplicaCount", "maxPods": "maxReplicaCount", "maxInstances": "maxReplicaCount", "max": "maxReplicaCount",
+// otherNames are the names of fields in other autoscalers, and one of KEDA's older documentation.
+var otherNames = map[string]string{
+	"MultipleScalersOption": "multipleScalersCalculation",
+	"maxScale":              "maxReplicaCount", "maxJobs": "maxReplicaCount", "maxPods": "maxReplicaCount", "maxInstances": "maxReplicaCount", "max": "maxReplicaCount",
 	"minScale": "minReplicaCount", "minJobs": "minReplicaCount", "minPods": "minReplicaCount", "minInstances": "minReplicaCount", "min": "minReplicaCount",
 }
 
@@ -256,8 +313,8 @@ func (r *reader) meant(at string, names []string) string {
 	if name != "" {
 		return "Write " + path.Step(name).String()
 	}
-	if bound := boundsElsewhere[key]; bound != "" && slices.Contains(names, bound) {
-		return "Write " + path.Step(bound).String()
+	if other := otherNames[key]; other != "" && slices.Contains(names, other) {
+		return "Write " + path.Step(other).String()
 	}
 	switch {
 	case r.kind != manifest.GroupVersionKind.Kind:

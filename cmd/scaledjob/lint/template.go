@@ -227,10 +227,16 @@ var servers = []string{
 	"filebeat", "promtail", "opentelemetry-collector", "opentelemetry-collector-contrib", "statsd-exporter", "aws-xray-daemon", "dockerd",
 }
 
+const daprKey = "dapr.io/enabled"
+
 // sidecarNeverEnds finds a container that still runs when the worker has ended: a Job completes when all containers of its
 // pod have.
 func sidecarNeverEnds(j *job) {
 	pod := &j.template.Template.Spec
+	if enabled := j.template.Template.Annotations[daprKey]; enabled == "true" && !mayBeStopped(pod) {
+		j.note(j.place("spec", "jobTargetRef", "template", "metadata", "annotations", daprKey), "Let the worker send a POST to http://localhost:3500/v1.0/shutdown at its end",
+			effect{text: "Dapr adds the container daprd to the pod. Unless the worker shuts it down, no Job completes and KEDA counts each as running"})
+	}
 	ends := func(c corev1.Container) bool { return !waitsForever(c) && !serves(c) }
 	if len(pod.Containers) < 2 || mayBeStopped(pod) || !slices.ContainsFunc(pod.Containers, ends) {
 		return // or which of them is the worker is unknown

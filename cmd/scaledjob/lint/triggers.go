@@ -144,6 +144,17 @@ func pipelinesPlaceholder(j *job, i int, t *manifest.ScaleTrigger) {
 		"Azure Pipelines queues no job for a pool that never had an agent, so KEDA sees an empty queue")
 }
 
+// pipelinesFetchLimit finds a maximum that is never reached, because KEDA does not read so many jobs.
+func pipelinesFetchLimit(j *job, i int, t *manifest.ScaleTrigger) {
+	fetched, err := strconv.ParseInt(cmp.Or(t.Metadata["jobsToFetch"], "250"), 10, 64)
+	isLimited := t.Type == "azure-pipelines" && t.Metadata["parent"] == "" && t.Metadata["fetchUnfinishedJobsOnly"] == "" && keda.Newest().Strategy(j.model).Name() == "default"
+	wanted := keda.Newest().Replicas(j.model).QueueMax
+	if err == nil && isLimited && len(j.spec.Triggers) == 1 && wanted > fetched {
+		j.find(j.place("spec", "maxReplicaCount"), fmt.Sprintf(`Add jobsToFetch: "%d" to the trigger`, wanted),
+			effect{affected: from("2.10.0"), text: fmt.Sprintf("KEDA reads at most %d jobs of the pool, its jobsToFetch, so the maximum is never reached", fetched)})
+	}
+}
+
 // manyPartitions is more than most topics have.
 const manyPartitions = 50
 
