@@ -162,7 +162,7 @@ func (w *whyCommand) read(q *why.Question, stdin io.Reader) (*why.Log, error) {
 }
 
 // noLog matches the beginning of what is read whole: an object or a table of kubectl, or UTF-16.
-var noLog = regexp.MustCompile(`(?m)(?:^|[{,\[])\s*"?[Kk]ind"?:\s*"?ScaledJob\b|^(?:NAMESPACE\s+)?LAST SEEN\s|^Name:\s|\A(?s:.{0,3})\x00`)
+var noLog = regexp.MustCompile(`(?m)(?:^|[{,\[])\s*"?[Kk]ind"?:\s*"?ScaledJob\b|^(?:NAMESPACE\s+)?LAST SEEN\s|\b(?:Normal|Warning)[ \t]+(?:KEDA|ScaledJob|FailedCreate)|^Name:\s|\A(?s:.{0,3})\x00`)
 
 // addObjects adds ScaledJobs with the conditions of their status, as kubectl get -o yaml prints them.
 func addObjects(s input.Source, q *why.Question) error {

@@ -47,18 +47,19 @@ func newLiveReader(ctx context.Context, client *cluster.Client, release string) 
 	}
 	type event struct {
 		Reason, Message, LastTimestamp, EventTime string
+		Series                                    struct{ LastObservedTime string }
 		InvolvedObject                            struct{ Name string }
 	}
 	events, err := cluster.List[event](ctx, client, "/api/v1/namespaces/"+client.Namespace+"/events", "fieldSelector", "involvedObject.kind=ScaledJob")
 	if err != nil {
 		r.missing = append(r.missing, fmt.Sprintf("events of namespace %s: %v", client.Namespace, err))
 	}
-	slices.SortStableFunc(events, func(a, b event) int {
-		return cmp.Compare(cmp.Or(a.LastTimestamp, a.EventTime), cmp.Or(b.LastTimestamp, b.EventTime))
-	})
 	for _, e := range events {
-		name := e.InvolvedObject.Name
-		r.events[name] = append(r.events[name], why.Notice{Reason: e.Reason, Message: e.Message})
+		name, age := e.InvolvedObject.Name, time.Duration(0)
+		if t, err := time.Parse(time.RFC3339, cmp.Or(e.Series.LastObservedTime, e.LastTimestamp, e.EventTime)); err == nil {
+			age = time.Since(t)
+		}
+		r.events[name] = append(r.events[name], why.Notice{Reason: e.Reason, Message: e.Message, Age: age})
 	}
 	return r
 }

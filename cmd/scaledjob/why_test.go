@@ -91,6 +91,22 @@ func TestWhyStarting(t *testing.T) {
 	}
 }
 
+// TestWhyWarned has the event of a trigger that fails, in each of the forms of an event's time, beside Ready=True.
+func TestWhyWarned(t *testing.T) {
+	now, before := time.Now().UTC().Format(time.RFC3339), "2026-01-02T10:00:00.123456Z"
+	for times, warned := range map[string]bool{
+		`"lastTimestamp": "` + now + `"`: true, `"lastTimestamp": "` + before + `"`: false, `"lastTimestamp": null, "eventTime": "` + before + `"`: false,
+		`"eventTime": "` + before + `", "series": {"count": 9, "lastObservedTime": "` + now + `"}`: true,
+	} {
+		cluster := " -n shop --kubeconfig " + answering(t, map[string]string{
+			"/scaledjobs/orders": strings.Replace(whyScaledJob, `"False"`, `"True"`, 1),
+			"/events":            `{"items": [{"involvedObject": {"name": "orders"}, "reason": "KEDAScalerFailed", "message": "dial: connection refused", ` + times + `}]}`,
+		})
+		_, out, said := call(t, "why orders"+cluster, "")
+		require.Equal(t, warned, strings.Contains(out, "lthough Ready is True, a trigger cannot be read (event "), times+out+said)
+	}
+}
+
 // TestWhyAll reads what the ScaledJobs of a namespace share once, and prints them in order.
 func TestWhyAll(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}

@@ -86,6 +86,9 @@ func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 		return p, nil
 	}
 	p.Blocked, p.Corrected, p.Create, p.Summary = text, p.Create, &creation{Rule: "blocked"}, ""
+	if f.Spec.DeletionTimestamp != nil {
+		p.Corrected, p.Rollout, p.Prune, p.Edits = nil, nil, nil, "KEDA acts on no edit of a ScaledJob that is being deleted"
+	}
 	if triggers := len(f.Spec.Spec.Triggers); polled && triggers > 0 {
 		unread := *q
 		unread.Queue = "unread" + strings.Repeat(",unread", triggers-1)
@@ -99,6 +102,9 @@ func Decide(f cluster.Subject, r input.Release, q *input.QueueFlags, counts *sca
 // blocked returns why queue lengths do not count, by a status that is not ready, and whether KEDA polls the
 // ScaledJob. It rejects the ScaledJob, or can read none of its triggers.
 func blocked(m *input.ScaledJob) (text string, polled bool) {
+	if m.Spec.DeletionTimestamp != nil {
+		return "KEDA does not poll this ScaledJob, which is being deleted", false
+	}
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string }
 	}

@@ -13,10 +13,7 @@ import (
 
 // answer sets the causes of the moment asked about, and the sentences about it.
 func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
-	complete := slices.DeleteFunc(slices.Clone(a.verdicts), func(v *Verdict) bool { return v.Cut })
-	if !instant.IsZero() {
-		complete = until(complete, instant)
-	}
+	complete := until(slices.DeleteFunc(slices.Clone(a.verdicts), func(v *Verdict) bool { return v.Cut }), instant)
 	stop := j.stops(s, instant)
 	if stop == nil {
 		stop = j.ends(l, s, instant)
@@ -24,6 +21,10 @@ func (j *judge) answer(l *Log, s *Subject, a *Account, instant time.Time) {
 	if instant.IsZero() && j.paused() && len(s.Polls) > 0 {
 		j.notPolled(a, nil, complete)
 		return
+	}
+	polls := until(a.verdicts, instant)
+	if n := len(polls); n > 0 && (stop == nil || !stop.after(polls[n-1])) && j.unfinished(polls[n-1]) {
+		complete = append(complete, polls[n-1])
 	}
 	if len(complete) == 0 || (stop != nil && stop.after(complete[len(complete)-1])) {
 		j.notPolled(a, stop, complete)
@@ -73,11 +74,23 @@ func (a *Account) addOthers() {
 
 func until(verdicts []*Verdict, instant time.Time) []*Verdict {
 	for i, v := range verdicts {
-		if v.Time.After(instant) {
+		if !instant.IsZero() && v.Time.After(instant) {
 			return verdicts[:i]
 		}
 	}
 	return verdicts
+}
+
+// unfinished reports whether the log ends while a poll creates Jobs, and adds why it does.
+func (j *judge) unfinished(v *Verdict) bool {
+	jobs := j.jobsOf(v.Poll)
+	if !v.Cut || v.Running == nil || v.Created != nil || jobs == 0 {
+		return false
+	}
+	j = j.in(v.Run)
+	j.ranges(v)
+	v.Jobs, v.Causes = &jobs, append([]Cause{j.creation(v)}, v.Causes...)
+	return true
 }
 
 // pausedCause is the cause of a ScaledJob that a line or a condition says is paused.
@@ -117,6 +130,10 @@ func (j *judge) stops(s *Subject, instant time.Time) (found *stop) {
 			found = &stop{&e, c}
 		case deleted:
 			found = &stop{&e, Cause{ID: "deleted", Basis: Observed, Text: "the ScaledJob was deleted", Fix: "Find who deletes it, such as a pipeline or Helm, and apply it again"}}
+		case unfinalized:
+			c := Cause{ID: "deleted", Basis: Observed}
+			c.Text, c.Fix = plainly("the ScaledJob is being deleted, and KEDA could not remove its finalizer: ", writeErrors, e.text)
+			found = &stop{&e, c}
 		case unpaused, looped:
 			found = nil
 		}
@@ -289,7 +306,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 	var total int64
 	polls := 0
 	for _, v := range complete {
-		if value(v.Jobs) > 0 {
+		if value(v.Jobs) > 0 && !v.Cut {
 			polls++
 			total += *v.Jobs
 		}
@@ -300,6 +317,9 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 		period = " at " + clockOf(last.Time, false)
 	}
 	a.Answer = fmt.Sprintf("the last poll%s created %s", period, field.Plural(int(*last.Jobs), "Job"))
+	if last.Cut {
+		a.Answer = "the log ends while " + strings.Replace(a.Answer, "created", "creates", 1)
+	}
 	others := ""
 	for _, c := range last.Causes {
 		if c.ID == "created" || c.ID == "below-min" {
@@ -311,7 +331,7 @@ func (j *judge) creating(a *Account, complete []*Verdict) {
 			a.State = c.ID
 		}
 	}
-	if others == "" {
+	if others == "" && !last.Cut {
 		a.Answer = "KEDA did its part: " + a.Answer
 	}
 	a.Answer = upper(a.Answer) + "." + others

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/scaledjob/scaledjob/adapter/manifest"
@@ -182,15 +183,24 @@ func (j *judge) failures(p *Poll) (causes []Cause) {
 func (j *judge) jobsOf(p *Poll) int64 {
 	switch {
 	case p.Created == nil && p.Requested != nil:
-		return max(0, *p.Requested-int64(len(p.Refused)))
+		return max(0, *p.Requested-p.refusals())
 	case p.Created == nil && p.Effective != nil && len(p.Refused) == 0: // the lines in between are left out
 		return *p.Effective
 	case p.Created == nil:
 		return 0
 	case p.Requested != nil && *p.Created == *p.Requested && len(p.Refused) > 0:
-		return max(0, *p.Created-int64(len(p.Refused)))
+		return max(0, *p.Created-p.refusals())
 	}
 	return *p.Created
+}
+
+// refusals returns the number of creates that failed, of which a log may show only some.
+func (p *Poll) refusals() int64 {
+	n := int64(len(p.Refused))
+	if n > 0 && failsAll.MatchString(p.Refused[0]) {
+		return max(n, value(p.Requested))
+	}
+	return n
 }
 
 // compare computes a poll with all its values again.
@@ -210,22 +220,13 @@ func (j *judge) compare(v *Verdict) {
 	if v.Effective != nil {
 		differ("the strategy's answer", *v.Effective, max(0, d.EffectiveMaxScale))
 	}
-	if request := v.Requested; request != nil {
-		differ("the number of Jobs", *request, d.Create)
-	} else {
-		differ("the number of Jobs", 0, d.Create)
-	}
+	differ("the number of Jobs", value(v.Requested), d.Create)
 	v.Differs = strings.Join(differences, "; ")
 }
 
 // keda0 returns the triggers of the manifest, of which resource metrics have no line.
-func (j *judge) keda0() (triggers []manifest.ScaleTrigger) {
-	for _, t := range j.spec.Spec.Triggers {
-		if t.Type != "cpu" && t.Type != "memory" {
-			triggers = append(triggers, t)
-		}
-	}
-	return triggers
+func (j *judge) keda0() []manifest.ScaleTrigger {
+	return slices.DeleteFunc(slices.Clone(j.spec.Spec.Triggers), func(t manifest.ScaleTrigger) bool { return t.Type == "cpu" || t.Type == "memory" })
 }
 
 func (j *judge) ranges(v *Verdict) {
@@ -313,8 +314,8 @@ func (j *judge) creation(v *Verdict) Cause {
 	if name := j.strategyOf(v.Poll); name != "" {
 		c.Text += ", strategy " + name
 	}
-	if request := value(v.Requested); request < value(v.Effective) {
-		c.Text += fmt.Sprintf("; the strategy answers %d, and no more than the queue length of %d are created", *v.Effective, request)
+	if request := v.Requested; request != nil && *request < value(v.Effective) {
+		c.Text += fmt.Sprintf("; the strategy answers %d, and no more than the queue length of %d are created", *v.Effective, *request)
 	}
 	if v.MaxValue == nil {
 		c.Basis = Inferred
@@ -337,7 +338,7 @@ func jobsRun(n int64) string {
 
 func (j *judge) refusal(p *Poll) Cause {
 	c := Cause{ID: "create-failed", Basis: Observed}
-	if c.Text, c.Fix = plainly(field.Plural(len(p.Refused), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
+	if c.Text, c.Fix = plainly(field.Plural(int(p.refusals()), "create")+" failed: ", createErrors, p.Refused[0]); c.Fix == "" {
 		c.Fix, c.Decide = "Remove the reason that the API server gives", j.kubectl("describe scaledjob %s")
 	}
 	return c

@@ -33,7 +33,8 @@ func Urgency(state string) int {
 // A Live is the state of a ScaledJob in a cluster.
 type Live struct {
 	Conditions []Condition
-	Events     []Notice // oldest first
+	Events     []Notice
+	Deleted    string // the deletionTimestamp
 	Running    int64
 	Pending    int64
 	Counted    bool     // the Jobs were read
@@ -48,11 +49,18 @@ type Live struct {
 // A Condition is a condition of the ScaledJob's status.
 type Condition struct{ Type, Status, Reason, Message string }
 
-// A Notice is an event about the ScaledJob.
-type Notice struct{ Reason, Message string }
+// A Notice is an event about the ScaledJob or its Jobs.
+type Notice struct {
+	Reason, Message string
+	Age             time.Duration // since it was last seen
+}
 
 // causes returns what the cluster shows, the most important first.
 func (l *Live) causes(j *judge) (causes []Cause) {
+	if l.Deleted != "" {
+		causes = append(causes, Cause{ID: "deleted", Basis: Observed, Text: "the ScaledJob is being deleted (deletionTimestamp " + l.Deleted + "), so KEDA does not poll it",
+			Fix: "If it does not go: KEDA's operator must run to remove the finalizer finalizer.keda.sh, and others of its finalizers may hold it"})
+	}
 	for _, c := range l.Conditions {
 		switch {
 		case c.Type == "Paused" && c.Status == "True":
@@ -61,14 +69,8 @@ func (l *Live) causes(j *judge) (causes []Cause) {
 			causes = append(causes, l.notReady(j, c))
 		}
 	}
-	if len(l.Conditions) == 0 { // pasted events alone
-		reasons := map[string]string{"KEDAScalerFailed": "TriggerError", "KEDAJobCreateFailed": "KEDAJobCreateFailed", "ScaledJobCheckFailed": "ScaledJobCheckFailed"}
-		for _, e := range slices.Backward(l.Events) {
-			if reason := reasons[e.Reason]; reason != "" {
-				causes = append(causes, l.notReady(j, Condition{Reason: reason, Message: e.Message}))
-				break
-			}
-		}
+	if len(causes) == 0 {
+		causes = l.warned(j)
 	}
 	for _, name := range l.Absent {
 		causes = append(causes, Cause{ID: "no-authentication", Basis: Observed, Text: name + " does not exist, and a trigger refers to it",
@@ -85,21 +87,54 @@ func (l *Live) causes(j *judge) (causes []Cause) {
 	return causes
 }
 
+// newest returns the last event of each reason, without the KEDA that reasons of scaledjob-controller lack.
+func (l *Live) newest() map[string]Notice {
+	slices.SortStableFunc(l.Events, func(a, b Notice) int { return cmp.Compare(b.Age, a.Age) })
+	newest := map[string]Notice{}
+	for _, e := range l.Events {
+		if e.Reason == "ScaledJobReady" { // what failed before it is mended
+			clear(newest)
+		}
+		newest[strings.TrimPrefix(e.Reason, "KEDA")] = e
+	}
+	return newest
+}
+
+// warned returns what events tell. Up to 2.14.0, Ready stays True while triggers fail. Beside conditions an event is over
+// after ten minutes, in which KEDA repeats it, and one that needs nobody does not count.
+func (l *Live) warned(j *judge) (causes []Cause) {
+	newest, limit := l.newest(), max(10*time.Minute, 2*j.interval(&Subject{}))
+	for _, reason := range []string{"ScaledJobCheckFailed", "ScalerFailed", "JobCreateFailed", "FailedCreate", "ScaledJobRolloutCleanupFailed", "ScaledJobUpdateFailed"} {
+		e, found := newest[reason]
+		c := l.notReady(j, Condition{Reason: reason, Message: e.Message})
+		over := len(l.Conditions) > 0 && (e.Age > limit || strings.HasPrefix(c.Fix, "Nothing has to be done"))
+		if !found || over || (reason == "ScalerFailed" && len(causes) > 0) { // the check failed because of it
+			continue
+		}
+		if slices.ContainsFunc(l.Conditions, func(c Condition) bool { return c.Type == "Ready" && c.Status == "True" }) {
+			c.Text = "although Ready is True, " + strings.Replace(c.Text, ": ", fmt.Sprintf(" (event %s ago): ", e.Age.Round(time.Second)), 1)
+		}
+		causes = append(causes, c)
+	}
+	return causes
+}
+
 func (l *Live) notReady(j *judge, c Condition) Cause {
 	text, candidates := c.Message, readErrors
 	id, does := "invalid", "KEDA rejects the ScaledJob and does not poll it: "
 	switch c.Reason {
-	case "TriggerError", "PartialTriggerError":
+	case "TriggerError", "PartialTriggerError", "ScalerFailed":
 		id, does = "unreadable", "a trigger cannot be read: "
 	case "KEDAJobCreateFailed", "JobCreateFailed":
 		id, does, candidates = "create-failed", "creates fail: ", createErrors
+	case "ScaledJobRolloutCleanupFailed", "ScaledJobUpdateFailed":
+		id, does, candidates = "warned", "KEDA warns of "+c.Reason+": ", writeErrors
+	case "FailedCreate":
+		id, does, candidates = "stuck", "the Jobs get no pods: ", createErrors
 	}
-	for _, e := range slices.Backward(l.Events) {
-		reason := strings.TrimPrefix(e.Reason, "KEDA") // which scaledjob-controller leaves out
-		if (reason == "ScalerFailed" && id != "create-failed") || (reason == "JobCreateFailed" && id == "create-failed") {
-			text = e.Message
-			break
-		}
+	event := map[string]string{"invalid": "ScalerFailed", "unreadable": "ScalerFailed", "create-failed": "JobCreateFailed"}[id]
+	if e, found := l.newest()[event]; found {
+		text = e.Message
 	}
 	said, fix := plainly(does, candidates, text)
 	return Cause{ID: id, Basis: Observed, Text: said, Fix: cmp.Or(fix, "Correct what the message names"), Decide: j.kubectl("describe scaledjob %s")}
@@ -155,6 +190,9 @@ func (j *judge) live(a *Account, l *Live) {
 	if len(found) > 0 {
 		a.Causes, a.State = found, found[0].ID
 		a.Answer = upper(found[0].phrase(""))
+		for _, c := range found[1:] {
+			a.Answer += " " + upper(c.phrase(""))
+		}
 		return
 	}
 	if j.answerNow(a, l) {
@@ -167,16 +205,18 @@ func (j *judge) live(a *Account, l *Live) {
 type Paste struct {
 	Name, Namespace string
 	Live            Live
+	ofJob           bool // the name is that of a Job without its end
 }
 
 var (
 	describedKind  = regexp.MustCompile(`(?m)^Kind:\s+(\S+)\s*$`)
 	describedName  = regexp.MustCompile(`(?m)^Name:\s+(\S+)\s*$`)
+	describedGone  = regexp.MustCompile(`(?m)^\s+Deletion Timestamp:\s+(\S+)\s*$`)
 	describedSpace = regexp.MustCompile(`(?m)^Namespace:\s+(\S+)\s*$`)
 	conditionField = regexp.MustCompile(`^\s+(Message|Reason|Status|Type):\s*(.*?)\s*$`)
 	eventHead      = regexp.MustCompile(`(?m)^\s*(?:NAMESPACE\s+)?LAST SEEN\s+.*\bREASON\b.*\bMESSAGE\b.*$`)
-	eventRow       = regexp.MustCompile(`^(?:(\S+)\s+)?\S+\s+(Normal|Warning)\s+(\S+)\s+scaledjob(?:\.keda\.sh)?/(\S+)\s+(.*)$`)
-	eventLine      = regexp.MustCompile(`^\s+(Normal|Warning)\s+(\S+)\s+(?:<\w+>|[0-9]\S*(?: \(x\d+ over \S+\))?)\s+(\S+)\s+(.*)$`)
+	eventRow       = regexp.MustCompile(`^(?:(\S+)\s+)?(<\w+>|[0-9]\S*)(?: \(x\d+ over \S+\))?\s+(?:Normal|Warning)\s+(\S+)\s+(?:scaledjob(?:\.keda\.sh)?/(\S+)|job(?:\.batch)?/(\S+)-[a-z0-9]{5})\s+(.*)$`)
+	eventLine      = regexp.MustCompile(`^\s*(?:Normal|Warning)\s+(\S+)\s+(<\w+>|[0-9]\S*)(?: \(x\d+ over \S+\))?\s+\S+\s+(.*)$`)
 	othersDescribe = regexp.MustCompile(`(?m)^(?:Pods Statuses|Controlled By|Start Time|Parallelism|QoS Class):\s`)
 )
 
@@ -187,13 +227,17 @@ var ErrOtherPaste = errors.New("found kubectl describe of a Job or pod; use kube
 func (q *Question) ReadPaste(text string) (read bool, err error) {
 	text = strings.ReplaceAll(colors.ReplaceAllString(text, ""), "\r\n", "\n")
 	kind, name := describedKind.FindStringSubmatch(text), describedName.FindStringSubmatch(text)
+	listed, section := listedEvents(text), described(text, "")
 	switch {
 	case kind != nil && name != nil && kind[1] == "ScaledJob":
-		q.Pasted = append(q.Pasted, described(text, name[1]))
+		section.Name = name[1]
+		q.Pasted = append(q.Pasted, section)
 	case name != nil && othersDescribe.MatchString(text):
 		return false, ErrOtherPaste
-	case eventHead.MatchString(text):
-		q.Pasted = append(q.Pasted, listedEvents(text)...)
+	case len(listed) > 0 || eventHead.MatchString(text):
+		q.Pasted = append(q.Pasted, listed...)
+	case name == nil && len(section.Live.warned(&judge{})) > 0:
+		q.Pasted = append(q.Pasted, section)
 	default:
 		return false, nil
 	}
@@ -205,6 +249,9 @@ func described(text, name string) *Paste {
 	if m := describedSpace.FindStringSubmatch(text); m != nil {
 		p.Namespace = m[1]
 	}
+	if m := describedGone.FindStringSubmatch(text); m != nil {
+		p.Live.Deleted = m[1]
+	}
 	inConditions, c := false, Condition{}
 	for line := range strings.SplitSeq(text, "\n") {
 		switch bare := strings.TrimSpace(line); {
@@ -213,22 +260,15 @@ func described(text, name string) *Paste {
 		case !inConditions || bare == "":
 		case conditionField.MatchString(line):
 			m := conditionField.FindStringSubmatch(line)
-			switch m[1] {
-			case "Message":
-				c.Message = m[2]
-			case "Reason":
-				c.Reason = m[2]
-			case "Status":
-				c.Status = m[2]
-			case "Type": // the last of a condition
-				c.Type = m[2]
+			*map[string]*string{"Message": &c.Message, "Reason": &c.Reason, "Status": &c.Status, "Type": &c.Type}[m[1]] = m[2]
+			if m[1] == "Type" { // the last of a condition
 				p.Live.Conditions, c = append(p.Live.Conditions, c), Condition{}
 			}
 		default:
 			inConditions = false
 		}
 		if m := eventLine.FindStringSubmatch(line); m != nil {
-			p.Live.Events = append(p.Live.Events, Notice{m[2], m[4]})
+			p.Live.Events = append(p.Live.Events, Notice{m[1], m[3], ageOf(m[2])})
 		}
 	}
 	return p
@@ -237,14 +277,23 @@ func described(text, name string) *Paste {
 func listedEvents(text string) (pastes []*Paste) {
 	for line := range strings.SplitSeq(text, "\n") {
 		m := eventRow.FindStringSubmatch(strings.TrimSpace(line))
-		if m == nil {
+		if m == nil || (m[5] != "" && m[3] != "FailedCreate") {
 			continue
 		}
-		i := slices.IndexFunc(pastes, func(p *Paste) bool { return p.Name == m[4] && p.Namespace == m[1] })
+		name := m[4] + m[5]
+		i := slices.IndexFunc(pastes, func(p *Paste) bool { return p.Name == name && p.Namespace == m[1] })
 		if i < 0 {
-			i, pastes = len(pastes), append(pastes, &Paste{Name: m[4], Namespace: m[1]})
+			i, pastes = len(pastes), append(pastes, &Paste{Name: name, Namespace: m[1], ofJob: true})
 		}
-		pastes[i].Live.Events = append(pastes[i].Live.Events, Notice{m[3], m[5]})
+		pastes[i].ofJob = pastes[i].ofJob && m[4] == ""
+		pastes[i].Live.Events = append(pastes[i].Live.Events, Notice{m[3], m[6], ageOf(m[2])})
 	}
-	return pastes
+	named := slices.ContainsFunc(pastes, func(p *Paste) bool { return !p.ofJob }) // Jobs of others have events too
+	return slices.DeleteFunc(pastes, func(p *Paste) bool { return named && p.ofJob })
+}
+
+// ageOf reads an age as kubectl prints it, with hours for days. One that is not known is 0.
+func ageOf(text string) time.Duration {
+	age, _ := time.ParseDuration(strings.ReplaceAll(text, "d", "h"))
+	return age
 }

@@ -47,6 +47,7 @@ type Log struct {
 	scaledObjects bool             // it has lines about ScaledObjects
 	unnumbered    bool             // a known line does not have "Number of"
 	running       bool             // a line counts running Jobs
+	unknownKind   bool             // the API server does not know the kind ScaledJob
 	stopped       *Event           // why the operator does not poll at the end of the log
 	unleased      *Event           // the last error about the lease, if the operator neither led nor polled since
 	times         map[int][]moment // of lines about ScaledJobs, by run, in order
@@ -128,6 +129,7 @@ func (r *reader) read(l line) {
 		r.others = false
 		return
 	case !ok:
+		r.unknownKind = r.unknownKind || strings.Contains(l.text, `no matches for kind "ScaledJob"`)
 		return
 	}
 	r.others = r.others && e.kind != started

@@ -47,9 +47,10 @@ const (
 	absent   // a TriggerAuthentication is missing
 	scaler   // an error of a scaler
 	deleted
-	failure // an error about a ScaledJob that no rule knows
-	fault   // the same about the operator
-	other   // another component of KEDA starts; its version follows
+	unfinalized // the ScaledJob keeps its finalizer
+	failure     // an error about a ScaledJob that no rule knows
+	fault       // the same about the operator
+	other       // another component of KEDA starts; its version follows
 )
 
 // messages are searched in this order, because some contain others. Some lack the first letter, whose
@@ -96,6 +97,7 @@ var messages = []struct {
 	{"is paused, skipping reconcile loop", paused, ""},
 	{"Reconciling ScaledJob", mentioned, ""},
 	{"Successfully finalized ScaledJob", deleted, ""},
+	{"Failed to update ScaledJob after removing a finalizer", unfinalized, ""},
 	{"Initializing Scaling logic according to ScaledJob", looped, ""},
 	{"Starting metrics server", other, ""},
 	{"Starting admission webhooks", other, ""},
@@ -247,6 +249,8 @@ func (e *entry) fill(l line) {
 		}
 	default:
 		switch {
+		case e.kind == scaler && fromStore.MatchString(l.text):
+			e.text = l.summary()
 		case e.kind.ofOperator():
 			e.text, e.err = l.text, l.fields["error"]
 		case stageOf[e.kind] == 0:
@@ -277,11 +281,18 @@ func (l *line) unknownError() kind {
 	return unknown
 }
 
+var (
+	// lastColumn matches the message of a line in the console format, before its fields.
+	lastColumn = regexp.MustCompile(`(?:\t| {2,})((?: ?[^\t{ ])+)\s*(?:\{|$)`)
+	// fromStore matches messages about reading a secret, which say more than their errors.
+	fromStore = regexp.MustCompile(`(?i)(?:secrets? from|authenticating to) `)
+)
+
 // summary is the message of a line and its error.
 func (l *line) summary() string {
 	text := l.fields["msg"]
-	if columns := strings.Split(l.text, "\t"); text == "" && len(columns) > 3 {
-		text = columns[3]
+	if m := lastColumn.FindStringSubmatch(l.text); text == "" && m != nil {
+		text = m[1]
 	}
 	if err := cmp.Or(l.fields["error"], l.fields["err"]); err != "" && err != text {
 		text = strings.TrimPrefix(text+": "+err, ": ")

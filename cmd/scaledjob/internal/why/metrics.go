@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,14 +89,8 @@ func ReadPrometheus(data []byte) (samples Metrics, err error) {
 
 // add adds a sample of a ScaledJob. Prometheus may have moved the label namespace.
 func (samples Metrics) add(labels map[string]string, instant time.Time, text string) Metrics {
-	s := sample{name: labels["scaledObject"], namespace: labels["exported_namespace"], series: labels["metric"], labels: fmt.Sprint(labels), time: instant}
-	if s.namespace == "" {
-		s.namespace = labels["namespace"]
-	}
-	index := labels["triggerIndex"]
-	if index == "" { // before 2.14
-		index = labels["scalerIndex"]
-	}
+	s := sample{name: labels["scaledObject"], namespace: cmp.Or(labels["exported_namespace"], labels["namespace"]), series: labels["metric"], labels: fmt.Sprint(labels), time: instant}
+	index := cmp.Or(labels["triggerIndex"], labels["scalerIndex"]) // the latter before 2.14
 	var err, unread error
 	s.metric = strings.TrimPrefix(labels["__name__"], "keda_scaler_")
 	s.trigger, err = strconv.Atoi(index)

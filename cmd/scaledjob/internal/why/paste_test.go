@@ -52,6 +52,35 @@ func TestPastes(t *testing.T) {
 	require.Contains(t, strings.Join(Explain(l, Question{}).Notes, " "), "all lines are about ScaledObjects")
 }
 
+// TestWarned has events beside a ScaledJob that is ready: recent ones tell what KEDA warns of, each once.
+func TestWarned(t *testing.T) {
+	event := func(reason, age, message string) string {
+		return age + " Warning " + reason + " scaledjob/orders " + message + "\n"
+	}
+	ofJob := func(name, reason string) string {
+		return strings.Replace(event(reason, "1m", "failed quota: x"), "scaledjob/orders", "job/"+name, 1)
+	}
+	failed := event("KEDAScalerFailed", "9m", "dial: connection refused")
+	for text, want := range map[string]string{
+		failed: "unreadable", failed + event("KEDAScalerFailed", "10m", "x"): "unreadable", failed + event("KEDAJobCreateFailed", "2m (x3 over 9m)", "exceeded quota"): "unreadable create-failed",
+		"shop " + event("ScalerFailed", "<unknown>", "x"): "unreadable", event("JobCreateFailed", "0s", "x"): "create-failed",
+		failed + event("ScaledJobCheckFailed", "9m", "x"): "invalid", event("ScaledJobRolloutCleanupFailed", "1m", "x"): "warned",
+		event("ScaledJobUpdateFailed", "1m", "forbidden"): "warned", event("ScaledJobUpdateFailed", "1m", "the object has been modified"): "",
+		event("KEDAScalerFailed", "11m", "x"): "", event("KEDAScalerFailed", "1d", "x"): "", event("KEDAScalerFailed", "1m", "context canceled"): "",
+		event("ScaledJobReady", "1m", "mended") + failed: "", event("KEDAScalersStarted", "1m", "x"): "", event("PolicyViolation", "1m", "x"): "",
+		ofJob("orders-x7k2p", "FailedCreate") + failed: "unreadable stuck", ofJob("mails-x7k2p", "FailedCreate") + failed: "unreadable",
+		ofJob("orders-29000123", "FailedCreate"): "", ofJob("orders-x7k2p", "BackoffLimitExceeded"): "",
+	} {
+		q := Question{Pasted: []*Paste{{Name: "orders", Live: Live{Conditions: []Condition{{Type: "Ready", Status: "True"}}}}}}
+		_, err := q.ReadPaste(text)
+		require.NoError(t, err)
+		r := Explain(Read(), q)
+		require.Len(t, r.Subjects, 1, text)
+		require.Equal(t, want, strings.Join(ids(r.Subjects[0])[:len(r.Subjects[0].Causes)], " "), text)
+		require.Equal(t, want == "", strings.Contains(r.Subjects[0].Answer, "show no problem"), text)
+	}
+}
+
 // TestUnknownErrors shows errors that no rule knows, once with their number, without credentials.
 func TestUnknownErrors(t *testing.T) {
 	odd := "2026-01-02T10:00:05Z\tERROR\tx\tSomething odd\t{\"scaledJob.Name\": \"orders\", \"scaledJob.Namespace\": \"shop\", \"error\": \"no idea, password=hunter2\"}"

@@ -95,6 +95,9 @@ func Explain(l *Log, q Question) *Report {
 		}
 	}
 	for _, p := range q.Pasted {
+		if p.Name == "" && len(q.Manifests) == 1 {
+			p.Name, p.Namespace = q.Manifests[0].Name, q.Manifests[0].Namespace
+		}
 		add(p.Namespace, p.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.Live)) {
@@ -112,7 +115,7 @@ func Explain(l *Log, q Question) *Report {
 		a := account(l, s, j, q.Moment, past)
 		a.Groups = timeline(l, s, a.verdicts, j.past(s, past))
 		r.byRelease(l, s, q, spec, a)
-		j.live(a, q.state(s))
+		j.live(a, q.state(s, spec))
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
@@ -139,6 +142,8 @@ func (l *Log) notes() (notes []string) {
 	switch {
 	case l.Recognized == 0 && l.scaledObjects:
 		return append(notes, "all lines are about ScaledObjects, which scale Deployments and create no Jobs; give the lines of a ScaledJob")
+	case l.Recognized == 0 && l.unknownKind:
+		return append(notes, "the API server knows no ScaledJobs: KEDA 2 is not installed in this cluster, or its CRDs are not; apply those of its release")
 	case l.Recognized == 0 && l.Lines == 0:
 		return notes
 	case l.Recognized == 0:
@@ -170,7 +175,7 @@ func (q *Question) asks(name, namespace string) bool {
 func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
 
 // state is that of a cluster, or of pastes.
-func (q *Question) state(s *Subject) *Live {
+func (q *Question) state(s *Subject, spec *manifest.ScaledJob) *Live {
 	live := q.Live[s.Name]
 	for _, p := range q.Pasted {
 		if p.Name != s.Name || !sameNamespace(p.Namespace, s.Namespace) {
@@ -180,6 +185,11 @@ func (q *Question) state(s *Subject) *Live {
 			live = &Live{}
 		}
 		live.Conditions, live.Events = append(live.Conditions, p.Live.Conditions...), append(live.Events, p.Live.Events...)
+		live.Deleted = cmp.Or(live.Deleted, p.Live.Deleted)
+	}
+	if spec != nil && spec.DeletionTimestamp != nil {
+		live = cmp.Or(live, &Live{})
+		live.Deleted = spec.DeletionTimestamp.UTC().Format(time.RFC3339)
 	}
 	return live
 }
@@ -490,7 +500,7 @@ func groupOf(v *Verdict) Group {
 	add(v.Measured, "(value of Prometheus)")
 	add(!v.Cut, "created %d", value(v.Jobs))
 	if len(v.Refused) > 0 && !v.Cut {
-		parts[len(parts)-1] += ", " + field.Plural(len(v.Refused), "create") + " failed"
+		parts[len(parts)-1] += ", " + field.Plural(int(v.refusals()), "create") + " failed"
 	}
 	if v.Pruned > 0 && !v.Cut {
 		parts[len(parts)-1] += ", " + field.Plural(v.Pruned, "finished Job") + " deleted"
@@ -506,7 +516,7 @@ func groupOf(v *Verdict) Group {
 
 // eventTexts are the lines of a timeline for events, with the event's text if it has a place.
 var eventTexts = map[kind]string{
-	deleted: "the ScaledJob is deleted", paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
+	deleted: "the ScaledJob is deleted", unfinalized: "the finalizer could not be removed: %s", paused: "paused: polling stops", unpaused: "unpaused", invalid: "not polled: %s", looped: "the ScaledJob was read; polling begins anew",
 	failure: "error: %s", fault: "error of the operator: %s",
 	absent: "a TriggerAuthentication is missing: %s", unpruned: "finished Jobs could not be deleted: %s",
 	version: "the operator starts", started: "the operator starts", leads: "the operator becomes leader", stopped: "the operator stops or loses its lease",
