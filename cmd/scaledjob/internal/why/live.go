@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -292,8 +293,13 @@ func listedEvents(text string) (pastes []*Paste) {
 	return slices.DeleteFunc(pastes, func(p *Paste) bool { return named && p.ofJob })
 }
 
-// ageOf reads an age as kubectl prints it, with hours for days. One that is not known is 0.
+// ageOf reads an age as kubectl prints it, such as 45s or 2d3h. One that is not known is 0.
 func ageOf(text string) time.Duration {
-	age, _ := time.ParseDuration(strings.ReplaceAll(text, "d", "h"))
-	return age
+	days, rest, found := strings.Cut(text, "d")
+	if !found {
+		days, rest = "0", text
+	}
+	n, _ := strconv.Atoi(days)
+	age, _ := time.ParseDuration(rest)
+	return time.Duration(n)*24*time.Hour + age
 }

@@ -203,3 +203,9 @@ func TestFailing(t *testing.T) {
 	require.Empty(t, past(1, 9, 1, 9, 0, 9, 0, 9).failing())
 	require.Equal(t, []string{"trigger 0"}, past(9, 2, 0, 2, 3, 2).failing())
 }
+
+func TestAges(t *testing.T) {
+	for text, want := range map[string]time.Duration{"45s": 45 * time.Second, "3m20s": 200 * time.Second, "2d3h": 51 * time.Hour, "5d": 120 * time.Hour, "<unknown>": 0} {
+		require.Equal(t, want, ageOf(text), text)
+	}
+}
