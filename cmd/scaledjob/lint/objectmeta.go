@@ -108,7 +108,8 @@ func helmHook(j *job) {
 	const key = "helm.sh/hook"
 	hook, policy := j.manifest.Annotations[key], j.manifest.Annotations[key+"-delete-policy"]
 	again := strings.Contains(hook, "-upgrade") || strings.Contains(hook, "-rollback")
-	j.check(strings.Contains(policy, "hook-succeeded") || (again && (policy == "" || strings.Contains(policy, "before-hook-creation"))), j.key("metadata", "annotations", key),
+	replaced := again && (policy == "" || strings.Contains(policy, "before-hook-creation"))
+	j.check(replaced || strings.Contains(policy, "hook-succeeded"), j.key("metadata", "annotations", key),
 		"Delete the annotation, so that Helm updates the ScaledJob like other objects", "Helm deletes the ScaledJob each time the hook runs, and with it all Jobs, even running ones")
 }
 

@@ -180,7 +180,11 @@ func missing(kind string) func(*job) {
 func (j *job) outOfReach(r reference, documents []*document) {
 	namespace := j.manifest.Namespace
 	elsewhere := func(d *document) bool { return d.text("metadata", "namespace") != namespace }
-	if r.namespace == "" && r.location != ownNamespace && namespace != "" && !strings.Contains(namespace, "keda") && !slices.ContainsFunc(documents, elsewhere) {
+	ofOperator := r.namespace == "" && r.location != ownNamespace
+	if !ofOperator || strings.Contains(namespace, "keda") {
+		return
+	}
+	if namespace != "" && !slices.ContainsFunc(documents, elsewhere) {
 		j.find(r.position, "Create it in the namespace of KEDA's operator, or use a TriggerAuthentication",
 			effect{text: fmt.Sprintf("KEDA looks for the %s in the namespace of its operator, and the files have it in %s. %s", r.kind, namespace, r.effect)})
 	}

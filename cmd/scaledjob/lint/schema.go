@@ -115,10 +115,15 @@ var defaulted = []string{"name", "protocol", "service", "spec"}
 
 // null notes a field without a value, which not every client leaves out. In a patch, null deletes the field.
 func (r *reader) null(f *crd.Field, path tree.Path) {
-	if position := r.place(path...); path[0] == "spec" && !slices.Contains(defaulted, fmt.Sprint(path[len(path)-1])) && !r.isPatch() && !r.c.moved[position.path] {
-		position.found = "null"
-		r.c.add(nullValue, position, "Delete the field, or give it a value", effect{affected: func(p keda.Profile) bool { return f.In(p.Release()) }, text: "the API server rejects null in a server-side apply, which Flux and Helm 4 use; kubectl apply leaves the field out"})
+	if path[0] != "spec" || slices.Contains(defaulted, fmt.Sprint(path[len(path)-1])) {
+		return
 	}
+	position := r.place(path...)
+	if r.isPatch() || r.c.moved[position.path] {
+		return
+	}
+	position.found = "null"
+	r.c.add(nullValue, position, "Delete the field, or give it a value", effect{affected: func(p keda.Profile) bool { return f.In(p.Release()) }, text: "the API server rejects null in a server-side apply, which Flux and Helm 4 use; kubectl apply leaves the field out"})
 }
 
 // ours reports whether a type is one of KEDA's, whose required fields have rules of their own.
